@@ -101,7 +101,7 @@ def doctor() -> Health:
         browser=next((found for name in _BROWSERS if (found := shutil.which(name))), None),
         cache=str(folder),
         weights=weights,
-        studies=[one.name for one in studies if not one.problem],
+        studies=[study.name for study in studies if not study.problem],
         can=can,
         could=could,
         problems=[*_problems(packages, extras, folder, studies)],
@@ -159,16 +159,18 @@ def _able(
     extras: list[Extra], keys: list[Key], weights: list[CachedWeights], memory: int | None
 ) -> tuple[list[str], list[str]]:
     """What can be run now, and what after one more command."""
-    whole = {one.name for one in extras if one.whole}
+    whole = {extra.name for extra in extras if extra.whole}
     can, could = ["simulated models, in every study"], list[str]()
-    for one in weights:
+    for weight in weights:
         if "embedded" not in whole:
-            could.append(f"embedded/{one.name}: pip install 'overton[embedded]'")
+            could.append(f"embedded/{weight.name}: pip install 'overton[embedded]'")
         elif memory is not None and memory < _LEAST_MEMORY:
-            could.append(f"embedded/{one.name}: needs 1.5 GB of memory")
+            could.append(f"embedded/{weight.name}: needs 1.5 GB of memory")
         else:
-            fetched = "" if one.cached else f" (its weights are downloaded first, or by overton models pull {one.name})"
-            can.append(f"embedded/{one.name}{fetched}")
+            fetched = (
+                "" if weight.cached else f" (its weights are downloaded first, or by overton models pull {weight.name})"
+            )
+            can.append(f"embedded/{weight.name}{fetched}")
     if "embedded" in whole and memory is not None:
         can.append(f"GGUF files of up to about {_FOR_WEIGHTS * memory / 1e9:.0f} GB, as gguf:/path/to/file")
     hosted = list(dict.fromkeys(key.provider for key in keys if key.set))
@@ -199,7 +201,7 @@ def _problems(
         own = [name for name in extra.packages if not any(name in one.packages for one in extras if one is not extra)]
         if missing and any(extra.packages[name] for name in own):
             yield f"the part {extra.name} lacks {', '.join(missing)}: pip install 'overton[{extra.name}]'"
-    yield from (f"the study {one.name} cannot be used: {one.problem}" for one in studies if one.problem)
+    yield from (f"the study {study.name} cannot be used: {study.problem}" for study in studies if study.problem)
     yield from unusable_names()
     yield from shared_words()
     around = next((folder for folder in (cache, *cache.parents) if folder.exists()), None)

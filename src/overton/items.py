@@ -72,7 +72,9 @@ def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
         InputError: no such kind exists, or the file cannot be read.
     """
     if kind is None:
-        return [one for study in _studies() if study.items.starter for one in _listing(study, read_items(study))]
+        return [
+            listing for study in _studies() if study.items.starter for listing in _listing(study, read_items(study))
+        ]
     if _is_path(str(kind)):
         study = recognised(kind)
         return [*_listing(study, read_items(study, kind))]
@@ -218,7 +220,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     makers = {one.name.replace("-", "_"): one for one in listed() if one.kind == "makes"}
     if name in makers:
         return call_of(makers[name])
-    commands = {one.name.replace("-", "_"): one for one in own_commands()}
+    commands = {own_command.name.replace("-", "_"): own_command for own_command in own_commands()}
     if name in commands:
         return commands[name].function
     raise AttributeError(f"module 'overton.items' has no attribute {name!r}")
@@ -226,4 +228,9 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def __dir__() -> builtins.list[str]:
     makers = [one.name for one in listed() if one.kind == "makes"]
-    return sorted([*__all__, *(name.replace("-", "_") for name in (*makers, *(one.name for one in own_commands())))])
+    return sorted(
+        [
+            *__all__,
+            *(name.replace("-", "_") for name in (*makers, *(own_command.name for own_command in own_commands()))),
+        ]
+    )

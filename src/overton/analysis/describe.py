@@ -83,7 +83,10 @@ def _field(field: Field) -> Sequence[str]:
 
 
 def _columns(columns: Sequence[Documented], needed: str) -> str:
-    rows = ((f"`{one.column}`", one.kind, one.meaning, one.values, "yes" if one.needed else "") for one in columns)
+    rows = (
+        (f"`{column.column}`", column.kind, column.meaning, column.values, "yes" if column.needed else "")
+        for column in columns
+    )
     return table(("column", "kind", "", "values", needed), rows)
 
 

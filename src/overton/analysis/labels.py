@@ -67,8 +67,10 @@ class CorrectedNumbers:
         leads = any(one.leads == "corrected" for _, case in self.cases for one in case.found)
         said = {key: note for declared, _ in self.cases for key, note in declared.alone.items()} if leads else {}
         return [
-            replace(one, exhibits=[Callout(said[one.key]), *one.exhibits]) if one.key in said else one
-            for one in sections
+            replace(section, exhibits=[Callout(said[section.key]), *section.exhibits])
+            if section.key in said
+            else section
+            for section in sections
         ]
 
     def warnings(self) -> list[str]:

@@ -29,7 +29,7 @@ class Reproductions:
     @property
     def compared(self) -> list[PublishedNumber]:
         """The numbers that were published."""
-        return [one for one in self.numbers if one.published is not None]
+        return [number for number in self.numbers if number.published is not None]
 
     @property
     def same(self) -> bool:
@@ -39,8 +39,8 @@ class Reproductions:
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         numbers = [
-            {"what": one.what, "published": one.published, "computed": one.computed, "same": one.same}
-            for one in self.numbers
+            {"what": number.what, "published": number.published, "computed": number.computed, "same": number.same}
+            for number in self.numbers
         ]
         publication = self.publication
         return {
@@ -57,12 +57,12 @@ class Reproductions:
         """As a page in Markdown: what was recomputed, from where, whether it is the same, and every number."""
         rows = [
             (
-                escape(visible_line(one.what)),
-                _shown(one.published, one.digits),
-                _shown(one.computed, one.digits),
-                _SAID[one.same],
+                escape(visible_line(number.what)),
+                _shown(number.published, number.digits),
+                _shown(number.computed, number.digits),
+                _SAID[number.same],
             )
-            for one in self.numbers
+            for number in self.numbers
         ]
         own = self.publication
         numbers = table(("number", "published", "computed here", "the same?"), rows)
@@ -93,7 +93,7 @@ def _shown(number: float | None, digits: int) -> str:
 
 def publications() -> dict[str, tuple[str, Reproduction]]:
     """What can be reproduced, by name, with its study."""
-    return {one.name: (study, one) for study in asking_names() for one in _declared(study)}
+    return {reproduction.name: (study, reproduction) for study in asking_names() for reproduction in _declared(study)}
 
 
 def _declared(name: str) -> Iterator[Reproduction]:

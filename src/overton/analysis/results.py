@@ -192,10 +192,14 @@ def _check_counts(found: Sequence[SheetAgreement]) -> None:
     Raises:
         Unreadable: a count is below zero, or they do not add up to the rows that were drawn.
     """
-    for one in found:
-        counts = [count for said in one.confusion.values() for count in said.values()]
-        if min(counts, default=0) < 0 or sum(counts) != one.drawn - one.blank or one.drawn > _MOST_ROWS:
-            raise Unreadable(f"its counts of the sheet {quoted(one.sheet)} do not add up")
+    for sheet_agreement in found:
+        counts = [count for said in sheet_agreement.confusion.values() for count in said.values()]
+        if (
+            min(counts, default=0) < 0
+            or sum(counts) != sheet_agreement.drawn - sheet_agreement.blank
+            or sheet_agreement.drawn > _MOST_ROWS
+        ):
+            raise Unreadable(f"its counts of the sheet {quoted(sheet_agreement.sheet)} do not add up")
 
 
 _FLOATS = frozenset(("value", "low", "high"))

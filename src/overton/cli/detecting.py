@@ -122,51 +122,51 @@ def show_detections(planned: PlanDetecting) -> None:
         show([Prose("\n\n".join(_said(one, one.unit))), *([_table(one, one.unit)] if one.needed else [])], results())
 
 
-def _said(one: Detection, plural: str) -> Iterator[str]:
-    head = f"{one.title}: a difference of {one.difference:g} between two models"
-    if one.differing:
+def _said(detection: Detection, plural: str) -> Iterator[str]:
+    head = f"{detection.title}: a difference of {detection.difference:g} between two models"
+    if detection.differing:
         yield (
             f"The pilot was asked differently from this plan, so {plural} may vary differently, too:"
-            f" {'; '.join(one.differing)}."
+            f" {'; '.join(detection.differing)}."
         )
-    if one.why is not None:
-        yield f"{head}: {one.why}."
+    if detection.why is not None:
+        yield f"{head}: {detection.why}."
         return
-    if one.chance is not None and one.smallest is not None and one.chance_equivalent is not None:
-        trials = "" if one.trials is None else f" and {_trials(one.trials)} of each"
+    if detection.chance is not None and detection.smallest is not None and detection.chance_equivalent is not None:
+        trials = "" if detection.trials is None else f" and {_trials(detection.trials)} of each"
         yield (
-            f"{head} is detected with a probability of {one.chance:.0%} by this plan ({one.items} {plural}{trials}),"
-            f" which detects one of {one.smallest:.3g} with {one.power:.0%}. A true difference of {one.margin / 2:g},"
-            f" half the margin, is found equivalent with a probability of {one.chance_equivalent:.0%}."
+            f"{head} is detected with a probability of {detection.chance:.0%} by this plan ({detection.items} {plural}{trials}),"
+            f" which detects one of {detection.smallest:.3g} with {detection.power:.0%}. A true difference of {detection.margin / 2:g},"
+            f" half the margin, is found equivalent with a probability of {detection.chance_equivalent:.0%}."
         )
     else:
-        yield f"{head}: this plan has {one.items} {plural}, and there is no interval for fewer than 5."
-    yield _rests_on(one, plural)
+        yield f"{head}: this plan has {detection.items} {plural}, and there is no interval for fewer than 5."
+    yield _rests_on(detection, plural)
 
 
 def _trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count} trials"
 
 
-def _rests_on(one: Detection, plural: str) -> str:
-    trials = f" with {_trials(one.pilot_trials)} of each" if one.pilot_trials else ""
-    if one.assumed:
-        how = (
-            f"A correlation of {one.correlation:g} between two models' values over {plural} is assumed (--correlation)."
-        )
-    elif one.correlation is None:
+def _rests_on(detection: Detection, plural: str) -> str:
+    trials = f" with {_trials(detection.pilot_trials)} of each" if detection.pilot_trials else ""
+    if detection.assumed:
+        how = f"A correlation of {detection.correlation:g} between two models' values over {plural} is assumed (--correlation)."
+    elif detection.correlation is None:
         how = "The correlation of its models' values is unknown."
     else:
-        how = f"Two models' values have a correlation of {one.correlation:.2f} over {plural}."
-    chance = "" if one.spread_trials is not None else " This pilot does not show how much of it is chance in trials."
-    level = f" The level is divided among {one.pairs} pairs." if one.pairs > 1 else ""
+        how = f"Two models' values have a correlation of {detection.correlation:.2f} over {plural}."
+    chance = (
+        "" if detection.spread_trials is not None else " This pilot does not show how much of it is chance in trials."
+    )
+    level = f" The level is divided among {detection.pairs} pairs." if detection.pairs > 1 else ""
     return (
-        f"Variation among {plural} is estimated from {one.pilot} ({one.pilot_items} {plural}{trials};"
-        f" {', '.join(one.pilot_models)}). {how}{chance}{level}"
+        f"Variation among {plural} is estimated from {detection.pilot} ({detection.pilot_items} {plural}{trials};"
+        f" {', '.join(detection.pilot_models)}). {how}{chance}{level}"
     )
 
 
-def _table(one: Detection, plural: str) -> Table:
+def _table(detection: Detection, plural: str) -> Table:
     from overton.studies.sections import Cell, Column, EmptyCell, Table
 
     def dollars(cost: float | None) -> Cell:
@@ -182,16 +182,16 @@ def _table(one: Detection, plural: str) -> Table:
             none if row.items_equivalent is None else row.items_equivalent,
             dollars(row.cost_equivalent),
         ]
-        for row in one.needed
+        for row in detection.needed
     ]
     return Table(
-        f"{one.title}: {plural} needed for a power of {one.power:.0%}",
+        f"{detection.title}: {plural} needed for a power of {detection.power:.0%}",
         [
             Column("Trials of each"),
-            Column(f"To detect {one.difference:g}", "count"),
+            Column(f"To detect {detection.difference:g}", "count"),
             Column("Given the pilot's noise"),
             Column("Cost"),
-            Column(f"To find {one.margin / 2:g} equivalent", "count"),
+            Column(f"To find {detection.margin / 2:g} equivalent", "count"),
             Column("Cost"),
         ],
         rows,

@@ -40,8 +40,8 @@ def _lines(found: Health) -> Iterator[str]:
     yield "Files"
     yield f"  {'+' if found.browser else '-'} browser: {found.browser or 'none found; reports open in any'}"
     yield f"  cache: {found.cache}"
-    for one in found.weights:
-        yield f"  {'+' if one.cached else '-'} weights of {one.name}: {'cached' if one.cached else 'not downloaded'}"
+    for weight in found.weights:
+        yield f"  {'+' if weight.cached else '-'} weights of {weight.name}: {'cached' if weight.cached else 'not downloaded'}"
     yield f"Studies: {', '.join(found.studies)}"
     yield "This machine can run"
     yield from (f"  {line}" for line in found.can)

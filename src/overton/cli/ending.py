@@ -138,7 +138,7 @@ def _state(run: Run) -> Exit:
         else:
             say(f"The answers of an incomplete round are left out. Resume with: {resume}")
         return Exit.STOPPED
-    unmade = [one for lane in manifest.unmade.values() for one in lane.trials]
+    unmade = [trial for lane in manifest.unmade.values() for trial in lane.trials]
     if unmade:
         count = sum(lane.count for lane in manifest.unmade.values())
         say(f"{count} trials have records that do not fit a table; their items are left out. The first: {unmade[0]}")
@@ -258,9 +258,9 @@ def _nulls(planned: Plan) -> Table:
     table = Table(title="of these, null conditions")
     for heading in ("null", "trials", "calls", "cost", "at most"):
         table.add_column(heading, justify="left" if heading == "null" else "right")
-    for one in planned.nulls:
-        calls = _range(one.calls, one.calls_at_most)
-        table.add_row(one.name, f"{one.trials:,}", calls, _dollars(one.cost), _dollars(one.cost_at_most))
+    for null in planned.nulls:
+        calls = _range(null.calls, null.calls_at_most)
+        table.add_row(null.name, f"{null.trials:,}", calls, _dollars(null.cost), _dollars(null.cost_at_most))
     return table
 
 

@@ -69,9 +69,9 @@ class StudyGroup(TyperGroup, ABC):
         found = study_named(name)
         return found if found.kind in self.kinds else None
 
-    def word(self, one: StudyEntry) -> str:
+    def word(self, study_entry: StudyEntry) -> str:
         """What a study is called here: its name, since a study and the one that labels for it share a word."""
-        return one.name
+        return study_entry.name
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the group's name in its usage line: the group has no options of its own."""
@@ -222,13 +222,13 @@ class ItemMaking(StudyGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Studies, then the commands that studies add."""
-        return [*super().list_commands(ctx), *(one.name for one in own_commands())]
+        return [*super().list_commands(ctx), *(own_command.name for own_command in own_commands())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command with this name."""
         if (found := super().get_command(ctx, cmd_name)) is not None:
             return found
-        own = [one for one in own_commands() if one.name == cmd_name]
+        own = [own_command for own_command in own_commands() if own_command.name == cmd_name]
         if len(own) > 1:
             added = " and ".join(one.call for one in own)
             raise InputError([Problem("items", cmd_name, f"{added} both add a command of this name; uninstall one")])
@@ -243,7 +243,7 @@ class ItemMaking(StudyGroup):
 
     def rows(self) -> list[tuple[str, str]]:
         """What each study and each added command does."""
-        return [*super().rows(), *((one.name, one.help) for one in own_commands())]
+        return [*super().rows(), *((own_command.name, own_command.help) for own_command in own_commands())]
 
 
 class Labelling(StudyGroup):
@@ -251,9 +251,9 @@ class Labelling(StudyGroup):
 
     kinds = ("labels",)
 
-    def word(self, one: StudyEntry) -> str:
+    def word(self, study_entry: StudyEntry) -> str:
         """Its name on the command line."""
-        return one.word
+        return study_entry.word
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this word, None if there is none."""
@@ -371,7 +371,11 @@ class Extending(TyperGroup):
             raise typer.Exit(conclude(done))
 
         params = [
-            *(one for one in role_params(study, needed=False) if one.name in (study.first, study.several)),
+            *(
+                role_parameter
+                for role_parameter in role_params(study, needed=False)
+                if role_parameter.name in (study.first, study.several)
+            ),
             *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
             *(param for param in shared_params(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),

@@ -49,17 +49,17 @@ def show_findings(findings: Sequence[Finding], console: Console) -> None:
     shared = common(findings)
     console.print(Text("What was found", style="bold"))
     if shared:
-        console.print(Text(_caution(shared, quotable=any(one.quotable for one in findings))))
+        console.print(Text(_caution(shared, quotable=any(finding.quotable for finding in findings))))
     for _, said in by_model(findings):
         for one in said:
             console.print(Padding(Text(_finding(one, shared)), (0, 0, 0, 2)))
     console.print()
 
 
-def _finding(one: Finding, shared: Sequence[str]) -> str:
-    own = [text for text in one.cautions if text not in shared]
-    cautioned = f" {_caution(own, quotable=one.quotable)}" if own else ""
-    return visible(f"\N{BULLET} {one.sentence} ({evidence(one)}){cautioned}")
+def _finding(finding: Finding, shared: Sequence[str]) -> str:
+    own = [text for text in finding.cautions if text not in shared]
+    cautioned = f" {_caution(own, quotable=finding.quotable)}" if own else ""
+    return visible(f"\N{BULLET} {finding.sentence} ({evidence(finding)}){cautioned}")
 
 
 def _caution(texts: Sequence[str], *, quotable: bool) -> str:
@@ -95,8 +95,12 @@ def _parts(exhibit: Exhibit, width: int, most: int | None) -> Iterator[Renderabl
             yield Text(visible(exhibit.text))
 
 
-def _stated(one: Statement) -> str:
-    return " ".join(filter(None, [f"\N{BULLET} {one.text}", one.evidence and f"({one.evidence})", one.caution]))
+def _stated(statement: Statement) -> str:
+    return " ".join(
+        filter(
+            None, [f"\N{BULLET} {statement.text}", statement.evidence and f"({statement.evidence})", statement.caution]
+        )
+    )
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _differing(
 
 def _refuse(differing: Sequence[Difference], although: str) -> None:
     """Refuse what was asked with different instruments, unless there is a reason."""
-    changed = [one for one in differing if one.kind == "instrument"]
+    changed = [difference for difference in differing if difference.kind == "instrument"]
     if changed and not although.strip():
         advice = "a difference could come from the instrument; to compare anyway, give a reason"
         raise InputError(
@@ -227,7 +227,7 @@ def _asked(
     known: dict[str, Measure] = {}
     for base, candidate in pairs:
         other = candidate.contributions
-        known |= {name: one.measure for name, one in base.contributions.items() if name in other}
+        known |= {name: contribution.measure for name, contribution in base.contributions.items() if name in other}
     problems = [
         Problem(option_place(place), name, _not_kept(pairs, name) or f"no such measure; known are {', '.join(known)}")
         for place, names in (("measure", measures), ("margin", margins))
@@ -298,18 +298,18 @@ def _with_labels(met: Sequence[_Met], made: dict[int, Compared], jackknife: Jack
     return {place: one if (both := found[place]) is None else _led(one, both, lead=lead) for place, one in made.items()}
 
 
-def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
+def _led(compared: Compared, both: Corrected, *, lead: bool) -> Compared:
     if not lead:
-        return replace(one, corrected=replace(both, leads=False))
+        return replace(compared, corrected=replace(both, leads=False))
     gaps = [both.alone] if both.together is None else [both.alone, both.together]
     return replace(
-        one,
-        base=both.base.led(one.base),
-        candidate=both.candidate.led(one.candidate),
+        compared,
+        base=both.base.led(compared.base),
+        candidate=both.candidate.led(compared.candidate),
         alone=both.alone,
         together=both.together,
         joint=BONFERRONI,
-        verdict=verdict_of(gaps, one.margin),
+        verdict=verdict_of(gaps, compared.margin),
         worst=None,
         needed=None,
         price=None,
@@ -338,44 +338,44 @@ def _joint(met: Sequence[_Met], jackknife: Jackknife) -> _Joint:
     return _Joint(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
 
 
-def _compared(one: _Met, jackknife: Jackknife, margin: float | None, simultaneous: _Joint | None) -> Compared:
-    measure, items = one.both[0].measure, len(one.meeting.items)
+def _compared(met: _Met, jackknife: Jackknife, margin: float | None, simultaneous: _Joint | None) -> Compared:
+    measure, items = met.both[0].measure, len(met.meeting.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
-    alone = one.meeting.gap(jackknife)
-    joint = None if simultaneous is None else one.meeting.gap(jackknife, simultaneous.levels)
-    base, candidate = (side.shown(one.meeting.items, resampling) for side in one.both)
+    alone = met.meeting.gap(jackknife)
+    joint = None if simultaneous is None else met.meeting.gap(jackknife, simultaneous.levels)
+    base, candidate = (side.shown(met.meeting.items, resampling) for side in met.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
     more = 0 if needed is None else needed.items - items
-    price = _price(one.sides, more)
-    trials = None if needed is None else _more_trials(one, alone, needed, jackknife)
-    worst = None if one.matched.refused else _worst(one)
+    price = _price(met.sides, more)
+    trials = None if needed is None else _more_trials(met, alone, needed, jackknife)
+    worst = None if met.matched.refused else _worst(met)
     found = (measure, items, base, candidate, alone, joint, chosen, verdict, worst, needed, price)
     return Compared(
         *found,
         trials=trials,
         joint="" if simultaneous is None else simultaneous.method,
-        refused=one.matched.refused,
-        as_with=one.matched.trials,
+        refused=met.matched.refused,
+        as_with=met.matched.trials,
     )
 
 
-def _worst(one: _Met) -> tuple[float, float] | None:
+def _worst(met: _Met) -> tuple[float, float] | None:
     """What the difference could be over the items that both were asked about."""
-    items = sorted(one.sides[0].source.asked & one.sides[1].source.asked)
-    first, second = (side.bounds(items) for side in one.both)
+    items = sorted(met.sides[0].source.asked & met.sides[1].source.asked)
+    first, second = (side.bounds(items) for side in met.both)
     if first is None or second is None:
         return None
     return second[0] - first[1], second[1] - first[0]
 
 
-def _more_trials(one: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
+def _more_trials(met: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
     """How many trials of the same items would decide; or why none would, or why that is unknown."""
-    measure, error = one.both[0].measure.name, alone.own.error
-    halves = [side.source.halves for side in one.sides]
+    measure, error = met.both[0].measure.name, alone.own.error
+    halves = [side.source.halves for side in met.sides]
     base, candidate = (
-        None if half is None else half.both(side.model, measure) for half, side in zip(halves, one.sides, strict=True)
+        None if half is None else half.both(side.model, measure) for half, side in zip(halves, met.sides, strict=True)
     )
     if base is None or candidate is None or error is None:
         return MoreTrials(why="only runs with two or more trials of each item show the effect of chance in trials")
@@ -384,11 +384,11 @@ def _more_trials(one: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackkn
         return MoreTrials(why="they have different numbers of trials")
     (count,) = counts
     trials = sum(count)
-    chance = chance_of(base, candidate, count, jackknife) / trials / len(one.meeting.items)
+    chance = chance_of(base, candidate, count, jackknife) / trials / len(met.meeting.items)
     wanted = trials_needed(error, chance, trials, needed.error)
     if wanted is None or wanted > _ENDLESS * trials:
         return MoreTrials(why="more trials of these items would not decide: the variation among items would remain")
-    return MoreTrials(wanted, wanted - trials, _dearer(one.sides, (wanted - trials) / trials))
+    return MoreTrials(wanted, wanted - trials, _dearer(met.sides, (wanted - trials) / trials))
 
 
 _ENDLESS = 1000
@@ -426,7 +426,7 @@ def _ranks(
     }
     if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
         return []
-    found = possible_ranks(list(sides), {(first, second): one for (first, second), one in gaps.items()})
+    found = possible_ranks(list(sides), {(first, second): gap for (first, second), gap in gaps.items()})
     standings = []
     for name, side in sides.items():
         value = _standing(side.contributions[measure], jackknife, made)
@@ -434,8 +434,12 @@ def _ranks(
     return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))
 
 
-def _standing(one: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
+def _standing(contribution: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
     """A model's number over all its own items, corrected if its differences are."""
-    items, lead = sorted(one.place), all(found.corrected and found.corrected.leads for found in made.values())
-    resampling, plain = jackknife.over(max(len(items), 1)), one.alone(jackknife)
-    return one.corrected(items, resampling).variants.led(plain) if lead and one.corrected is not None else plain
+    items, lead = sorted(contribution.place), all(found.corrected and found.corrected.leads for found in made.values())
+    resampling, plain = jackknife.over(max(len(items), 1)), contribution.alone(jackknife)
+    return (
+        contribution.corrected(items, resampling).variants.led(plain)
+        if lead and contribution.corrected is not None
+        else plain
+    )

@@ -96,15 +96,15 @@ def _stopped(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Di
             yield Difference("unknown", base.label, candidate.label, said)
 
 
-def _between(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
-    yield from _prompts(one.prompts, other.prompts)
-    yield from _items(one, other, study)
-    yield from options_differing(one.options, other.options, study)
+def _between(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    yield from _prompts(provenance.prompts, other.prompts)
+    yield from _items(provenance, other, study)
+    yield from options_differing(provenance.options, other.options, study)
     for role in study.role_names:
         if role != study.first:
-            yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
-    if one.seed != other.seed:
-        yield "precision", f"seeds differ ({one.seed} and {other.seed}): other draws, less precision"
+            yield from _answerers(role, provenance.roles.get(role, []), other.roles.get(role, []))
+    if provenance.seed != other.seed:
+        yield "precision", f"seeds differ ({provenance.seed} and {other.seed}): other draws, less precision"
 
 
 def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
@@ -112,8 +112,8 @@ def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple
         yield "instrument", f"prompts differ: {', '.join(changed)}"
 
 
-def _items(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
-    first, second = one.items, other.items
+def _items(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    first, second = provenance.items, other.items
     if changed := sorted(name for name in first.keys() & second.keys() if first[name] != second[name]):
         yield "instrument", f"{study.items.plural} of the same name differ: {_listed(changed)}"
     if only := len(first.keys() ^ second.keys()):

@@ -80,17 +80,17 @@ def _fewer(source: ComparisonSource, model: str, measure: Measure) -> dict[int, 
     }
 
 
-def _kept(one: Contribution, fewer: dict[int, dict[str, float]] | None) -> BaselineMeasure:
-    worst = None if one.worst is None or not one.items else one.worst()
+def _kept(contribution: Contribution, fewer: dict[int, dict[str, float]] | None) -> BaselineMeasure:
+    worst = None if contribution.worst is None or not contribution.items else contribution.worst()
     return BaselineMeasure(
-        list(one.items),
-        np.round(one.parts, _DIGITS).tolist(),
-        None if one.lost is None else one.lost.tolist(),
-        None if one.moot is None else one.moot.tolist(),
+        list(contribution.items),
+        np.round(contribution.parts, _DIGITS).tolist(),
+        None if contribution.lost is None else contribution.lost.tolist(),
+        None if contribution.moot is None else contribution.moot.tolist(),
         None if worst is None else (worst[0].tolist(), worst[1].tolist()),
-        one.why,
+        contribution.why,
         fewer or None,
-        one.answers,
+        contribution.answers,
     )
 
 
@@ -135,7 +135,7 @@ class Gate:
     @property
     def outcome(self) -> GateOutcome:
         """Beyond if any check is; otherwise undecided if any is; otherwise within."""
-        found = {one.outcome for one in self.checks}
+        found = {check.outcome for check in self.checks}
         return "beyond" if "beyond" in found else "undecided" if "undecided" in found else "within"
 
     @property
@@ -147,13 +147,13 @@ class Gate:
         """As JSON values."""
         checks = [
             {
-                **msgspec.structs.asdict(one.guard),
-                "base": one.base,
-                "candidate": one.candidate,
-                "outcome": one.outcome,
-                "difference": number_of(one.compared.alone.own),
+                **msgspec.structs.asdict(check.guard),
+                "base": check.base,
+                "candidate": check.candidate,
+                "outcome": check.outcome,
+                "difference": number_of(check.compared.alone.own),
             }
-            for one in self.checks
+            for check in self.checks
         ]
         return {"outcome": self.outcome, "passes": self.passes, "checks": checks} | {
             "comparison": self.comparison.to_json()
@@ -221,34 +221,34 @@ def _read(path: Path) -> _GateFile:
     return found
 
 
-def _outcome(one: Compared, guard: GuardedMeasure) -> GateOutcome:
-    own, inner, margin = one.alone.own, one.alone.equivalence, guard.margin
+def _outcome(compared: Compared, guard: GuardedMeasure) -> GateOutcome:
+    own, inner, margin = compared.alone.own, compared.alone.equivalence, guard.margin
     if isnan(own.low):
         return "undecided"
     falls, rises = guard.direction in ("lower", "both"), guard.direction in ("higher", "both")
     if (not falls or inner.low >= -margin) and (not rises or inner.high <= margin):
         return "within"
-    found = [own, *([one.together.own] if one.together else [])]
+    found = [own, *([compared.together.own] if compared.together else [])]
     gone = (falls and all(each.high < -margin for each in found)) or (
         rises and all(each.low > margin for each in found)
     )
     return "beyond" if gone else "undecided"
 
 
-def check_line(one: Check) -> str:
+def check_line(check: Check) -> str:
     """A check in one line."""
-    measure = one.compared.measure
+    measure = check.compared.measure
     return (
-        f"{measure.title}: {one.candidate} against {one.base} is {one.outcome} (margin {one.guard.margin:g}, guarded"
-        f" {'both ways' if one.guard.direction == 'both' else f'against {one.guard.direction}'}; difference"
-        f" {sentence(one.compared.alone.own, measure.gap)})"
+        f"{measure.title}: {check.candidate} against {check.base} is {check.outcome} (margin {check.guard.margin:g}, guarded"
+        f" {'both ways' if check.guard.direction == 'both' else f'against {check.guard.direction}'}; difference"
+        f" {sentence(check.compared.alone.own, measure.gap)})"
     )
 
 
 def junit(made: Gate) -> bytes:
     """The checks as JUnit XML: beyond is a failure; so is undecided, or skipped if that passes."""
     failing = {"beyond"} | ({"undecided"} if made.undecided == "fail" else set())
-    failed = sum(one.outcome in failing for one in made.checks)
+    failed = sum(check.outcome in failing for check in made.checks)
     skipped = sum(one.outcome == "undecided" and one.outcome not in failing for one in made.checks)
     counts = {"tests": str(len(made.checks)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
     top = ElementTree.Element("testsuites", counts)

@@ -61,8 +61,8 @@ def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
     return {model: [_with(one, found.get((model, one.measure.name))) for one in own] for model, own in sides.items()}
 
 
-def _with(one: Contribution, found: tuple[Correction, str] | None) -> Contribution:
-    return one if found is None else replace(one, corrected=found[0], labels=found[1])
+def _with(contribution: Contribution, found: tuple[Correction, str] | None) -> Contribution:
+    return contribution if found is None else replace(contribution, corrected=found[0], labels=found[1])
 
 
 def corrected(

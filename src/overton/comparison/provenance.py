@@ -82,7 +82,7 @@ def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
         manifest.options,
         {item.id: blake2b(msgspec.json.encode(item), digest_size=16).hexdigest() for item in run.items()},
         {
-            role: [_answering(one, said.get(one.identity, NOBODY)) for one in answerers]
+            role: [_answering(answerer, said.get(answerer.identity, NOBODY)) for answerer in answerers]
             for role, answerers in manifest.models.items()
         },
         manifest.seed,

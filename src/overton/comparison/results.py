@@ -101,12 +101,12 @@ class Compared:
         }
 
 
-def _interval(one: Estimate) -> dict[str, Any]:
-    return {"level": one.level, **interval_of(one)}
+def _interval(estimate: Estimate) -> dict[str, Any]:
+    return {"level": estimate.level, **interval_of(estimate)}
 
 
-def _simultaneous(one: Gap, method: str) -> dict[str, Any]:
-    return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": method}
+def _simultaneous(gap: Gap, method: str) -> dict[str, Any]:
+    return {**_interval(gap.own), "equivalence": _interval(gap.equivalence), "method": method}
 
 
 @dataclass(frozen=True)
@@ -160,13 +160,14 @@ class Comparison:
                     "base": pair.base,
                     "candidate": pair.candidate,
                     "study": self.study,
-                    "measures": {name: one.to_json() for name, one in pair.measures.items()},
+                    "measures": {name: measure.to_json() for name, measure in pair.measures.items()},
                 }
                 for pair in self.pairs
             ],
             "ranks": {
                 name: [
-                    {"name": one.name, "value": number_of(one.value), "places": list(one.places)} for one in standings
+                    {"name": standing.name, "value": number_of(standing.value), "places": list(standing.places)}
+                    for standing in standings
                 ]
                 for name, standings in self.ranks.items()
             },

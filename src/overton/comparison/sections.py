@@ -46,7 +46,7 @@ def sections(made: Comparison) -> list[Section]:
 
 def in_report(made: Comparison) -> Section:
     """The part of it that a study's own report shows when it covers several models."""
-    found = {one.key: one.exhibits for one in sections(made)}
+    found = {section.key: section.exhibits for section in sections(made)}
     wanted = ("same", "verdicts", "differences", "places") if made.differing else ("verdicts", "differences", "places")
     exhibits = [exhibit for key in wanted for exhibit in found.get(key, ())]
     return Section("compared", "Models compared", exhibits)
@@ -54,7 +54,11 @@ def in_report(made: Comparison) -> Section:
 
 def findings(made: Comparison) -> list[str]:
     """Every verdict as a sentence."""
-    return [_said(pair.base, pair.candidate, one, made.unit) for pair in made.pairs for one in pair.measures.values()]
+    return [
+        _said(pair.base, pair.candidate, measure, made.unit)
+        for pair in made.pairs
+        for measure in pair.measures.values()
+    ]
 
 
 def _differing(made: Comparison) -> Iterator[Exhibit]:
@@ -66,18 +70,22 @@ def _differing(made: Comparison) -> Iterator[Exhibit]:
         yield Prose("Prompts, items, options and judges are the same, as far as the runs record them.")
 
 
-def callout(one: Difference) -> Callout:
+def callout(difference: Difference) -> Callout:
     """One thing that differs, to be read before any number."""
-    names = one.base if one.base == one.candidate else f"{one.base} and {one.candidate}"
-    return Callout(f"{names}: {one.said}.", "warning" if one.kind == "instrument" else "note", summary=True)
+    names = (
+        difference.base if difference.base == difference.candidate else f"{difference.base} and {difference.candidate}"
+    )
+    return Callout(
+        f"{names}: {difference.said}.", "warning" if difference.kind == "instrument" else "note", summary=True
+    )
 
 
 def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
     """All pairs that have each measure, by measure."""
     found: dict[str, tuple[Measure, list[tuple[str, str, Compared]]]] = {}
     for pair in made.pairs:
-        for name, one in pair.measures.items():
-            found.setdefault(name, (one.measure, []))[1].append((pair.base, pair.candidate, one))
+        for name, measure in pair.measures.items():
+            found.setdefault(name, (measure.measure, []))[1].append((pair.base, pair.candidate, measure))
     return found
 
 
@@ -91,52 +99,54 @@ def _differences(made: Comparison) -> Iterator[Exhibit]:
     yield Method(_method(made))
 
 
-def _said(base: str, candidate: str, one: Compared, unit: str) -> str:
+def _said(base: str, candidate: str, compared: Compared, unit: str) -> str:
     """A verdict in words."""
-    measure, own = one.measure, one.alone.own
+    measure, own = compared.measure, compared.alone.own
     if isnan(own.value):
         return f"{measure.title}: {candidate} and {base} cannot be compared: {reason(own)}."
-    margin = _margin(one)
+    margin = _margin(compared)
     words = {
         "higher": f"{candidate} is higher than {base}",
         "lower": f"{candidate} is lower than {base}",
         "equivalent": f"{candidate} and {base} are the same to within {margin}",
         "undecided": f"whether {candidate} differs from {base} is undecided",
     }
-    counted = sentence(own, measure.gap) + ("" if one.as_with is None else f", as with {_trials(one.as_with)} of each")
-    return f"{measure.title}: {words[one.verdict]} ({counted}).{_more(one, unit)}"
+    counted = sentence(own, measure.gap) + (
+        "" if compared.as_with is None else f", as with {_trials(compared.as_with)} of each"
+    )
+    return f"{measure.title}: {words[compared.verdict]} ({counted}).{_more(compared, unit)}"
 
 
 def _trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count:,} trials"
 
 
-def _margin(one: Compared) -> str:
+def _margin(compared: Compared) -> str:
     """The margin, in the units of the difference."""
-    margin = number(one.margin, one.measure.gap).replace("+", "")
-    return f"{margin} percentage points" if one.measure.gap == "points" else margin
+    margin = number(compared.margin, compared.measure.gap).replace("+", "")
+    return f"{margin} percentage points" if compared.measure.gap == "points" else margin
 
 
-def _more(one: Compared, unit: str) -> str:
+def _more(compared: Compared, unit: str) -> str:
     """What would decide."""
-    if one.why:
-        return f" {one.why[0].upper()}{one.why[1:]}."
-    if one.needed is None:
+    if compared.why:
+        return f" {compared.why[0].upper()}{compared.why[1:]}."
+    if compared.needed is None:
         return ""
-    more = one.needed.items - one.items
-    price = "" if one.price is None else f", which would cost about ${one.price:,.2f}"
+    more = compared.needed.items - compared.items
+    price = "" if compared.price is None else f", which would cost about ${compared.price:,.2f}"
     return (
-        f" About {more:,} more {unit} like these would show it to be {one.needed.verdict}, with a probability of"
-        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_trials(one)}"
+        f" About {more:,} more {unit} like these would show it to be {compared.needed.verdict}, with a probability of"
+        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_trials(compared)}"
     )
 
 
-def _or_trials(one: Compared) -> str:
+def _or_trials(compared: Compared) -> str:
     """What more trials of the same items would do, if that is known."""
-    if one.trials is None or one.trials.more is None:
+    if compared.trials is None or compared.trials.more is None:
         return ""
-    price = "" if one.trials.cost is None else f", for about ${one.trials.cost:,.2f}"
-    return f" So would {one.trials.trials:,} trials of each instead of {_present(one.trials)}{price}."
+    price = "" if compared.trials.cost is None else f", for about ${compared.trials.cost:,.2f}"
+    return f" So would {compared.trials.trials:,} trials of each instead of {_present(compared.trials)}{price}."
 
 
 def _present(trials: MoreTrials) -> str:
@@ -204,32 +214,42 @@ _NOT_LED = (
 )
 
 
-def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:
-    joint: list[Cell] = [one.together.own if one.together else EmptyCell("there is one pair")] if several else []
-    more = EmptyCell(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
-    trials = EmptyCell(_why_no_trials(one)) if one.trials is None or one.trials.trials is None else one.trials.trials
-    worst = "unknown" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
+def _row(base: str, candidate: str, compared: Compared, *, several: bool) -> list[Cell]:
+    joint: list[Cell] = (
+        [compared.together.own if compared.together else EmptyCell("there is one pair")] if several else []
+    )
+    more = EmptyCell(_why_no_more(compared)) if compared.needed is None else compared.needed.items - compared.items
+    trials = (
+        EmptyCell(_why_no_trials(compared))
+        if compared.trials is None or compared.trials.trials is None
+        else compared.trials.trials
+    )
+    worst = (
+        "unknown"
+        if compared.worst is None
+        else " to ".join(number(end, compared.measure.gap) for end in compared.worst)
+    )
     return [
         candidate,
         base,
-        one.candidate,
-        one.base,
-        one.alone.own,
+        compared.candidate,
+        compared.base,
+        compared.alone.own,
         *joint,
-        "not compared" if one.refused else one.verdict,
-        one.items,
+        "not compared" if compared.refused else compared.verdict,
+        compared.items,
         more,
         trials,
         worst,
     ]
 
 
-def _why_no_more(one: Compared) -> str:
-    return "decided" if one.verdict != "undecided" else "cannot be estimated from these"
+def _why_no_more(compared: Compared) -> str:
+    return "decided" if compared.verdict != "undecided" else "cannot be estimated from these"
 
 
-def _why_no_trials(one: Compared) -> str:
-    return (one.trials.why if one.trials else None) or _why_no_more(one)
+def _why_no_trials(compared: Compared) -> str:
+    return (compared.trials.why if compared.trials else None) or _why_no_more(compared)
 
 
 def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:
@@ -261,7 +281,7 @@ def _places(made: Comparison) -> Iterator[Exhibit]:
         yield Table(
             f"Places by {measure.title}",
             [Column("Model"), Column("Places"), Column(measure.title, measure.kind)],
-            [[one.name, _between(one), one.value] for one in standings],
+            [[standing.name, _between(standing), standing.value] for standing in standings],
             note="The highest number has place 1. All places hold simultaneously, at the intervals' level.",
             summary=True,
         )
@@ -273,8 +293,8 @@ def _places(made: Comparison) -> Iterator[Exhibit]:
         )
 
 
-def _between(one: Standing) -> str:
-    best, worst = one.places
+def _between(standing: Standing) -> str:
+    best, worst = standing.places
     return str(best) if best == worst else f"{best} to {worst}"
 
 
@@ -283,9 +303,14 @@ def _drawn(standings: Sequence[Standing]) -> Drawing:
 
     def draw() -> dict[str, object]:
         points = [
-            Dot(one.name, 0, Estimate((best + worst) / 2, best, worst, len(standings), "places"), more=_between(one))
-            for one in standings
-            for best, worst in [one.places]
+            Dot(
+                standing.name,
+                0,
+                Estimate((best + worst) / 2, best, worst, len(standings), "places"),
+                more=_between(standing),
+            )
+            for standing in standings
+            for best, worst in [standing.places]
         ]
         axis = Axis("Place, 1 the highest", 0.5, len(standings) + 0.5, "value")
         return dots(points, [one.name for one in standings], series_of(["places"]), axis)
@@ -315,9 +340,10 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
     )
 
 
-def _counted(one: MissingCounts) -> list[Cell]:
+def _counted(missing_counts: MissingCounts) -> list[Cell]:
     return [
-        EmptyCell("unknown for a table") if count is None else count for count in (one.records, one.failed, one.refused)
+        EmptyCell("unknown for a table") if count is None else count
+        for count in (missing_counts.records, missing_counts.failed, missing_counts.refused)
     ]
 
 

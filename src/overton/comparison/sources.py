@@ -397,7 +397,7 @@ def _open(path: Path) -> Opened:
 
 
 def _study(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
-    found = {_study_of(one, path, study) for one, path in zip(content, paths, strict=True)}
+    found = {_study_of(opened, path, study) for opened, path in zip(content, paths, strict=True)}
     if len(found) > 1:
         raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
     return study_named(found.pop())
@@ -414,9 +414,11 @@ def _study_of(content: Opened, path: Path, study: str | None) -> str:
     if study is not None:
         return study_named(study).name
     fitting = [
-        one.name
-        for one in usable_studies()
-        if one.measuring and one.measuring.comparing and any(kind.fits(content) for kind in one.measuring.read)
+        usable_study.name
+        for usable_study in usable_studies()
+        if usable_study.measuring
+        and usable_study.measuring.comparing
+        and any(kind.fits(content) for kind in usable_study.measuring.read)
     ]
     if len(fitting) != 1:
         reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
@@ -429,9 +431,9 @@ def _sources(
 ) -> list[ComparisonSource]:
     """The sources; a baseline's measures are identified by those of the others."""
     made = {
-        label: _source(study, how, label, path, one)
-        for label, path, one in zip(labels, paths, content, strict=True)
-        if not isinstance(one, Path)
+        label: _source(study, how, label, path, opened)
+        for label, path, opened in zip(labels, paths, content, strict=True)
+        if not isinstance(opened, Path)
     }
     known = {one.measure.name: one for source in made.values() for side in source.sides.values() for one in side}
     kept = {

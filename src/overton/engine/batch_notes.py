@@ -151,7 +151,7 @@ def noted_batches(notes: Sequence[JournalEntry]) -> Iterator[Batch]:
     Raises:
         JournalError: a note is not one of ours.
     """
-    own = [one for one in notes if one.place.speaker.startswith(_SPEAKER)]
+    own = [note for note in notes if note.place.speaker.startswith(_SPEAKER)]
     states = {one.place.speaker: _read(one, _state) for one in own if one.place.number == _STATE}
     for one in own:
         if one.place.number != _CONTENTS:

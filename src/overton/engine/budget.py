@@ -325,20 +325,20 @@ class _Pace:
             self._windows, self._waited = min(_MOST_WINDOWS, 2 * self._windows), True
 
 
-def _sum(one: Spending, other: Spending) -> Spending:
-    return Spending(one.requests + other.requests, one.cost + other.cost)
+def _sum(spending: Spending, other: Spending) -> Spending:
+    return Spending(spending.requests + other.requests, spending.cost + other.cost)
 
 
-def _part(one: Spending, parts: int) -> Spending:
-    return Spending(-(-one.requests // parts), one.cost / parts)
+def _part(spending: Spending, parts: int) -> Spending:
+    return Spending(-(-spending.requests // parts), spending.cost / parts)
 
 
-def _larger(one: Spending, other: Spending) -> Spending:
-    return Spending(max(one.requests, other.requests), max(one.cost, other.cost))
+def _larger(spending: Spending, other: Spending) -> Spending:
+    return Spending(max(spending.requests, other.requests), max(spending.cost, other.cost))
 
 
-def _smaller(one: Spending, other: Spending) -> Spending:
-    return Spending(min(one.requests, other.requests), min(one.cost, other.cost))
+def _smaller(spending: Spending, other: Spending) -> Spending:
+    return Spending(min(spending.requests, other.requests), min(spending.cost, other.cost))
 
 
 _BLOCK = bytes(1 << 16)

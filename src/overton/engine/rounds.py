@@ -62,9 +62,9 @@ class Rounds:
             JournalError: it is damaged.
         """
         self._noted = {
-            one.place.number: one.outcome.text
-            for one in journal.notes()
-            if one.place.speaker == _SPEAKER and one.place.answerer == self._own and isinstance(one.outcome, Reply)
+            note.place.number: note.outcome.text
+            for note in journal.notes()
+            if note.place.speaker == _SPEAKER and note.place.answerer == self._own and isinstance(note.outcome, Reply)
         }
 
     @property
@@ -79,7 +79,7 @@ class Rounds:
             JournalError: it is damaged.
         """
         self.recall(journal)
-        return {one.name for text in self._noted.values() for one in self._deciding.trials(text, {})}
+        return {trial.name for text in self._noted.values() for trial in self._deciding.trials(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
         """The trials of the next round, none if the lane stops. Notes are followed; with `anew`, calls were retried, so

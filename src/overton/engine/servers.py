@@ -41,8 +41,8 @@ class ServerConsensus:
 
     def settle(self, reports: Iterable[Report]) -> str:
         """Settle by majority what these servers report; returns what differs if no value has one, otherwise ''."""
-        parts = [self.relevant(one) for one in reports]
-        for name in dict.fromkeys(name for one in parts for name in one if name not in self._settled):
+        parts = [self.relevant(report) for report in reports]
+        for name in dict.fromkeys(name for part in parts for name in part if name not in self._settled):
             counts = Counter(one[name] for one in parts if name in one).most_common(2)
             if len(counts) > 1 and counts[0][1] == counts[1][1]:
                 return f"{name} {_short(counts[0][0])} and {_short(counts[1][0])}"
@@ -196,7 +196,7 @@ class ServerPool:
     def summary(self) -> str:
         """How many servers are up; which are not, and why."""
         members = self.members
-        out = [f"{one.name} ({one.refused or one.why})" for one in members if not one.up]
+        out = [f"{member.name} ({member.refused or member.why})" for member in members if not member.up]
         more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
         said = [f"{sum(one.up for one in members)} of {len(members)} {self.serving.noun} up"]
         said += [f"left out: {', '.join(out[:_NAMED])}{more}"] if out else []
@@ -346,7 +346,7 @@ class ServerPool:
     def _decide(self) -> None:
         """Settle what the first replies report, once most servers agree or all that were called have replied."""
         votes = [self._alike.relevant(one) for one in self._undecided.values()]
-        up = [one for one in self.members if one.up]
+        up = [member for member in self.members if member.up]
         awaited = any(one.pacer.in_flight and one not in self._undecided for one in up)
         if not votes or (awaited and max(map(votes.count, votes)) * 2 <= len(up)):
             return
@@ -413,7 +413,7 @@ class _Keeper:
     def _note(self, listed: Iterable[Server]) -> None:
         """Have one member per server of the list; one no longer listed finishes its calls and leaves."""
         fleet = self._fleet
-        servers = {id(one): one for one in listed}
+        servers = {id(server): server for server in listed}
         for member in list(fleet.members):
             if servers.pop(id(member.server), None) is None:
                 self._let_go(member)

@@ -187,7 +187,9 @@ class _Crew:
 
     async def through(self) -> None:
         """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
-        fleets = {id(one.fleet): one.fleet for one in self._lane.bindings.values() if one.fleet is not None}.values()
+        fleets = {
+            id(binding.fleet): binding.fleet for binding in self._lane.bindings.values() if binding.fleet is not None
+        }.values()
         for fleet in fleets:
             fleet.grown.append(self._hire)
         self._hire()

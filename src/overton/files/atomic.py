@@ -73,7 +73,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        there = next(one for one in (folder, *folder.parents) if os.path.lexists(one))
+        there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
         raise RunError(f"{folder} cannot be made: {there} is not a folder") from error
     except OSError as error:
         raise RunError(f"{folder} cannot be made: {reason_of(error)}") from error

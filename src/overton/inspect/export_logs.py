@@ -276,7 +276,7 @@ class LaneLog:
     def _sample(self, item: str, name: str, found: Sequence[ReplayedTrial]) -> Any:
         from inspect_ai.log import EvalSample
 
-        calls = each_once(call for one in found for call in one.calls)
+        calls = each_once(call for replayed_trial in found for call in replayed_trial.calls)
         self._count(calls)
         records = [record for one in found for record in one.records]
         self._tables.append(columns_of(records, record_type_columns(self._study.record)))
@@ -300,7 +300,9 @@ class LaneLog:
 
     def _data(self, item: str, found: Sequence[ReplayedTrial]) -> SampleData:
         condition = condition_of(self._study, found[0].trial)
-        return SampleData(msgspec.to_builtins(self._items[item]), condition, [one.trial.name for one in found])
+        return SampleData(
+            msgspec.to_builtins(self._items[item]), condition, [replayed_trial.trial.name for replayed_trial in found]
+        )
 
     def _scored(self, data: SampleData, records: Sequence[Any], answer: str) -> dict[str, Any]:
         """The score that the study's task gives these records, by the name of its scorer."""
@@ -376,10 +378,10 @@ class LaneLog:
 
 def _ends(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | None, ReplayedCall | None]:
     """Of the first trial with any call: its first call, and its last call of the model measured."""
-    for one in found:
-        own = [call for call in one.calls if call.place.speaker.partition("/")[0] == role]
-        if one.calls:
-            return one.calls[0], (own or one.calls)[-1]
+    for replayed_trial in found:
+        own = [call for call in replayed_trial.calls if call.place.speaker.partition("/")[0] == role]
+        if replayed_trial.calls:
+            return replayed_trial.calls[0], (own or replayed_trial.calls)[-1]
     return None, None
 
 

@@ -343,14 +343,14 @@ def _left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator[str]:
         yield "epochs after the first, which repeat the same calls (trials=N repeats a trial)"
 
 
-def _differences(one: Log, other: Log, study: AnyStudy) -> Iterator[str]:
+def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
     """What two logs differ in that lanes of one run have in common."""
     for what in ("study", "seed", "options", "prompts", "left_out"):
-        if getattr(one.task, what) != getattr(other.task, what):
+        if getattr(log.task, what) != getattr(other.task, what):
             yield what
-    yield from (role for role in study.role_names[1:] if one.task.models.get(role) != other.task.models.get(role))
-    if set(one.planned) != set(other.planned):
-        sample = min(set(one.planned) ^ set(other.planned))
+    yield from (role for role in study.role_names[1:] if log.task.models.get(role) != other.task.models.get(role))
+    if set(log.planned) != set(other.planned):
+        sample = min(set(log.planned) ^ set(other.planned))
         yield f"the set of samples ({sample} is in only one of them)"
 
 

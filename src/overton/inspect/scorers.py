@@ -28,7 +28,7 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         from overton.inspect.scores import figures_of_records
 
-        records = [record for one in scores for record in _records(one.score)]
+        records = [record for score in scores for record in _records(score.score)]
         return figures_of_records(study, records, models, held=held)
 
     return compute

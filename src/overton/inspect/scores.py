@@ -53,17 +53,17 @@ def eval_scores(figures: Sequence[Figure], scorer: str) -> list[Any]:
     from inspect_ai.log import EvalMetric, EvalScore
 
     scores = []
-    for one in figures:
-        estimate = one.estimate
-        metrics = {one.name: EvalMetric(name=one.name, value=estimate.value)}
+    for figure in figures:
+        estimate = figure.estimate
+        metrics = {figure.name: EvalMetric(name=figure.name, value=estimate.value)}
         if estimate.error is not None:
             metrics["stderr"] = EvalMetric(name="stderr", value=estimate.error)
         scores.append(
             EvalScore(
-                name=_score_name(one, scorer),
-                scorer=null_scorer(scorer) if one.null else scorer,
+                name=_score_name(figure, scorer),
+                scorer=null_scorer(scorer) if figure.null else scorer,
                 scored_samples=estimate.n,
-                params=dict(one.judge),
+                params=dict(figure.judge),
                 metrics=metrics,
                 metadata=_described(estimate),
             )

@@ -105,7 +105,7 @@ class _FirstQuestion:
         raise _Heard(role)
 
     async def all(self, questions: Sequence[Question]) -> Any:
-        return [await self(one.role, one.messages) for one in questions]
+        return [await self(question.role, question.messages) for question in questions]
 
 
 @dataclass(frozen=True)

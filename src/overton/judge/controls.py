@@ -125,7 +125,7 @@ def _in_its_manner(name: str, source: Run) -> dict[str, Any]:
 
 def _keep(source: Run, done: Run) -> None:
     """Store how the run's own judges did, replacing earlier results for the same labels."""
-    own = {published(one.spec) for entries in source.manifest.models.values() for one in entries}
+    own = {published(entry.spec) for entries in source.manifest.models.values() for entry in entries}
     specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
     found = [
         JudgeOnControls(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)

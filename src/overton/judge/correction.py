@@ -90,24 +90,24 @@ def _texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
     if frame[column].dtype.is_nested():
         raise InputError([Problem(place, column, "contains lists or objects, not labels")])
     texts = frame[column].cast(pl.String).str.strip_chars()
-    return [one or None for one in texts.to_list()]
+    return [text or None for text in texts.to_list()]
 
 
 def _clusters(texts: list[str | None] | None) -> list[str] | None:
     """The cluster of each row; a row without one is its own cluster."""
     if texts is None:
         return None
-    return [one if one is not None else f"\0{number}" for number, one in enumerate(texts)]
+    return [text if text is not None else f"\0{number}" for number, text in enumerate(texts)]
 
 
 def _chances(texts: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
     """Each row's probability of being labelled; not needed for rows that nobody labelled."""
     found, problems = [], []
-    for line, (one, said) in enumerate(zip(texts, label, strict=True), 1):
-        chance = _number(one)
+    for line, (text, said) in enumerate(zip(texts, label, strict=True), 1):
+        chance = _number(text)
         usable = _LEAST_CHANCE <= chance <= 1
         if said is not None and not usable:
-            reason = f"is {one!r}; must be at least {_LEAST_CHANCE:g} and at most 1"
+            reason = f"is {text!r}; must be at least {_LEAST_CHANCE:g} and at most 1"
             problems.append(Problem(place, f"row {line}, {column}", reason))
         found.append(chance if usable else 1.0)
     if problems:
@@ -149,7 +149,9 @@ def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
         "labelled": found.labelled,
         **group(found.all),
         "by": {name: group(one) for name, one in found.by.items()},
-        "differences": [{"a": one.a, "b": one.b, **group(one)} for one in found.differences],
+        "differences": [
+            {"a": difference.a, "b": difference.b, **group(difference)} for difference in found.differences
+        ],
         "agreement": {name: number_of(getattr(found.agreement, name)) for name in ("alpha", "kappa", "same")},
         "warnings": list(found.warnings),
     }

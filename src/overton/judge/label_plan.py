@@ -48,12 +48,12 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
         Whole groups come first, because they correct a measure whatever the judge's errors.
         """
-        return min((one for one in self.plans if not one.why), key=lambda one: one.unit == "rows", default=None)
+        return min((plan for plan in self.plans if not plan.why), key=lambda one: one.unit == "rows", default=None)
 
     @property
     def least(self) -> LabelCount | None:
         """The plan with the fewest labels that gives the width; None if none does."""
-        return min((one for one in self.plans if not one.why), key=lambda one: one.labels, default=None)
+        return min((plan for plan in self.plans if not plan.why), key=lambda one: one.labels, default=None)
 
 
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
@@ -104,7 +104,7 @@ def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> t
 
 def _labels(results: Results, what: str) -> SavedLabels | None:
     (facts,) = results.runs
-    found = [one for one in facts.labels if one.task.what == what]
+    found = [label for label in facts.labels if label.task.what == what]
     return max(found, key=lambda one: len(one.shares()), default=None)
 
 

@@ -96,9 +96,9 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]
         raise InputError(
             [Problem(str(tasks[1]), "", f"is a second task besides {tasks[0]}: name the files of one task")]
         )
-    wanted = [one.task for _, one in said] + [one.data.overton_task for _, rows in exports for one in rows]
+    wanted = [one.task for _, one in said] + [row.data.overton_task for _, rows in exports for row in rows]
     task = task_for(key or next(iter(tasks), None), files, wanted, kept)
-    before = next((one for one in kept if one.task.name == task.name), None)
+    before = next((saved_labels for saved_labels in kept if saved_labels.task.name == task.name), None)
     given = [(str(file), one) for file, one in said]
     given += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
     if not given and before is None:

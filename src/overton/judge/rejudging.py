@@ -197,7 +197,7 @@ _People = Mapping[str, JudgedLabel]
 def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _People]:
     """By the unit's place, what people said of its rows, from the task with most labels."""
     (facts,) = results.runs
-    tasks = [one for one in facts.labels if one.task.what == what]
+    tasks = [label for label in facts.labels if label.task.what == what]
     if not tasks:
         return {}
     places = {name: place for place, name in enumerate(units.ids)}

@@ -53,7 +53,7 @@ def faults_of(
     found: dict[Fault, bool] = {
         "empty": not words,
         "cut": is_cut(finish),
-        "echo": echoes(text, shown) or any(_echoes(one, text) for one in sources),
+        "echo": echoes(text, shown) or any(_echoes(source, text) for source in sources),
         "loop": _loops(words),
         "duplicate": repeats(text, earlier),
     }

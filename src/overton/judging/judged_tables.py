@@ -106,7 +106,7 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
 
     from overton.statistics.label_draws import LabelDraw
 
-    people = np.array([one or "" for one in table.people])
+    people = np.array([person or "" for person in table.people])
     judged = np.array(table.judged)
     labelled = np.array([one is not None for one in table.people])
     known = sorted({*table.judged, *(one for one in table.people if one is not None)})
@@ -205,7 +205,7 @@ def _found(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: flo
     from overton.statistics.prediction_powered import corrected
 
     every, groups = corrected(draw, labels, inside, level)
-    return [_corrected(one) for one in (every, *groups)]
+    return [_corrected(group) for group in (every, *groups)]
 
 
 def _corrected(three: JudgeAndHuman) -> CorrectedNumber:
@@ -222,11 +222,13 @@ def _difference(a: str, b: str, first: CorrectedGroup, second: CorrectedGroup) -
     return CorrectedDifference(a, b, shares, mean)
 
 
-def _minus(one: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:
+def _minus(corrected_number: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:
     from overton.statistics.prediction_powered import difference
 
     return CorrectedNumber(
-        one.judge - other.judge, difference(one.corrected, other.corrected), difference(one.labelled, other.labelled)
+        corrected_number.judge - other.judge,
+        difference(corrected_number.corrected, other.corrected),
+        difference(corrected_number.labelled, other.labelled),
     )
 
 

@@ -125,28 +125,28 @@ def _given(
     task: LabelTask, export: Sequence[LabelStudioExport], place: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, str, _Annotation]]:
     """Each annotation with a label: its place, its row, and who gave it."""
-    for number, one in enumerate(export):
-        if one.data.overton_task != task.name:
-            reason = f"is {quoted(one.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
+    for number, label_studio_export in enumerate(export):
+        if label_studio_export.data.overton_task != task.name:
+            reason = f"is {quoted(label_studio_export.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
             problems.append(Problem(place, f"[{number}].data.{_TASK}", reason))
             continue
-        for count, annotation in enumerate(one.annotations):
+        for count, annotation in enumerate(label_studio_export.annotations):
             where = f"[{number}].annotations[{count}]"
             if annotation.was_cancelled:
                 continue
             if _label(annotation):
-                yield where, one.data.overton_row, _name(annotation.completed_by), annotation
+                yield where, label_studio_export.data.overton_row, _name(annotation.completed_by), annotation
             else:
                 problems.append(Problem(place, where, "has no single choice: label it again, or skip it"))
 
 
-def _label(one: _Annotation) -> str:
-    chosen = [choice for result in one.result if result.from_name == _LABEL for choice in result.value.choices]
+def _label(annotation: _Annotation) -> str:
+    chosen = [choice for result in annotation.result if result.from_name == _LABEL for choice in result.value.choices]
     return chosen[0] if len(chosen) == 1 else ""
 
 
-def _remark(one: _Annotation) -> str:
-    texts = [result.value.text for result in one.result if result.from_name == _REMARK]
+def _remark(annotation: _Annotation) -> str:
+    texts = [result.value.text for result in annotation.result if result.from_name == _REMARK]
     return "\n".join(line for text in texts for line in ([text] if isinstance(text, str) else text))
 
 

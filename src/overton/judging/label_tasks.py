@@ -319,8 +319,8 @@ def gather_labels(
             kept[key] = _over(kept[key], said) if key in kept else said
     people = tuple(kept[key] for key in sorted(kept))
     settled = {one.place: one for one in before.settled} if before else {}
-    files = [one for one in pages.values() if one[1].page == SETTLING]
-    labelled = {row for one in people for row in one.labels}
+    files = [page for page in pages.values() if page[1].page == SETTLING]
+    labelled = {row for person in people for row in person.labels}
     back = {row for _, said in files for row in said.taken_back}
     settled = {row: one for row, one in settled.items() if row in labelled - back} | _settled(files, labelled)
     return SavedLabels(task, people, tuple(settled[place] for place in sorted(settled)))
@@ -374,7 +374,7 @@ def coders_of(labels: SavedLabels) -> list[tuple[str, Mapping[int, str]]]:
 
 
 def _coders(name: str, pages: Sequence[AnnotatorLabels]) -> list[tuple[str, Mapping[int, str]]]:
-    given = [(row, label) for one in pages for row, label in one.labels.items()]
+    given = [(row, label) for page in pages for row, label in page.labels.items()]
     whole = dict(given)
     if any(whole[row] != label for row, label in given):
         return [(f"{name} (page {one.page})", one.labels) for one in pages]

@@ -27,12 +27,12 @@ def probabilities_at(reply: Reply, start: int, options: Sequence[str], at: At = 
     while (spot := _spot_at(reply, place)) is not None:
         lead = reply.text[spot.at : place]
         going_on = 0.0
-        for one in spot.alternatives:
-            named = options_named(one.token, options, lead, said)
-            chance = one.plain if at == "plain" else one.drawn
+        for alternative in spot.alternatives:
+            named = options_named(alternative.token, options, lead, said)
+            chance = alternative.plain if at == "plain" else alternative.drawn
             if len(named) == 1:
                 total[named[0]] += way * chance
-            elif one.token == spot.token:
+            elif alternative.token == spot.token:
                 going_on = chance
         if len(options_named(spot.token, options, lead, said)) < 2:
             return {option: min(1.0, chance) for option, chance in total.items()}
@@ -79,7 +79,7 @@ class OptionChoice:
         return None if known is None else tuple([known[label] for label in self.labels])
 
     def _found(self, text: str) -> re.Match[str] | None:
-        any_ = f"({'|'.join(re.escape(one) for one in sorted(self.labels, key=len, reverse=True))})(?!\\w)"
+        any_ = f"({'|'.join(re.escape(label) for label in sorted(self.labels, key=len, reverse=True))})(?!\\w)"
         if self.key:
             keyed = rf"[\"']?\b{re.escape(self.key)}[\"']?\s*[:=]\s*[\"']?{any_}"
             return re.search(keyed, text, re.IGNORECASE)

@@ -154,7 +154,7 @@ def spots_of(
 
 def _placed(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int, TokenLogprobs]]:
     """Each token with its start as a character offset in the text; tokens around the text are left out."""
-    joined, wanted = b"".join(one.spelled for one in tokens), text.encode("utf-8", "replace")
+    joined, wanted = b"".join(token.spelled for token in tokens), text.encode("utf-8", "replace")
     shift = joined.find(wanted)
     placed, start = [], 0
     for one in tokens if shift >= 0 else ():
@@ -176,9 +176,9 @@ def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]
 
 
 def _spot(  # noqa: PLR0917
-    one: TokenLogprobs, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
+    token_logprobs: TokenLogprobs, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
 ) -> Spot:
-    reported = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
+    reported = {token: exp(min(chance, 0.0)) for token, chance in token_logprobs.alternatives.items()}
     plain = sampler.plain(reported)
     drawn = reported if sampler.processed else sampler.drawn(plain)
     if before is not None:
@@ -186,7 +186,7 @@ def _spot(  # noqa: PLR0917
         plain = dict(_shares([*fitting.items()]))
         drawn = _under_grammar(drawn, plain, sampler)
     made = [_alternative(token, plain, drawn) for token in reported if options_named(token, form.weigh, lead, said)]
-    return Spot(at, one.token, tuple([other for other in made if other.plain or other.drawn]))
+    return Spot(at, token_logprobs.token, tuple([other for other in made if other.plain or other.drawn]))
 
 
 def _alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, float]) -> Alternative:

@@ -486,7 +486,7 @@ class OpenAIBatches:
             done=counts.completed + counts.failed,
             total=counts.total,
             refused=self._refusal(batch) if status == "failed" else "",
-            full=any(one.code == _NO_ROOM for one in (batch.errors and batch.errors.data) or ()),
+            full=any(error.code == _NO_ROOM for error in (batch.errors and batch.errors.data) or ()),
             cut=status in ("expired", "cancelled"),
             cancelled=status == "cancelled",
             begun=status != "validating",

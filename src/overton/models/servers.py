@@ -256,12 +256,12 @@ class RoundRobin:
     they are used in turn, those that failed lately after the rest.
     """
 
-    def __init__(self, one: Answerer, several: Asked, *, connections: int | None = None) -> None:
+    def __init__(self, answerer: Answerer, several: Asked, *, connections: int | None = None) -> None:
         self.connections = connections
-        self.name = one.name
-        self.identity = one.identity
-        self.holds_form = one.holds_form
-        self.weighs = bool(getattr(one, "weighs", False))
+        self.name = answerer.name
+        self.identity = answerer.identity
+        self.holds_form = answerer.holds_form
+        self.weighs = bool(getattr(answerer, "weighs", False))
         self._several = several
         self._turn = 0
         self._rests: dict[str, float] = {}

@@ -106,7 +106,7 @@ def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
 
 def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
     """How many calls each of the pilot's trials made by itself, per lane."""
-    made = Counter(one.place.trial for one in entries(run.path / "journal.db"))
+    made = Counter(entry.place.trial for entry in entries(run.path / "journal.db"))
     lanes = study.lanes(run.manifest.models)
     whole: Counter[str] = Counter()
     for name, count in made.items():
@@ -145,7 +145,9 @@ def _simulated(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int
                 reason = f"has no answers in the condition {name!r}, which the plan includes"
                 raise InputError([Problem(option_place("pilot"), stands_for[trial.item], reason)])
             drawn = Draw(f"{seed}/pilot/{trial.name}").sample(some, 1)[0]
-            ended[trial.name] = TrialOutcome([design.blocks.like(one, trial) for one in drawn.records], drawn.calls)
+            ended[trial.name] = TrialOutcome(
+                [design.blocks.like(record, trial) for record in drawn.records], drawn.calls
+            )
 
 
 def _halves(last: Decision) -> dict[str, float]:

@@ -220,7 +220,9 @@ class _PilotMeasure:
         """How many of the study's items form one unit of the intervals, as several pairs form one topic."""
         if comparing_of(self.study).unit == self.study.items.plural:
             return 1.0
-        return max(len(self.pilot.asked) / max(len({name for one in known for name in one.items}), 1), 1.0)
+        return max(
+            len(self.pilot.asked) / max(len({name for contribution in known for name in contribution.items}), 1), 1.0
+        )
 
     def _known(self) -> list[tuple[str, Contribution]]:
         """What the pilot's models contribute to the measure.
@@ -268,7 +270,7 @@ class _PilotMeasure:
             varying_apart((first, second), pair, counts, jackknife)
             for ((_, first), (_, second)), pair in zip(combinations(known, 2), combinations(both, 2), strict=True)
         ]
-        found = _mean([one.varies for one in gaps])
+        found = _mean([gap.varies for gap in gaps])
         together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
         correlated = together if isfinite(together) else None
         return _DifferenceSpread(found, ItemInfluences(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
@@ -294,12 +296,17 @@ class _DifferenceSpread(NamedTuple):
 
 def _pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
     """The pulls of several models or pairs, each standardised."""
-    return np.concatenate([(one.pulls - one.pulls.mean()) / (one.pulls.std() or 1.0) for one in several])
+    return np.concatenate(
+        [
+            (observed_variance.pulls - observed_variance.pulls.mean()) / (observed_variance.pulls.std() or 1.0)
+            for observed_variance in several
+        ]
+    )
 
 
 def _mean(several: Sequence[ItemVariance]) -> ItemVariance:
     """The mean of variances; that of trials only if all of them are known."""
-    if any(isnan(one.trials) for one in several):
+    if any(isnan(item_variance.trials) for item_variance in several):
         return ItemVariance(fmean(one.items for one in several))
     return ItemVariance(fmean(one.items for one in several), fmean(one.trials for one in several))
 

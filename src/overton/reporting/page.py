@@ -65,19 +65,19 @@ def found(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsV
         moved = any(what == "effect" for what, _ in said)
         apart = [one for what, one in said if what == "bound" and moved]
         models.append((model, [one for _, one in said if one not in apart], apart))
-    quotable = any(one.quotable for one in findings)
+    quotable = any(finding.quotable for finding in findings)
     return FindingsView(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
 
 
-def _said(one: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
+def _said(finding: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
     return FindingView(
-        sentence=one.sentence,
-        what=one.what,
-        count=counted(one.n, one.units),
-        evidence=evidence(one),
-        link=(one.exhibit, titles[one.exhibit]) if one.exhibit in titles else None,
-        cautions=[text for text in one.cautions if text not in shared],
-        red="" if one.quotable else DO_NOT_QUOTE,
+        sentence=finding.sentence,
+        what=finding.what,
+        count=counted(finding.n, finding.units),
+        evidence=evidence(finding),
+        link=(finding.exhibit, titles[finding.exhibit]) if finding.exhibit in titles else None,
+        cautions=[text for text in finding.cautions if text not in shared],
+        red="" if finding.quotable else DO_NOT_QUOTE,
     )
 
 

@@ -43,20 +43,20 @@ if TYPE_CHECKING:
     from overton.studies.measures import Contribution
 
 
-def started(one: ProfiledRun) -> datetime:
+def started(profiled_run: ProfiledRun) -> datetime:
     """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""
-    when = datetime.fromisoformat(one.run.manifest.created)
+    when = datetime.fromisoformat(profiled_run.run.manifest.created)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
     """Every model that appears in several runs of one study, oldest run first."""
     together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
-    for one in sorted(profiled, key=started):
-        for model in one.asked:
-            known = together[one.kind, model]
-            if all(one.run.path.resolve() != other.run.path.resolve() for other in known):
-                known.append(one)
+    for profiled_run in sorted(profiled, key=started):
+        for model in profiled_run.asked:
+            known = together[profiled_run.kind, model]
+            if all(profiled_run.run.path.resolve() != other.run.path.resolve() for other in known):
+                known.append(profiled_run)
     for (kind, model), runs in together.items():
         if len(runs) > 1 and measuring_of(runs[0].study).profile is not None:
             yield History(kind, runs[0].title, model, list(_points(model, runs)))
@@ -64,19 +64,19 @@ def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
 
 def _points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
     sources = _sources(model, runs)
-    for place, one in enumerate(runs):
-        traits = [trait for trait in one.traits if trait.model == model]
+    for place, run in enumerate(runs):
+        traits = [trait for trait in run.traits if trait.model == model]
         changed: list[str] = []
         verdicts: list[str] = []
         if place and sources:
-            changed, verdicts = _between(sources[place - 1], sources[place], one)
+            changed, verdicts = _between(sources[place - 1], sources[place], run)
         elif place:
             changed = ["its study declares nothing by which runs could be compared"]
-        yield Point(sources[place].label if sources else one.run.path.name, _date(one), traits, changed, verdicts)
+        yield Point(sources[place].label if sources else run.run.path.name, _date(run), traits, changed, verdicts)
 
 
-def _date(one: ProfiledRun) -> str:
-    return one.run.manifest.created[:10]
+def _date(profiled_run: ProfiledRun) -> str:
+    return profiled_run.run.manifest.created[:10]
 
 
 def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[ComparisonSource]:
@@ -84,7 +84,7 @@ def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[ComparisonSource]:
     study = runs[0].study
     if measuring_of(study).comparing is None:
         return []
-    opened = [one.run for one in runs]
+    opened = [run.run for run in runs]
     found = of_runs(opened, results_of(opened[:1]), study, runs[0].outcome.how)
     return [replace(one, model=model) for one in found]
 
@@ -180,13 +180,13 @@ def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, st
                 )
 
 
-def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
+def _values(contribution: Contribution | None) -> Iterator[tuple[str, str]]:
     """The value of a mean or ratio on each item, as displayed; other measures have no value for a single item."""
-    if one is None or one.measure.of is not ratio:
+    if contribution is None or contribution.measure.of is not ratio:
         return
-    for item, (above, below) in zip(one.items, one.parts, strict=True):
+    for item, (above, below) in zip(contribution.items, contribution.parts, strict=True):
         if below > 0:
-            yield item, number(float(above / below), one.measure.kind)
+            yield item, number(float(above / below), contribution.measure.kind)
 
 
 def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
@@ -232,7 +232,7 @@ def profile(
     """
     if not runs:
         raise InputError([Problem("profile", "", "name at least one run")])
-    profiled = [_opened(one, {"level": level, "seed": seed}) for one in runs]
+    profiled = [_opened(run, {"level": level, "seed": seed}) for run in runs]
     given = read_subjects(subjects)
     leading = _leading(profiled)
     specs = _specs(profiled)
@@ -276,20 +276,20 @@ def _leading(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledR
 def _specs(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
     """By model, the specs asked under its name, in the order of the runs."""
     found: dict[str, list[str]] = defaultdict(list)
-    for one in profiled:
-        for entry in one.run.entries:
-            if entry.name in one.asked and published(entry.spec) not in found[entry.name]:
+    for profiled_run in profiled:
+        for entry in profiled_run.run.entries:
+            if entry.name in profiled_run.asked and published(entry.spec) not in found[entry.name]:
                 found[entry.name].append(published(entry.spec))
     return dict(found)
 
 
 def _found(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[TraitOfRun]:
     """What the leading runs found, study by study in the order in which studies are listed, models side by side."""
-    for one in _in_order(leading):
-        titles = list(dict.fromkeys(trait.title for trait in one.traits))
-        for trait in sorted(one.traits, key=lambda trait: titles.index(trait.title)):
-            if leading[one.kind, trait.model] is one:
-                yield TraitOfRun(one.kind, one.title, one.run, trait)
+    for profiled_run in _in_order(leading):
+        titles = list(dict.fromkeys(trait.title for trait in profiled_run.traits))
+        for trait in sorted(profiled_run.traits, key=lambda trait: titles.index(trait.title)):
+            if leading[profiled_run.kind, trait.model] is profiled_run:
+                yield TraitOfRun(profiled_run.kind, profiled_run.title, profiled_run.run, trait)
 
 
 def _in_order(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
@@ -331,7 +331,7 @@ def _warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]
     for model, asked in specs.items():
         if len(asked) > 1:
             yield f"{model} names several models in these runs: {', '.join(asked)}."
-    for one in profiled:
-        if measuring_of(one.study).profile is None:
-            yield f"{one.run.path.name} is a run of {one.study.name}, which declares nothing for a profile."
+    for profiled_run in profiled:
+        if measuring_of(profiled_run.study).profile is None:
+            yield f"{profiled_run.run.path.name} is a run of {profiled_run.study.name}, which declares nothing for a profile."
     yield from dict.fromkeys(warnings_of([one.run for one in profiled]))

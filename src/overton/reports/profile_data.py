@@ -138,7 +138,9 @@ class Point:
         return {
             "run": self.run,
             "created": self.created,
-            "measures": {one.title: {**number_of(one.number), "level": one.number.level} for one in self.traits},
+            "measures": {
+                trait.title: {**number_of(trait.number), "level": trait.number.level} for trait in self.traits
+            },
             "changed": list(self.changed),
             "verdicts": list(self.verdicts),
         }
@@ -182,10 +184,10 @@ class Profile:
             "models": {name: list(self.specs[name]) for name in self.models},
             "aspects": {aspect: [one.to_json() for one in self.of(aspect)] for aspect in ASPECTS},
             "missing": [one.to_json() for one in self.missing],
-            "subjects": {one.name: [row.to_json() for row in one.rows] for one in self.subjects},
+            "subjects": {subject.name: [row.to_json() for row in subject.rows] for subject in self.subjects},
             "over_time": [
-                {"study": one.study, "model": one.model, "runs": [point.to_json() for point in one.points]}
-                for one in self.histories
+                {"study": history.study, "model": history.model, "runs": [point.to_json() for point in history.points]}
+                for history in self.histories
             ],
             "warnings": list(self.warnings),
         }

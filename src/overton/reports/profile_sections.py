@@ -74,17 +74,17 @@ def _aspect(made: Profile, aspect: Aspect, beside: Path | None) -> Section:
     return Section(aspect, ASPECT_TITLES[aspect], exhibits)
 
 
-def _statement(one: TraitOfRun, beside: Path | None) -> Statement:
+def _statement(trait_of_run: TraitOfRun, beside: Path | None) -> Statement:
     """A trait in a sentence, with a link to the section of the report that shows it."""
-    trait, way, otherwise = one.trait, None, ""
+    trait, way, otherwise = trait_of_run.trait, None, ""
     if beside is not None:
-        if one.report.is_file():
+        if trait_of_run.report.is_file():
             way = (
-                f"{one.title}: full report of {one.run.path.name}",
-                f"{_relative(one.report, beside)}#{trait.exhibit}",
+                f"{trait_of_run.title}: full report of {trait_of_run.run.path.name}",
+                f"{_relative(trait_of_run.report, beside)}#{trait.exhibit}",
             )
         else:
-            otherwise = f"{one.title}: no report yet; {command('report', one.run.path)} writes it."
+            otherwise = f"{trait_of_run.title}: no report yet; {command('report', trait_of_run.run.path)} writes it."
     return Statement(trait.sentence, _evidence(trait), trait.caution, way, otherwise, sure=not _unsure(trait))
 
 
@@ -131,7 +131,7 @@ def _no_interval(trait: Trait) -> str:
 
 def _charts(name: str, title: str, traits: Sequence[Trait], models: Sequence[str]) -> Iterator[Chart]:
     """One chart per scale, with models side by side in each row."""
-    measured = [one for one in traits if not isnan(one.number.value)]
+    measured = [trait for trait in traits if not isnan(trait.number.value)]
     scales = dict.fromkeys(map(_scale, measured))
     for place, scale in enumerate(scales):
         own = [one for one in measured if _scale(one) == scale]
@@ -156,7 +156,7 @@ def _named(trait: Trait) -> str:
 
 def _drawn(traits: Sequence[Trait], models: Sequence[str]) -> Drawing:
     def draw() -> dict[str, Any]:
-        rows = list(dict.fromkeys(one.title for one in traits))
+        rows = list(dict.fromkeys(trait.title for trait in traits))
         points = [Dot(one.title, models.index(one.model), one.number) for one in traits]
         return dots(points, rows, series_of(models), _axis(traits), wrap=True)
 
@@ -170,7 +170,7 @@ def _axis(traits: Sequence[Trait]) -> Axis:
 
 
 def _values(title: str, traits: Sequence[Trait]) -> Table:
-    rows: list[list[Cell]] = [[one.title, one.model, one.number] for one in traits]
+    rows: list[list[Cell]] = [[trait.title, trait.model, trait.number] for trait in traits]
     return Table(title, [Column("What"), Column("Model"), Column("Number", traits[0].kind)], rows)
 
 
@@ -181,32 +181,32 @@ def _subjects(made: Profile) -> Iterator[Exhibit]:
         "Items of several studies that are about one subject. A single item has no interval: these are places to look,"
         " not findings."
     )
-    for one in made.subjects:
-        yield _subject(one, made.models)
+    for subject in made.subjects:
+        yield _subject(subject, made.models)
 
 
-def _subject(one: Subject, models: Sequence[str]) -> Table:
+def _subject(subject: Subject, models: Sequence[str]) -> Table:
     """Few columns, so that the numbers fit on a phone."""
     rows: list[list[Cell]] = [
         [
             f"{row.title}, {row.measure}: {row.words}",
             *(row.values.get(name, EmptyCell("not asked")) for name in models),
         ]
-        for row in one.rows
+        for row in subject.rows
     ]
-    return Table(one.name, [Column("Measure and item"), *(Column(name) for name in models)], rows, summary=True)
+    return Table(subject.name, [Column("Measure and item"), *(Column(name) for name in models)], rows, summary=True)
 
 
 def _histories(made: Profile) -> Iterator[Exhibit]:
-    for place, one in enumerate(made.histories):
-        yield from _history(one, place)
+    for place, history in enumerate(made.histories):
+        yield from _history(history, place)
 
 
-def _history(one: History, place: int) -> Iterator[Exhibit]:
-    name = f"{one.model}, {one.title}"
-    titles = list(dict.fromkeys(trait.title for point in one.points for trait in point.traits))
-    yield from _over_time(one, f"profile-time-{place + 1}", titles)
-    for number_, point in enumerate(one.points):
+def _history(history: History, place: int) -> Iterator[Exhibit]:
+    name = f"{history.model}, {history.title}"
+    titles = list(dict.fromkeys(trait.title for point in history.points for trait in point.traits))
+    yield from _over_time(history, f"profile-time-{place + 1}", titles)
+    for number_, point in enumerate(history.points):
         yield Statement(f"{name}, {point.created}, {point.run}: {_changed(point, number_)}.", " ".join(point.verdicts))
     yield Method(
         "Oldest run first. Verdicts are those of overton compare, candidate minus base, with its default margins, each"
@@ -221,17 +221,17 @@ def _changed(point: Point, place: int) -> str:
     return "; ".join(point.changed) or "no known difference from the previous run"
 
 
-def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]:
+def _over_time(history: History, key: str, titles: Sequence[str]) -> Iterator[Chart]:
     """One chart per scale, with one row per run, oldest on top."""
-    every = [(point, trait) for point in one.points for trait in point.traits if not isnan(trait.number.value)]
+    every = [(point, trait) for point in history.points for trait in point.traits if not isnan(trait.number.value)]
     for place, scale in enumerate(dict.fromkeys(_scale(trait) for _, trait in every)):
         own = [(point, trait) for point, trait in every if _scale(trait) == scale]
-        rows = [f"{point.created} {point.run}" for point in one.points]
+        rows = [f"{point.created} {point.run}" for point in history.points]
         points = [Dot(f"{point.created} {point.run}", titles.index(trait.title), trait.number) for point, trait in own]
         axis = _axis([trait for _, trait in own])
         yield Chart(
             f"{key}-{place + 1}",
-            f"{one.model} over time, {one.title}: {_named(own[0][1])}",
+            f"{history.model} over time, {history.title}: {_named(own[0][1])}",
             "Each run with its interval, oldest on top.",
             _drawn_over_time(points, rows, titles, axis),
         )

@@ -158,7 +158,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
 
 def _file_digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of each of Tantivy's files, in hexadecimal, by name, without its locks."""
-    return {one.name: _file_digest(one) for one in sorted(folder.iterdir()) if one.suffix != ".lock"}
+    return {path.name: _file_digest(path) for path in sorted(folder.iterdir()) if path.suffix != ".lock"}
 
 
 def _file_digest(file: Path) -> str:
@@ -172,7 +172,7 @@ def _check_files(folder: Path, digests: dict[str, str]) -> None:
     Raises:
         InputError: one is missing or has changed.
     """
-    present = {one.name: one for one in folder.iterdir() if one.is_file()}
+    present = {path.name: path for path in folder.iterdir() if path.is_file()}
     for name, digest in digests.items():
         if name not in present or _file_digest(present[name]) != digest:
             raise _unusable(folder, f"the index is damaged ({name} is not as written): index the pages again")

@@ -189,7 +189,7 @@ def _courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -
 def _rows(seats: Sequence[_Seat], courses: Sequence[CallCount], *, probed: bool = True) -> list[ModelPlan]:
     ends = (courses[0], courses[-1])
     return [
-        _row(role, model, *(one.count(name, lanes) + (_probe(model) if probed else _Count()) for one in ends))
+        _row(role, model, *(end.count(name, lanes) + (_probe(model) if probed else _Count()) for end in ends))
         for role, model, name, lanes in seats
     ]
 

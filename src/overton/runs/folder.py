@@ -235,8 +235,8 @@ def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
         yield "spent", "contains an impossible number"
     for role, models in manifest.models.items():
-        for number, one in enumerate(models):
-            if one.price and not one.price.sound:
+        for number, model in enumerate(models):
+            if model.price and not model.price.sound:
                 yield f"models.{role}[{number}].price", "is not a possible price"
 
 

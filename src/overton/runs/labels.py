@@ -71,7 +71,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
     """
     from overton.judging.label_tasks import LabelTask
 
-    known = next((one.task for one in kept if one.task.name in wanted), None)
+    known = next((saved_labels.task for saved_labels in kept if saved_labels.task.name in wanted), None)
     if key is None and known is not None:
         return known
     beside = key if key is not None else files[0].with_name(TASK)
@@ -128,7 +128,7 @@ def kept_in(run: Path) -> list[SavedLabels]:
     """
     folder = run / FOLDER
     try:
-        files = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+        files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except FileNotFoundError:
         return []
     except OSError as error:

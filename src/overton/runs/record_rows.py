@@ -136,7 +136,7 @@ def _finished(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterato
     """Whose each trial of the design is, and its name, both as in records; trials of incomplete items are left out."""
     items, options = folder.items(study.items.kind), folder.options(study, manifest.options)
     part = None if manifest.shard is None else items_of_shard(manifest.shard)
-    trials = [(one.item, one.name) for one in study.trials(items, options, manifest.seed)]
+    trials = [(trial.item, trial.name) for trial in study.trials(items, options, manifest.seed)]
     for lane, whose in zip(lane_names(study, manifest), _seats(study, manifest), strict=True):
         left_out = {*manifest.missing.get(lane, ())}
         for item, name in trials:

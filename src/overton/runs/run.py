@@ -359,7 +359,7 @@ def call_of(listed: StudyEntry) -> Callable[..., Run]:
         return run(listed.name, items=items, **given)
 
     own = signature(run)
-    others = [one for one in own.parameters.values() if one.name not in ("study", "items")]
+    others = [parameter for parameter in own.parameters.values() if parameter.name not in ("study", "items")]
     items = own.parameters["items"].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
     call.__name__ = call.__qualname__ = listed.word.replace("-", "_")
     call.__doc__ = f"{listed.question}\n\nArguments and errors are those of `overton.run`, items first."

@@ -119,7 +119,7 @@ async def _session(  # noqa: PLR0917
         desk = Dispatcher(journal, budget, patience)
         desk.take_up(
             Batches(desk),
-            () if models is None else [one for lane in lanes for one in lane.bindings.values()],
+            () if models is None else [binding for lane in lanes for binding in lane.bindings.values()],
             retry_failed=retry_failed,
         )
         try:
@@ -180,7 +180,7 @@ async def _conduct(  # noqa: PLR0917
     """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
     pacers = _pacers(study, lanes)
-    fleets = {id(one): one for one in pacers if isinstance(one, ServerPool)}.values()
+    fleets = {id(pacer): pacer for pacer in pacers if isinstance(pacer, ServerPool)}.values()
 
     def progress() -> Progress:
         return _progress(desk, lanes, pacers, monotonic() - began, clock)
@@ -234,7 +234,7 @@ def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
 
 
 def _sources(models: Mapping[str, Sequence[Opened]] | None) -> list[Source]:
-    return [one for one in _all(models) if isinstance(one, Source)]
+    return [opened for opened in _all(models) if isinstance(opened, Source)]
 
 
 async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
@@ -245,7 +245,7 @@ async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
 
 def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
     """The models' pacers, each once."""
-    bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
+    bound = [binding for lane in lanes for role, binding in lane.bindings.items() if role not in study.retrieval]
     return {id(one.pace): one.pace for one in bound}.values()
 
 

@@ -59,7 +59,7 @@ def requests_of(  # noqa: PLR0917
 
 
 def _with(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelRequest]:
-    return [replace(one, arguments=tuple(pairs_of(arguments))) for one in requests] if arguments else requests
+    return [replace(request, arguments=tuple(pairs_of(arguments))) for request in requests] if arguments else requests
 
 
 def model_requests(
@@ -77,7 +77,7 @@ def model_requests(
     wanted = {
         role: [_request(text, arguments, prices, price_list) for text in models] for role, models in named.items()
     }
-    known = {one.name for requests in wanted.values() for one in requests}
+    known = {request.name for requests in wanted.values() for request in requests}
     written = {text for models in named.values() for text in models}
     if unknown := sorted((set(arguments) | set(prices)) - known - written):
         reason = f"no such model in this run; its models are {', '.join(sorted(known))}"

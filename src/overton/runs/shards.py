@@ -193,7 +193,7 @@ class _Sharing:
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
-        shared = [one for one in questions if one.shared]
+        shared = [question for question in questions if question.shared]
         replies = await self._ask.all(shared) if shared else []
         if len(shared) < len(questions):
             raise _OwnCall
@@ -265,9 +265,9 @@ def _strangers(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
             yield Problem(path, "", reason)
 
 
-def _differing(one: _ShardRun, other: _ShardRun) -> str:
+def _differing(shard_run: _ShardRun, other: _ShardRun) -> str:
     keys = ("study", "seed", "options", "models", "items", "prompts")
-    named = [key for key in keys if getattr(one.manifest, key) != getattr(other.manifest, key)]
+    named = [key for key in keys if getattr(shard_run.manifest, key) != getattr(other.manifest, key)]
     return f"{' and '.join(named)} differ" if named else "they differ"
 
 
@@ -347,7 +347,7 @@ def _spent(parts: Sequence[_ShardRun], each: Sequence[Spent]) -> Spending:
     """What all shards spent, with spending before the split counted once."""
     before = parts[0].shard.before
     return Spending(
-        before.requests + sum(one.requests - before.requests for one in each),
+        before.requests + sum(spent.requests - before.requests for spent in each),
         before.cost + sum(one.cost - before.cost for one in each),
     )
 

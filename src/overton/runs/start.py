@@ -42,7 +42,7 @@ def reached_elsewhere(
     Raises:
         InputError: the run has no such model.
     """
-    requests = {one.name: one for one in elsewhere}
+    requests = {model_request.name: model_request for model_request in elsewhere}
     known = dict.fromkeys(entry.name for side in entries.values() for entry in side)
     if strangers := [name for name in requests if name not in known]:
         reason = f"is not a model of this run, which has {', '.join(known)}"

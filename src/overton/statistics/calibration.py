@@ -283,7 +283,7 @@ class _Tested(NamedTuple):
             return "differ", ""
         if self.single is None:
             return "cannot tell", "each prompt has one answer, which says nothing about differences of single prompts"
-        reach = max(max(abs(one.low), abs(one.high)) for one in self.means)
+        reach = max(max(abs(mean.low), abs(mean.high)) for mean in self.means)
         if reach > self.band:
             return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {self.band:g}"
         if (most := self.single.typical(self.level).high) > self.band:

@@ -51,12 +51,12 @@ class Sums(NamedTuple):
 
     def take(self, some: slice) -> Sums:
         """Some of the ratios."""
-        return Sums(self.above[:, some], self.below, self.of[some], Numbers(*(one[some] for one in self.numbers)))
+        return Sums(self.above[:, some], self.below, self.of[some], Numbers(*(number[some] for number in self.numbers)))
 
 
 def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
     """All of them side by side, `step` ratios at a time."""
-    starts = np.cumsum([0, *(one.below.shape[1] for one in parts)])
+    starts = np.cumsum([0, *(part.below.shape[1] for part in parts)])
     of = np.concatenate([one.of + start for one, start in zip(parts, starts, strict=False)])
     above, below = (np.concatenate([one[side] for one in parts], axis=1) for side in (0, 1))
     numbers = [np.concatenate(columns) for columns in zip(*(one.numbers for one in parts), strict=True)]

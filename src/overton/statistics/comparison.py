@@ -23,7 +23,7 @@ from overton.statistics.estimate import NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.jackknife import ANYTHING, STUDENT, Influence, Jackknife, Range, Resampling
 
 
-def widened(one: Estimate, level: float, freedom: float) -> Estimate:
+def widened(estimate: Estimate, level: float, freedom: float) -> Estimate:
     """The estimate with its limits for another `level`, widened by the ratio of Student's quantiles.
 
     Each limit keeps its own distance from the value, so that corrections for skewness are preserved; but if the
@@ -32,18 +32,18 @@ def widened(one: Estimate, level: float, freedom: float) -> Estimate:
     1 - a / k, all of k such intervals cover in at least 1 - a of cases (Bonferroni). Estimates without an interval are
     returned unchanged.
     """
-    if isnan(one.low) or isnan(one.high):
-        return one
+    if isnan(estimate.low) or isnan(estimate.high):
+        return estimate
     from scipy.special import stdtrit
 
     quantile = float(stdtrit(freedom, (1 + level) / 2))
-    ratio, least = quantile / float(stdtrit(freedom, (1 + one.level) / 2)), quantile * (one.error or 0.0)
-    low = one.value - max(ratio * (one.value - one.low), least)
-    high = one.value + max(ratio * (one.high - one.value), least)
-    lowest, highest = one.within
-    low = low if lowest is None else max(low, min(lowest, one.low))
-    high = high if highest is None else min(high, max(highest, one.high))
-    return msgspec.structs.replace(one, low=low, high=high, level=level)
+    ratio, least = quantile / float(stdtrit(freedom, (1 + estimate.level) / 2)), quantile * (estimate.error or 0.0)
+    low = estimate.value - max(ratio * (estimate.value - estimate.low), least)
+    high = estimate.value + max(ratio * (estimate.high - estimate.value), least)
+    lowest, highest = estimate.within
+    low = low if lowest is None else max(low, min(lowest, estimate.low))
+    high = high if highest is None else min(high, max(highest, estimate.high))
+    return msgspec.structs.replace(estimate, low=low, high=high, level=level)
 
 
 class VarianceOfMeans(NamedTuple):
@@ -382,9 +382,9 @@ def possible_ranks(names: Sequence[str], differences: Mapping[tuple[str, str], E
     """
     above = dict.fromkeys(names, 0)
     below = dict.fromkeys(names, 0)
-    for (first, second), one in differences.items():
-        if one.low > 0:
+    for (first, second), difference in differences.items():
+        if difference.low > 0:
             above[first], below[second] = above[first] + 1, below[second] + 1
-        elif one.high < 0:
+        elif difference.high < 0:
             above[second], below[first] = above[second] + 1, below[first] + 1
     return {name: PossibleRanks(1 + above[name], len(names) - below[name]) for name in names}

@@ -195,7 +195,7 @@ def estimates_of(made: EstimateArrays, nothing: str, few: str | None, level: flo
         else Estimate(
             middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, ends
         )
-        for middle, lower, upper, count, method, error in zip(*(one.tolist() for one in columns), strict=True)
+        for middle, lower, upper, count, method, error in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
@@ -331,7 +331,7 @@ class Resampling:
         bounded number that is the same in all clusters.
         """
         made: list[list[Estimate]] = []
-        for batch in self._batches((self._sums(one),) for one in counts):
+        for batch in self._batches((self._sums(count),) for count in counts):
             pieces = side_by_side([columns for (columns,) in batch], self._step)
             found = [self._ratios(some, self.influence(some), nothing, within) for some in pieces]
             made += _split(chain(*found), [columns.width for (columns,) in batch])

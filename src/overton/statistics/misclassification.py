@@ -218,7 +218,7 @@ class CorrectedInfluence:
         """What its interval is made of: the project's rule over clusters (`resampling.limits`), and the quantiles of
         the drawn confusions' effects."""
         spread = standard_errors(self.influence)
-        between = tuple(float(one[0]) for one in gaps(spread, level))
+        between = tuple(float(gap[0]) for gap in gaps(spread, level))
         if not self.errors.size:
             return Gaps(self.value, (between[0], between[1]), (0.0, 0.0), (float(spread.error[0]), 0.0))
         tail = (1 - level) / 2

@@ -161,12 +161,12 @@ class ItemVariance:
         return sqrt((self.items + chance) / items)
 
 
-def apart(one: ItemVariance, correlation: float) -> ItemVariance:
+def apart(item_variance: ItemVariance, correlation: float) -> ItemVariance:
     """The difference of two models that vary alike, whose true numbers have this `correlation` over items.
 
     Chance in trials is each model's own.
     """
-    return ItemVariance(2 * (1 - correlation) * one.items, 2 * one.trials)
+    return ItemVariance(2 * (1 - correlation) * item_variance.items, 2 * item_variance.trials)
 
 
 def fewest_items(chance: _Of, power: float) -> int | None:

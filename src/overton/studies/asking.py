@@ -74,7 +74,7 @@ class ReadableReply(Generic[T]):
         not returned."""
         if self.choice is None:
             return None
-        read = [reply for reply, one in zip(self.replies, self.readings, strict=True) if one.value is not None]
+        read = [reply for reply, reading in zip(self.replies, self.readings, strict=True) if reading.value is not None]
         return self.choice.chances(read[-1]) if read else None
 
     @property
@@ -190,7 +190,7 @@ async def ask_all_until_read(
     Raises:
         Stopped, AccessError: as above, once all requests side by side have finished.
     """
-    courses = [_Course(one, list(one.messages)) for one in wanted]
+    courses = [_Course(readable_request, list(readable_request.messages)) for readable_request in wanted]
     for _ in range(attempts):
         waiting = [course for course in courses if course.open]
         if not waiting or (all_or_none and any(course.failure for course in courses)):

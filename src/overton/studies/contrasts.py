@@ -79,7 +79,9 @@ def against(
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
     like = resolve_probabilities(how, comparing.weighing(results, how))
-    met = [one for null in available for one in _met(null, own, results, like, jackknife)]
+    met = [
+        paired_contributions for null in available for paired_contributions in _met(null, own, results, like, jackknife)
+    ]
     with_sentence, others = list[_PairedContributions](), list[_PairedContributions]()
     for one in met:
         (with_sentence if is_said(one.measure, one.model, comparing) else others).append(one)
@@ -104,7 +106,11 @@ def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
 def _level(met: Sequence[_PairedContributions], jackknife: Jackknife, beside: int = 0) -> float:
     """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`), with `beside`
     other tests: their part of the family's error."""
-    with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
+    with_one = [
+        paired_contributions
+        for paired_contributions in met
+        if not isnan(paired_contributions.meeting.gap(jackknife).own.low)
+    ]
     row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
     gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
     part = len(gaps) / max(len(gaps) + beside, 1)
@@ -130,16 +136,16 @@ def _nothing(measure: Measure, why: str) -> Contribution:
     return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
-def _against(one: _PairedContributions, jackknife: Jackknife, level: float) -> Against:
-    measure, items = one.both[1].measure, one.meeting.items
-    alone = one.meeting.gap(jackknife)
-    joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))
-    under, observed = (side.alone(jackknife) for side in one.both)
+def _against(paired_contributions: _PairedContributions, jackknife: Jackknife, level: float) -> Against:
+    measure, items = paired_contributions.both[1].measure, paired_contributions.meeting.items
+    alone = paired_contributions.meeting.gap(jackknife)
+    joint = paired_contributions.meeting.gap(jackknife, (level, equivalence_level(level)))
+    under, observed = (side.alone(jackknife) for side in paired_contributions.both)
     return Against(
-        model=one.model,
+        model=paired_contributions.model,
         measure=measure.name,
-        null=one.null.name,
-        what=one.null.what,
+        null=paired_contributions.null.name,
+        what=paired_contributions.null.what,
         items=len(items),
         observed=observed,
         under_null=under,

@@ -60,8 +60,8 @@ def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
     if made is not None:
         return made.led(value)  # type: ignore[no-any-return]
     inner: dict[str | int | None, dict[Place, Variants]] = {}
-    for (first, *rest), one in numbers.items():
-        inner.setdefault(first, {})[tuple(rest)] = one
+    for (first, *rest), number in numbers.items():
+        inner.setdefault(first, {})[tuple(rest)] = number
     return _with(value, inner) if inner else value
 
 
@@ -181,12 +181,12 @@ class CorrectionCase(ABC):
         """All numbers that are corrected."""
 
     @abstractmethod
-    def corrected(self, one: Resting) -> Variants:
+    def corrected(self, resting: Resting) -> Variants:
         """One of them, in three variants."""
 
-    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
+    def over(self, resting: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number by which models are compared, over some items; `resampling` has them by their place there."""
-        raise NotImplementedError(f"{one.name} is declared as compared, and its case does not say how")
+        raise NotImplementedError(f"{resting.name} is declared as compared, and its case does not say how")
 
     @property
     def by_units(self) -> bool:
@@ -219,7 +219,9 @@ class CorrectionCase(ABC):
         on one of these kinds; '' if they do not, or if whole units are corrected."""
         if self.by_units:
             return ""
-        return next((one.why for one in self.equal_errors if one.by in kinds and one.fails), "")
+        return next(
+            (equal_error.why for equal_error in self.equal_errors if equal_error.by in kinds and equal_error.fails), ""
+        )
 
     @cached_property
     def listed(self) -> list[Resting]:
@@ -313,9 +315,9 @@ class UnitCase(CorrectionCase):
         """The units [U] that people labelled completely, as far as a measure needs."""
         return self.labelled.whole
 
-    def corrected(self, one: Resting) -> Variants:
+    def corrected(self, resting: Resting) -> Variants:
         """One of the numbers, in three variants."""
-        return self.variant(one.name, one.units)
+        return self.variant(resting.name, resting.units)
 
     def variant(self, name: str, units: Flags, resampling: Resampling | None = None) -> Variants:
         """A measure of some units [U], in three variants."""
@@ -324,15 +326,15 @@ class UnitCase(CorrectionCase):
         corrected = whole if self.by_units else self._from_errors(name, units, over)
         return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
 
-    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
+    def over(self, resting: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number over some items."""
         places = {name: place for place, name in enumerate(items)}
         at = np.array([places.get(name, -1) for name in self.items], np.int64)[self.resampling.cluster]
-        units = one.units & (at >= 0)
+        units = resting.units & (at >= 0)
         among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
-        found = self.variant(one.name, units, among)
-        moved = None if isnan(found.corrected.low) else self._moved(one.name, units, among)
-        return NumberOverItems(found, moved, self._part_of(one.units))
+        found = self.variant(resting.name, units, among)
+        moved = None if isnan(found.corrected.low) else self._moved(resting.name, units, among)
+        return NumberOverItems(found, moved, self._part_of(resting.units))
 
     def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
         """Corrected by the units that are completely labelled, and by these alone."""

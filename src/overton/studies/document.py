@@ -192,38 +192,38 @@ def _is_measure(made: Mapping[str, Any]) -> bool:
     return isinstance(made.get("leads"), str)
 
 
-def number_of(one: Estimate) -> dict[str, Any]:
+def number_of(estimate: Estimate) -> dict[str, Any]:
     """An estimate as a variant of a measure."""
-    method, why = _made(one)
+    method, why = _made(estimate)
     return {
-        "estimate": plain(one.value),
-        **interval_of(one),
-        "n": one.n,
+        "estimate": plain(estimate.value),
+        **interval_of(estimate),
+        "n": estimate.n,
         "method": method,
         "why": why,
     }
 
 
-def interval_of(one: Estimate) -> dict[str, Any]:
+def interval_of(estimate: Estimate) -> dict[str, Any]:
     """An estimate's interval, and which of its limits the data do not determine."""
-    undetermined = {"undetermined": list(one.undetermined)} if one.undetermined else {}
-    return {"interval": [plain(one.low), plain(one.high)], **undetermined}
+    undetermined = {"undetermined": list(estimate.undetermined)} if estimate.undetermined else {}
+    return {"interval": [plain(estimate.low), plain(estimate.high)], **undetermined}
 
 
-def _made(one: Estimate) -> tuple[str, str | None]:
+def _made(estimate: Estimate) -> tuple[str, str | None]:
     """How a number was computed, and why it or its interval is missing: `Estimate.method` says either, or both."""
-    if not isfinite(one.value):
-        return "", one.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
-    if isfinite(one.low) and isfinite(one.high):
-        return one.method, None
-    if not (isnan(one.low) or isnan(one.high)):
-        return one.method, "the interval has no end"
-    if one.method.startswith(NO_INTERVAL):
-        return "", one.method
-    how, _, rest = one.method.partition(_NO_INTERVAL)
+    if not isfinite(estimate.value):
+        return "", estimate.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
+    if isfinite(estimate.low) and isfinite(estimate.high):
+        return estimate.method, None
+    if not (isnan(estimate.low) or isnan(estimate.high)):
+        return estimate.method, "the interval has no end"
+    if estimate.method.startswith(NO_INTERVAL):
+        return "", estimate.method
+    how, _, rest = estimate.method.partition(_NO_INTERVAL)
     if rest:
         return how, f"no interval{rest}"
-    return ("", one.method) if _NO_INTERVAL in one.method else (one.method, "no interval is made for it")
+    return ("", estimate.method) if _NO_INTERVAL in estimate.method else (estimate.method, "no interval is made for it")
 
 
 def _levels(value: Any) -> Iterator[float]:
@@ -367,7 +367,7 @@ class _Schemas:
         """Keys of their own for the variants of what is neither a measure nor an object."""
         if not variants or _holds_numbers(hint):
             return {}
-        return {f"{key}_{one}": {"anyOf": [self.of(hint), {"type": "null"}]} for one in variants}
+        return {f"{key}_{variant}": {"anyOf": [self.of(hint), {"type": "null"}]} for variant in variants}
 
     def _measure(self, kind: type) -> dict[str, Any]:
         own = {key: self.of(_hint(kind, name)) for key, name in _keys(kind).items()}
@@ -391,7 +391,7 @@ class _Schemas:
 def _holds_numbers(hint: Any) -> bool:
     """Whether JSON writes a type as a measure or as an object, so that variants go into it."""
     if get_origin(hint) in (Union, types.UnionType):
-        return any(_holds_numbers(one) for one in get_args(hint))
+        return any(_holds_numbers(get_argument) for get_argument in get_args(hint))
     origin = get_origin(hint) or hint
     return isinstance(origin, type) and (issubclass(origin, Mapping) or _fields_of(origin) is not None)
 

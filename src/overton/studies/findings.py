@@ -243,74 +243,80 @@ def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compare
 def count_tests(said: Iterable[Said], compared: Compared) -> int:
     """How many tests a study makes, without those of measures that are `compared` with a null condition instead."""
     tests = [one for one in said if not isinstance(one, Finding) and one.tested]
-    return sum((one.model, one.measure) not in compared for one in tests)
+    return sum((test.model, test.measure) not in compared for test in tests)
 
 
-def _found_by(one: Said, many: int) -> Iterable[Finding]:
-    if isinstance(one, Finding):
-        return [one]
-    if isinstance(one, OwnTest):
-        return one.found(FAMILY / max(many, 1))
-    found = _in_turn(one, max(many, 1)) if one.tested else []
-    return found or ([] if one.otherwise is None else [one.otherwise])
+def _found_by(said: Said, many: int) -> Iterable[Finding]:
+    if isinstance(said, Finding):
+        return [said]
+    if isinstance(said, OwnTest):
+        return said.found(FAMILY / max(many, 1))
+    found = _in_turn(said, max(many, 1)) if said.tested else []
+    return found or ([] if said.otherwise is None else [said.otherwise])
 
 
-def _in_turn(one: CandidateFinding, many: int) -> list[Finding]:
+def _in_turn(candidate_finding: CandidateFinding, many: int) -> list[Finding]:
     """A candidate's finding, and those of the candidates that are tested after it."""
-    found = _weighed(one, many)
+    found = _weighed(candidate_finding, many)
     if found is None or found.what != "effect":
         return [found] if found else []
-    after = [(next_, _weighed(next_, many * len(one.followed))) for next_ in one.followed if next_.tested]
+    after = [
+        (next_, _weighed(next_, many * len(candidate_finding.followed)))
+        for next_ in candidate_finding.followed
+        if next_.tested
+    ]
     replaced = any(next_.replaces and made is not None for next_, made in after)
     return [*([] if replaced else [found]), *(made for _, made in after if made is not None)]
 
 
-def _weighed(one: CandidateFinding, many: int) -> Finding | None:
+def _weighed(candidate_finding: CandidateFinding, many: int) -> Finding | None:
     """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
     cannot tell."""
-    wide = widened(one.number, 1 - FAMILY / many, one.clusters - 1)
-    if one.p is None:
-        above, below = wide.low > one.null, wide.high < one.null
+    wide = widened(candidate_finding.number, 1 - FAMILY / many, candidate_finding.clusters - 1)
+    if candidate_finding.p is None:
+        above, below = wide.low > candidate_finding.null, wide.high < candidate_finding.null
     else:
-        passed = one.p * many <= FAMILY
-        above, below = passed and wide.value > one.null, passed and wide.value < one.null
+        passed = candidate_finding.p * many <= FAMILY
+        above, below = passed and wide.value > candidate_finding.null, passed and wide.value < candidate_finding.null
     if above or below:
-        said = one.above if above else one.below
-        return _found(one, "above" if above else "below", said, wide, many) if said else None
-    said = _without_effect(one, wide)
-    return _found(one, "within", said, wide, many) if said else None
+        said = candidate_finding.above if above else candidate_finding.below
+        return _found(candidate_finding, "above" if above else "below", said, wide, many) if said else None
+    said = _without_effect(candidate_finding, wide)
+    return _found(candidate_finding, "within", said, wide, many) if said else None
 
 
-def _without_effect(one: CandidateFinding, wide: Estimate) -> str | None:
+def _without_effect(candidate_finding: CandidateFinding, wide: Estimate) -> str | None:
     """The sentence for an interval that covers the null, None if there is none."""
-    most_ = farthest(wide, one.null)
-    if one.within is not None and most_ <= min(one.small, one.telling):
-        return one.within(wide)
-    return one.unclear if most_ <= one.telling else None
+    most_ = farthest(wide, candidate_finding.null)
+    if candidate_finding.within is not None and most_ <= min(candidate_finding.small, candidate_finding.telling):
+        return candidate_finding.within(wide)
+    return candidate_finding.unclear if most_ <= candidate_finding.telling else None
 
 
-def _found(one: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int) -> Finding:
+def _found(
+    candidate_finding: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int
+) -> Finding:
     claim = Claim(
-        measure=one.measure,
+        measure=candidate_finding.measure,
         direction=direction,
-        null=one.condition or one.null,
-        value=None if one.condition or isnan(wide.low) else wide.value,
-        about=one.about if direction != "within" or one.denies else "",
+        null=candidate_finding.condition or candidate_finding.null,
+        value=None if candidate_finding.condition or isnan(wide.low) else wide.value,
+        about=candidate_finding.about if direction != "within" or candidate_finding.denies else "",
     )
-    cautions = (one.caution, one.effect_caution if direction != "within" else "")
+    cautions = (candidate_finding.caution, candidate_finding.effect_caution if direction != "within" else "")
     return Finding(
         what="bound" if direction == "within" else "effect",
-        model=one.model,
+        model=candidate_finding.model,
         sentence=sentence,
-        n=one.n,
-        units=one.units,
-        exhibit=one.exhibit,
-        number=wide if one.p is None else None,
-        p=None if one.p is None else min(1.0, one.p * many),
-        kind=one.kind,
-        judge=one.judge,
+        n=candidate_finding.n,
+        units=candidate_finding.units,
+        exhibit=candidate_finding.exhibit,
+        number=wide if candidate_finding.p is None else None,
+        p=None if candidate_finding.p is None else min(1.0, candidate_finding.p * many),
+        kind=candidate_finding.kind,
+        judge=candidate_finding.judge,
         cautions=tuple(filter(None, cautions)),
-        claims=(claim,) if one.measure else (),
+        claims=(claim,) if candidate_finding.measure else (),
     )
 
 
@@ -350,8 +356,8 @@ def _contradict(one: Claim, other: Claim) -> bool:
     return (low.direction, high.direction) == ("below", "above")
 
 
-def _effect_and_none(one: Claim, other: Claim) -> bool:
-    return {one.is_effect, other.is_effect} == {True, False} and "within" in {one.direction, other.direction}
+def _effect_and_none(claim: Claim, other: Claim) -> bool:
+    return {claim.is_effect, other.is_effect} == {True, False} and "within" in {claim.direction, other.direction}
 
 
 def farthest(wide: Estimate, null: float = 0.0) -> float:
@@ -364,14 +370,14 @@ def most(wide: Estimate, kind: Kind) -> str:
     return number(farthest(wide), kind).lstrip("+")
 
 
-def evidence(one: Finding) -> str:
+def evidence(finding: Finding) -> str:
     """What is behind a sentence: the count, and the interval with its level or the P value, if there is one."""
-    parts = [counted(one.n, one.units)]
-    if one.number is not None and not isnan(one.number.low):
-        how = f"{_percent(one.number.level)} interval"
-        parts.append(f"{number(one.number.value, one.kind)}, {how} {interval(one.number, one.kind)}")
-    if one.p is not None:
-        parts.append("p < 0.001" if one.p < 0.001 else f"p = {one.p:.3f}")
+    parts = [counted(finding.n, finding.units)]
+    if finding.number is not None and not isnan(finding.number.low):
+        how = f"{_percent(finding.number.level)} interval"
+        parts.append(f"{number(finding.number.value, finding.kind)}, {how} {interval(finding.number, finding.kind)}")
+    if finding.p is not None:
+        parts.append("p < 0.001" if finding.p < 0.001 else f"p = {finding.p:.3f}")
     return "; ".join(parts)
 
 
@@ -387,13 +393,13 @@ def common(findings: Sequence[Finding]) -> list[str]:
 
 def by_model(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """The findings grouped by model, in their order; those about all models have no model."""
-    models = dict.fromkeys(one.model for one in findings)
+    models = dict.fromkeys(finding.model for finding in findings)
     return [(model, [one for one in findings if one.model == model]) for model in models]
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
     """By model in their order; for each where it stands first, then effects, then what is ruled out."""
-    places = {model: place for place, model in enumerate(dict.fromkeys(one.model for one in findings))}
+    places = {model: place for place, model in enumerate(dict.fromkeys(finding.model for finding in findings))}
     kinds = ("standing", "effect", "bound")
     return sorted(findings, key=lambda one: (places[one.model], kinds.index(one.what)))
 

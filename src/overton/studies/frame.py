@@ -122,7 +122,7 @@ class _EstimateWalk:
     def _members(self, members: Sequence[Json], schema: Json, where: _Where, holder: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a list's members, distinguished by their own texts, and by numbers if those are not enough."""
         inner = schema.get("items") or {}
-        objects = [one for one in members if isinstance(one, dict) and any(True for _ in _measures(one))]
+        objects = [member for member in members if isinstance(member, dict) and any(True for _ in _measures(member))]
         for one, marks in zip(objects, _distinguished(objects), strict=True):
             place = where
             for key, mark in marks:
@@ -167,8 +167,8 @@ def _measures(value: Json) -> Iterator[Json]:
 
 def _distinguished(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, str]]]:
     """For each member of a list what distinguishes it: its texts, then as many numbers as are needed."""
-    marks = [dict(_scalars(one)) for one in members]
-    names = list(dict.fromkeys(name for one in marks for name in one))
+    marks = [dict(_scalars(member)) for member in members]
+    names = list(dict.fromkeys(name for mark in marks for name in mark))
     chosen = [name for name in names if any(isinstance(one.get(name), str) for one in marks)]
     for name in (name for name in names if name not in chosen):
         if len({tuple(str(one.get(key)) for key in chosen) for one in marks}) == len(marks):

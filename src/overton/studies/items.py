@@ -126,7 +126,7 @@ def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
     """The sections with each item in words: cells of columns of items, and ids within sentences."""
     if not words:
         return list(sections)
-    return [replace(one, exhibits=[_exhibit(part, words) for part in one.exhibits]) for one in sections]
+    return [replace(section, exhibits=[_exhibit(part, words) for part in section.exhibits]) for section in sections]
 
 
 def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialTable | None:
@@ -134,17 +134,17 @@ def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialT
     if trials is None:
         return None
     trials = replace(trials, item=trials.item or noun)
-    return replace(trials, facets=[_facet(one, words) if one.title == noun else one for one in trials.facets])
+    return replace(trials, facets=[_facet(facet, words) if facet.title == noun else facet for facet in trials.facets])
 
 
-def _exhibit(one: Exhibit, words: Words) -> Exhibit:
-    match one:
+def _exhibit(exhibit: Exhibit, words: Words) -> Exhibit:
+    match exhibit:
         case Table():
-            return _table(one, words)
+            return _table(exhibit, words)
         case Chart():
-            return replace(one, values=_table(one.values, words)) if one.values else one
+            return replace(exhibit, values=_table(exhibit.values, words)) if exhibit.values else exhibit
         case Callout() | Prose() | Method() | Statement():
-            return replace(one, text=_within(one.text, words))
+            return replace(exhibit, text=_within(exhibit.text, words))
 
 
 def _table(table: Table, words: Words) -> Table:
@@ -176,5 +176,7 @@ def _within(text: str, words: Words) -> str:
     return _WORD.sub(named, text)
 
 
-def _facet(one: BrowseFilter, words: Words) -> BrowseFilter:
-    return replace(one, labels=[words[label].text if label in words else label for label in one.labels])
+def _facet(browse_filter: BrowseFilter, words: Words) -> BrowseFilter:
+    return replace(
+        browse_filter, labels=[words[label].text if label in words else label for label in browse_filter.labels]
+    )

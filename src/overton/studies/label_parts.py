@@ -21,7 +21,10 @@ def correction_tables(found: JudgedResult) -> list[Table]:
     said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers describe {found.population}."
     tables = [_correction_table("All rows", found.all, "share", said)]
     tables += [_correction_table(name, group, "share") for name, group in found.by.items()]
-    tables += [_correction_table(f"{one.a} minus {one.b}", one, "points") for one in found.differences]
+    tables += [
+        _correction_table(f"{difference.a} minus {difference.b}", difference, "points")
+        for difference in found.differences
+    ]
     agreement = found.agreement
     heads = [Column("Judge and people"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
     heads.append(Column("Krippendorff's alpha", "value"))
@@ -31,13 +34,15 @@ def correction_tables(found: JudgedResult) -> list[Table]:
 
 def _correction_table(title: str, group: CorrectedGroup | CorrectedDifference, kind: Kind, note: str = "") -> Table:
     heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
-    rows = [_row(name, one) for name, one in group.shares.items()]
+    rows = [_row(name, share) for name, share in group.shares.items()]
     return Table(title, heads, [*rows, *_mean(group)], note)
 
 
-def _row(name: str, one: CorrectedNumber) -> list[Cell]:
-    judged: Cell = EmptyCell("the judge gives no such label") if isnan(one.judge) else one.judge
-    return [name, judged, one.corrected, one.labelled]
+def _row(name: str, corrected_number: CorrectedNumber) -> list[Cell]:
+    judged: Cell = (
+        EmptyCell("the judge gives no such label") if isnan(corrected_number.judge) else corrected_number.judge
+    )
+    return [name, judged, corrected_number.corrected, corrected_number.labelled]
 
 
 def _mean(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
@@ -69,14 +74,16 @@ _METHOD = (
 def people_tables(found: AnnotatorAgreement) -> list[Table]:
     """How well people agree with each other, and the judge with them."""
     heads = [Column("Person"), Column("Page", "count"), Column("Labelled", "count"), Column("Cannot tell", "count")]
-    people = Table("People", heads, [[one.name, one.page, one.labelled, one.cannot_tell] for one in found.people])
+    people = Table(
+        "People", heads, [[person.name, person.page, person.labelled, person.cannot_tell] for person in found.people]
+    )
     heads = [Column("Label"), Column("Labelled", "count"), Column("By two or more", "count")]
     heads += [Column("Settled", "count"), Column("Open", "count"), Column("Krippendorff's alpha", "value")]
     row: list[Cell] = [found.what, found.labelled, found.shared, found.settled, found.open, found.alpha]
     tables = [people, Table("Agreement of people", heads, [row])]
     heads = [Column("Two people"), Column("Both labelled", "count")]
     heads += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
-    pairs: list[list[Cell]] = [[f"{one.a}, {one.b}", one.n, one.same, one.kappa] for one in found.pairs]
+    pairs: list[list[Cell]] = [[f"{pair.a}, {pair.b}", pair.n, pair.same, pair.kappa] for pair in found.pairs]
     tables += [Table("Each pair of people", heads, pairs)] if pairs else []
     return [*tables, *_judge_tables(found)]
 
@@ -102,7 +109,7 @@ def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> S
     """What people's labels do to a run's numbers; if there are none, what is said instead."""
     if not found:
         return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
-    exhibits = [exhibit for one in found for exhibit in shares_exhibits(one)]
+    exhibits = [exhibit for labelled_shares in found for exhibit in shares_exhibits(labelled_shares)]
     return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
 
 
@@ -133,8 +140,8 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
     if len(found.models) > 1:
         for name, shares in found.models.items():
             yield _label_table(f"{what}, {name}", shares, "share", summary=True)
-        for one in found.differences:
-            yield _label_table(f"{what}, {one.a} minus {one.b}", one.shares, "points")
+        for difference in found.differences:
+            yield _label_table(f"{what}, {difference.a} minus {difference.b}", difference.shares, "points")
     if found.measures is not None:
         yield from measures_exhibits(found.measures)
 
@@ -143,13 +150,17 @@ def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
     said = _UNITS if found.how == "whole units" else _ERRORS
     by_units = found.how == "whole units"
-    tests = " ".join([found.together, *(one.sentence(by_units=by_units) for one in found.equal_errors)])
+    tests = " ".join([found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors)])
     yield Callout(f"Measures of many labels together: {said} {tests}", summary=True)
     for group, measures in found.groups.items():
         heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
         rows: list[list[Cell]] = [
-            [_named(name), *(_cell(number) for number in (one.corrected, one.plain, one.labelled)), one.leads]
-            for name, one in measures.items()
+            [
+                _named(name),
+                *(_cell(number) for number in (measure.corrected, measure.plain, measure.labelled)),
+                measure.leads,
+            ]
+            for name, measure in measures.items()
         ]
         yield Table(
             f"Measures of many labels, {group or 'all models'}",
@@ -172,9 +183,9 @@ def _named(measure: str) -> str:
     return measure.replace("/", ", ").replace("_", " ")
 
 
-def _cell(one: Estimate) -> Cell:
+def _cell(estimate: Estimate) -> Cell:
     """One column has values of different kinds: written out, on their own scale."""
-    return EmptyCell(reason(one)) if isnan(one.value) else sentence(one, "value")
+    return EmptyCell(reason(estimate)) if isnan(estimate.value) else sentence(estimate, "value")
 
 
 def _said(found: LabelledShares) -> str:
@@ -196,7 +207,7 @@ def _label_table(
     title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "", *, summary: bool = False
 ) -> Table:
     """The number that leads comes first."""
-    leads = any(one.leads == "corrected" for one in shares.values())
+    leads = any(share.leads == "corrected" for share in shares.values())
     bounded = any(one.corrected_at_most for one in shares.values())
     least = any(one.corrected_at_least for one in shares.values())
     heads = {"plain": "Judge alone", "corrected": "Corrected", "labelled": "Labelled alone"}
@@ -210,6 +221,6 @@ def _label_table(
     return Table(title, [Column("Label"), *(Column(heads[name], kind) for name in names)], rows, note, summary=summary)
 
 
-def _bare(one: Estimate) -> Cell:
+def _bare(estimate: Estimate) -> Cell:
     """The judge's number alone; an interval would leave out the judge's errors."""
-    return EmptyCell(reason(one)) if isnan(one.value) else one.value
+    return EmptyCell(reason(estimate)) if isnan(estimate.value) else estimate.value

@@ -239,18 +239,18 @@ class _CorrectedParts:
 _BARE = f"{NO_INTERVAL}what the judge gets wrong is in none"
 
 
-def _minus(one: _Both, other: _Both) -> _Both:
+def _minus(both: _Both, other: _Both) -> _Both:
     """A difference; those who cannot tell raise its first side to the most, its second for the least."""
     from overton.statistics.prediction_powered import JudgeAndHuman, difference
 
     usual = JudgeAndHuman(
-        one.usual.judge - other.usual.judge,
-        difference(one.usual.corrected, other.usual.corrected),
-        difference(one.usual.labelled, other.usual.labelled),
+        both.usual.judge - other.usual.judge,
+        difference(both.usual.corrected, other.usual.corrected),
+        difference(both.usual.labelled, other.usual.labelled),
     )
-    if one.most is None or other.most is None:
+    if both.most is None or other.most is None:
         return _Both(usual)
-    return _Both(usual, difference(one.most, other.usual.corrected), difference(one.usual.corrected, other.most))
+    return _Both(usual, difference(both.most, other.usual.corrected), difference(both.usual.corrected, other.most))
 
 
 def with_labels(schema: dict[str, Any]) -> dict[str, Any]:

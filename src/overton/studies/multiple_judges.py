@@ -188,14 +188,14 @@ def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[
         return {}
 
 
-def _headline(model: str, judge: str, one: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
+def _headline(model: str, judge: str, contribution: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
     from overton.statistics.jackknife import Jackknife
     from overton.studies.measures import find_shared_items
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
-    met = find_shared_items(one, other, jackknife, within_model=True)
-    by_first, by_judge = (side.alone(jackknife) for side in (one, other))
-    measure = one.measure
+    met = find_shared_items(contribution, other, jackknife, within_model=True)
+    by_first, by_judge = (side.alone(jackknife) for side in (contribution, other))
+    measure = contribution.measure
     return ByJudge(
         model,
         measure.name,

@@ -137,7 +137,7 @@ def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
         TypeError: a field has no `Option`, or a type that no surface can read.
     """
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(one.name, hints[one.name], _default(one)) for one in msgspec.structs.fields(kind))
+    return tuple(_field(field.name, hints[field.name], _default(field)) for field in msgspec.structs.fields(kind))
 
 
 def fields_of_call(function: Callable[..., Any]) -> tuple[Field, ...]:
@@ -228,7 +228,7 @@ def _grown(old: Any, new: Any) -> Any:
 
 def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values of options as a run or log has stored them, with those that are newer than it as they were then."""
-    newer = {one.name: one.option.unmentioned for one in fields_of(kind) if one.option.unmentioned is not None}
+    newer = {field.name: field.option.unmentioned for field in fields_of(kind) if field.option.unmentioned is not None}
     return {**newer, **stored}
 
 

@@ -115,7 +115,7 @@ def chance_of(
 
 def _shared(every: Sequence[Contribution], jackknife: Jackknife) -> tuple[list[str], Resampling]:
     """The items that all of them have."""
-    items = sorted(set.intersection(*(set(one.place) for one in every)))
+    items = sorted(set.intersection(*(set(contribution.place) for contribution in every)))
     return items, jackknife.over(max(len(items), 1))
 
 

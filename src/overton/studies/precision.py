@@ -469,10 +469,10 @@ def judged_by_means(
     variance = dict.fromkeys(looked.records, 0.0)
     any_wide = False
     whole = []
-    for one in means:
-        if one.name not in named:
+    for mean in means:
+        if mean.name not in named:
             continue
-        limit, parts = _limit(looked, one, wanted.get(one.name))
+        limit, parts = _limit(looked, mean, wanted.get(mean.name))
         whole.append(limit)
         if limit.wanted is None or not limit.half <= limit.wanted:
             any_wide = True
@@ -486,7 +486,7 @@ def _limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[Pre
     condition inform each other."""
     from math import sqrt
 
-    if not any(one.many for one in mean.answers.values()):
+    if not any(answer.many for answer in mean.answers.values()):
         return PrecisionLimit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
     whole = sum(mean.weights.values())
     value = variance = 0.0

@@ -192,7 +192,7 @@ def resolve_label(
         return Weighing(False, "the analysis was asked to count answers", calibrations, unweighed)
     if "sampled" in wanted:
         return Weighing(False, "some of the runs have no token probabilities", calibrations, unweighed)
-    doubtful = [name for name, one in calibrations.items() if one.verdict != "agree"]
+    doubtful = [name for name, calibration in calibrations.items() if calibration.verdict != "agree"]
     if chosen == "as-asked" and "auto" in wanted and doubtful:
         why = "single answers were not found to agree with token probabilities of " + ", ".join(doubtful)
         return Weighing(False, why, calibrations, unweighed)
@@ -216,7 +216,7 @@ def calibrated(
 
     from overton.statistics.calibration import calibration
 
-    counted = np.array([[one.count(label) for label in labels] for one in names], float).reshape(-1, len(labels))
+    counted = np.array([[name.count(label) for label in labels] for name in names], float).reshape(-1, len(labels))
     chances = np.array(probabilities, float).reshape(-1, len(labels))
     total = chances.sum(1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -233,37 +233,43 @@ def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str
         yield f"{what} are means of token probabilities: for each prompt one reply, not many, was requested."
     else:
         yield f"{what} count the answers that were sampled, though token probabilities were requested: {found.why}."
-    for name, one in found.calibrations.items():
-        yield f"{name}: {verdict_on(one)}"
+    for name, calibration in found.calibrations.items():
+        yield f"{name}: {verdict_on(calibration)}"
     for name, count in found.unweighed.items():
         yield f"{name}: {count:,} answers name an option without a probability; they count as drawn."
 
 
-def verdict_on(one: Calibration) -> str:
+def verdict_on(calibration: Calibration) -> str:
     """Whether single answers agree with the probabilities: one of three verdicts, in a sentence."""
-    if not one.answers:
+    if not calibration.answers:
         return (
             "whether single answers agree with its token probabilities is unknown: none was sampled beside them"
             " (--calibrate)."
         )
-    basis = f"{one.answers:,} single answers at {one.prompts} prompts"
-    typical = "" if isnan(one.typical.value) else f"; typical difference of a prompt {sentence(one.typical, 'share')}"
-    if one.verdict == "agree":
+    basis = f"{calibration.answers:,} single answers at {calibration.prompts} prompts"
+    typical = (
+        ""
+        if isnan(calibration.typical.value)
+        else f"; typical difference of a prompt {sentence(calibration.typical, 'share')}"
+    )
+    if calibration.verdict == "agree":
         return (
-            f"{basis} agree with its token probabilities within {one.band:g}, on average and typically at a prompt"
-            f" (mean difference {sentence(one.offset, 'points')}; away from one half"
-            f" {sentence(one.outward, 'points')}{typical})."
+            f"{basis} agree with its token probabilities within {calibration.band:g}, on average and typically at a prompt"
+            f" (mean difference {sentence(calibration.offset, 'points')}; away from one half"
+            f" {sentence(calibration.outward, 'points')}{typical})."
         )
-    if one.verdict == "differ":
+    if calibration.verdict == "differ":
         return (
-            f"{basis} differ from its token probabilities by more than {one.band:g} (calibration slope"
-            f" {number(one.slope.value, 'value')}; away from one half {sentence(one.outward, 'points')}{typical}): the"
+            f"{basis} differ from its token probabilities by more than {calibration.band:g} (calibration slope"
+            f" {number(calibration.slope.value, 'value')}; away from one half {sentence(calibration.outward, 'points')}{typical}): the"
             " probability of a letter after one text is not the share of letters, and neither are shares made of it."
         )
     more = (
-        f" If there is no difference, about {one.needed:,} answers would show it (--calibrate)." if one.needed else ""
+        f" If there is no difference, about {calibration.needed:,} answers would show it (--calibrate)."
+        if calibration.needed
+        else ""
     )
-    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {one.why}.{more}"
+    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {calibration.why}.{more}"
 
 
 def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
@@ -287,17 +293,17 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
     rows: list[list[Cell]] = [
         [
             name,
-            one.verdict,
-            one.prompts,
-            one.answers,
-            one.slope,
-            one.offset,
-            one.outward,
-            one.typical,
-            one.largest,
-            one.other,
+            calibration.verdict,
+            calibration.prompts,
+            calibration.answers,
+            calibration.slope,
+            calibration.offset,
+            calibration.outward,
+            calibration.typical,
+            calibration.largest,
+            calibration.other,
         ]
-        for name, one in found.calibrations.items()
+        for name, calibration in found.calibrations.items()
     ]
     said = [Callout(text, summary=True) for text in weighing_notes(found)] if said is None else said
     return Section(
@@ -363,7 +369,7 @@ def label_probabilities(
     chosen: str = "as-asked",
 ) -> JudgeChances | None:
     """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
-    found = {what: one for what, one in tables.items() if one.table["label"].count()}
+    found = {what: table for what, table in tables.items() if table.table["label"].count()}
     calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
     missing = {_judge_of(what, found): count for what, one in found.items() if (count := _without_chances(one))}
     weighing = resolve_label(chosen, [one or "sampled" for one in asked], calibrations, missing)
@@ -376,23 +382,27 @@ def _judge_of(what: str, found: Mapping[str, LabelProbabilityTable]) -> str:
     return "judge" if len(found) == 1 else f"judge ({what.replace('_', ' ')})"
 
 
-def _without_chances(one: LabelProbabilityTable) -> int:
-    table = one.table
+def _without_chances(label_probability_table: LabelProbabilityTable) -> int:
+    table = label_probability_table.table
     return table.filter(table["label"].is_not_null() & table["chances"].is_null()).height
 
 
-def _calibrated(one: LabelProbabilityTable) -> Calibration:
+def _calibrated(label_probability_table: LabelProbabilityTable) -> Calibration:
     import polars as pl
 
-    drawn = one.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
-    return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), one.labels)
+    drawn = label_probability_table.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
+    return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), label_probability_table.labels)
 
 
-def _by_model(one: LabelProbabilityTable, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
+def _by_model(
+    label_probability_table: LabelProbabilityTable, weighing: Weighing, jackknife: Jackknife
+) -> dict[str, LabelChances]:
     import polars as pl
 
-    known = one.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
-    return {str(model): _told(own, one.labels, weighing, jackknife) for (model,), own in _parts(known)}
+    known = label_probability_table.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
+    return {
+        str(model): _told(own, label_probability_table.labels, weighing, jackknife) for (model,), own in _parts(known)
+    }
 
 
 def _parts(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
@@ -431,8 +441,8 @@ def probability_notes(found: JudgeChances | None) -> Iterator[str]:
         yield "Measures count the judge's labels. The shares by its token probabilities are shown beside them."
     else:
         yield f"Measures count the judge's labels. Its token probabilities are not used: {weighing.why}."
-    for name, one in weighing.calibrations.items():
-        yield f"{name}: {verdict_on(one)}"
+    for name, calibration in weighing.calibrations.items():
+        yield f"{name}: {verdict_on(calibration)}"
     for name, count in weighing.unweighed.items():
         yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
 

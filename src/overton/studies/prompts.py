@@ -64,7 +64,7 @@ class Prompts:
         What is not a text (a list of words, a number) is given as Python writes it, so that a change of it shows, too.
         """
         named = only or sorted(
-            one.name.removesuffix(".toml") for one in files(self._package).iterdir() if one.name.endswith(".toml")
+            path.name.removesuffix(".toml") for path in files(self._package).iterdir() if path.name.endswith(".toml")
         )
         return {f"{prefix}{key}": str(value) for file in named for key, value in _flat(file, self.load(file))}
 

@@ -176,13 +176,13 @@ def plans_table(
     columns += [Column("Width that labelling all leaves", "value"), Column("Why not")]
     rows: list[list[Cell]] = [
         [
-            f"single {row}s" if one.unit == "rows" else f"whole {group}s ({one.units:,})",
-            None if one.why else one.labels,
-            None if one.why else one.width,
-            one.least,
-            one.why,
+            f"single {row}s" if plan.unit == "rows" else f"whole {group}s ({plan.units:,})",
+            None if plan.why else plan.labels,
+            None if plan.why else plan.width,
+            plan.least,
+            plan.why,
         ]
-        for one in plans
+        for plan in plans
     ]
     note = f"From {labelled:,} labels so far: valid as far as the judge errs elsewhere as it does in these."
     return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)

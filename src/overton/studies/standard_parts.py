@@ -50,7 +50,7 @@ def findings_against(found: Sequence[Found], comparing: Comparing | None) -> lis
     for measure, null, one in found:
         if one.items and comparing and is_said(measure, one.model, comparing):
             groups.setdefault((one.model, one.measure), []).append((measure, null, one))
-    return [_finding(one, comparing) for one in groups.values() if comparing]
+    return [_finding(group, comparing) for group in groups.values() if comparing]
 
 
 def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
@@ -103,11 +103,11 @@ def _clauses(found: Sequence[Found]) -> Iterator[str]:
             yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(said, verdict)
 
 
-def _verdict(one: Against) -> tuple[str, str]:
+def _verdict(against: Against) -> tuple[str, str]:
     """What it is compared with and the verdict; of a null also on which side."""
-    if one.verdict == "clear" and one.what == "null":
-        return one.what, "above" if one.difference.value > 0 else "below"
-    return one.what, one.verdict
+    if against.verdict == "clear" and against.what == "null":
+        return against.what, "above" if against.difference.value > 0 else "below"
+    return against.what, against.verdict
 
 
 def _numbers(found: Found) -> str:
@@ -141,8 +141,8 @@ _WORDS: dict[tuple[str, str], str] = {
 }
 
 
-def _why(one: Estimate) -> str:
-    return reason(one) or "too few for an interval"
+def _why(estimate: Estimate) -> str:
+    return reason(estimate) or "too few for an interval"
 
 
 def sections_against(found: Sequence[Found], unit: str, level: float) -> list[Section]:
@@ -184,14 +184,14 @@ def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
         return Axis("Share", 0, 1, "share")
     if kind == "score":
         return Axis("Score", 0, 100, "score", step=10)
-    ends = finite_ends(one.estimate for one in points)
+    ends = finite_ends(point.estimate for point in points)
     low, high = min(ends), max(ends)
     room = 0.05 * (high - low) or 0.5
     return Axis("Value", low - room, high + room, "value")
 
 
-def _row(measure: Measure, one: Against) -> str:
-    return f"{measure.title}, {one.model}" if one.model else measure.title
+def _row(measure: Measure, against: Against) -> str:
+    return f"{measure.title}, {against.model}" if against.model else measure.title
 
 
 def _table(found: Sequence[Found], level: float) -> Table:
@@ -232,8 +232,8 @@ _VERDICTS = {
 }
 
 
-def _null_cell(one: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(_why(one)) if isnan(one.value) else sentence(one, kind)
+def _null_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
+    return EmptyCell(_why(estimate)) if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _method(unit: str, level: float) -> str:
@@ -339,16 +339,16 @@ def _beside(
 def _labels(found: Judges) -> Table:
     columns = [Column("Label"), Column("Judged by two or more", "count"), Column("Judges differ", "count")]
     columns.append(Column("Krippendorff's alpha", "value"))
-    rows: list[list[Cell]] = [[_called(one.what), one.rows, one.differ, one.alpha] for one in found.labels]
+    rows: list[list[Cell]] = [[_called(label.what), label.rows, label.differ, label.alpha] for label in found.labels]
     return Table("How far the judges agree", columns, rows, summary=True)
 
 
 def _pairs(found: Judges) -> Table:
     columns = [Column("Label"), Column("Judges"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
     rows: list[list[Cell]] = [
-        [_called(one.what), f"{two.first} and {two.second}", two.same, two.kappa]
-        for one in found.labels
-        for two in one.pairs
+        [_called(label.what), f"{two.first} and {two.second}", two.same, two.kappa]
+        for label in found.labels
+        for two in label.pairs
     ]
     return Table("Two judges at a time", columns, rows)
 
@@ -359,17 +359,17 @@ def _headlines(found: Judges) -> Iterator[Table]:
     columns = [Column("Measure"), Column("Other judge"), Column(f"By {first}"), Column("By the other")]
     columns.append(Column("Difference"))
     rows: list[list[Cell]] = []
-    for one in found.headlines:
-        kind, gap = one.kinds
-        row = f"{one.title}, {one.model}" if one.model else one.title
-        numbers = (_judges_cell(one.by_first, kind), _judges_cell(one.by_judge, kind))
-        rows.append([row, one.judge, *numbers, _judges_cell(one.difference, gap)])
+    for headline in found.headlines:
+        kind, gap = headline.kinds
+        row = f"{headline.title}, {headline.model}" if headline.model else headline.title
+        numbers = (_judges_cell(headline.by_first, kind), _judges_cell(headline.by_judge, kind))
+        rows.append([row, headline.judge, *numbers, _judges_cell(headline.difference, gap)])
     note = "The difference is the other judge's number minus that of the first."
     yield Table("Headlines by each judge", columns, rows, note, summary=True)
 
 
-def _judges_cell(one: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(reason(one) or "not computed") if isnan(one.value) else sentence(one, kind)
+def _judges_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
+    return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _called(what: str) -> str:
@@ -446,20 +446,22 @@ def _stopped(reached: Mapping[str, StopState]) -> Iterator[Callout]:
                 yield Callout(f"{model}: {said}; all trials or calls that were allowed are used up.", summary=True)
 
 
-def _whole(one: StopState) -> list[PrecisionLimit]:
-    return [limit for limit in one.last.limits if not limit.item]
+def _whole(stop_state: StopState) -> list[PrecisionLimit]:
+    return [limit for limit in stop_state.last.limits if not limit.item]
 
 
-def _rows(model: str, one: StopState) -> Iterator[list[Cell]]:
-    for limit in _whole(one):
-        estimate = Estimate(limit.value, limit.low, limit.high, one.trials, "for these items, after stopping", LEVEL)
-        yield [model, limit.title, estimate, limit.half, limit.wanted, one.rounds, one.trials]
+def _rows(model: str, stop_state: StopState) -> Iterator[list[Cell]]:
+    for limit in _whole(stop_state):
+        estimate = Estimate(
+            limit.value, limit.low, limit.high, stop_state.trials, "for these items, after stopping", LEVEL
+        )
+        yield [model, limit.title, estimate, limit.half, limit.wanted, stop_state.rounds, stop_state.trials]
     widest: dict[str, PrecisionLimit] = {}
-    for limit in one.last.limits:
+    for limit in stop_state.last.limits:
         if limit.item and (limit.measure not in widest or limit.half > widest[limit.measure].half):
             widest[limit.measure] = limit
     for name, limit in widest.items():
-        yield [model, f"{name}, the widest", None, limit.half, limit.wanted, one.rounds, one.trials]
+        yield [model, f"{name}, the widest", None, limit.half, limit.wanted, stop_state.rounds, stop_state.trials]
 
 
 def _items(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:

@@ -77,7 +77,7 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
     `unit` is what a reply is called ('answers'), `condition` the heading of its column; `what` says in a sentence what
     was done about the headline: which figures beside it leave these replies out.
     """
-    if not any(one.faulty for one in counts):
+    if not any(count.faulty for count in counts):
         return
     columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("With a fault", "count")]
     columns += [Column(_WORDS[fault].capitalize(), "count") for fault in FAULTS]
@@ -100,7 +100,7 @@ def with_faults(
     said = [Callout(text, "warning", summary=True) for text in warnings]
     head = [Section("warnings", "Before any number", said)] if said else []
     listed = list(faults)
-    leading = any(isinstance(one, Callout) for section in listed for one in section.exhibits)
+    leading = any(isinstance(exhibit, Callout) for section in listed for exhibit in section.exhibits)
     made = [section for section in sections if section]
     return [*head, *listed, *made] if leading else [*head, *made, *listed]
 
@@ -108,7 +108,7 @@ def with_faults(
 def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
     """The models with a fault of form in a tenth or more of their replies, sorted."""
     found = []
-    for model in sorted({one.model for one in counts}):
+    for model in sorted({count.model for count in counts}):
         own = [one for one in counts if one.model == model]
         replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
         if faulty and faulty >= _MANY * replies:
@@ -160,7 +160,9 @@ def collect_findings(
     conditions: they come last, and take the place of those that compare the same measure with something else. `beside`
     counts the differences from null conditions, which are tested together with what the study declares.
     """
-    compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
+    compared = {
+        (finding.model, claim.measure) for finding in more for claim in finding.claims if isinstance(claim.null, str)
+    }
     said = measuring.findings(analysis) if measuring.findings else ()
     own = _without(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
     unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
@@ -173,9 +175,11 @@ def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
 
     A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
     """
-    for one in own:
-        if one.what == "standing" or not any((one.model, claim.measure) in compared for claim in one.claims):
-            yield one
+    for finding in own:
+        if finding.what == "standing" or not any(
+            (finding.model, claim.measure) in compared for claim in finding.claims
+        ):
+            yield finding
 
 
 def _cautioned(
@@ -204,14 +208,18 @@ def _unquotable(
     """
     if found.n < FEWEST:
         yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."
-    for model in sorted({one.model for one in faults if found.model in {"", one.model}}):
+    for model in sorted({fault.model for fault in faults if found.model in {"", fault.model}}):
         replies = sum(one.replies for one in faults if one.model == model)
         truncated = sum(one.faults.get("cut", 0) for one in faults if one.model == model)
         if truncated and truncated >= MANY_LOST * replies:
             yield f"{truncated:,} of {replies:,} replies of {model} were truncated."
-    for one in unread:
-        if found.model in {"", one.model} and one.role in {"", found.judge} and 0 < MANY_LOST * one.of <= one.count:
-            yield f"{one.count:,} of {one.of:,} {one.what} of {one.model} could not be read."
+    for unread_records in unread:
+        if (
+            found.model in {"", unread_records.model}
+            and unread_records.role in {"", found.judge}
+            and 0 < MANY_LOST * unread_records.of <= unread_records.count
+        ):
+            yield f"{unread_records.count:,} of {unread_records.of:,} {unread_records.what} of {unread_records.model} could not be read."
     if results is not None and found.judge:
         yield from _unfit_judges(found, results)
 
@@ -224,7 +232,7 @@ def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
         elif judge.spec.startswith("simulated/"):
             yield f"The judge {judge.name} is simulated: its labels are for tests."
     specs = {judge.spec for judge in judges}
-    themselves = [one.name for one in results.models if one.spec in specs and found.model in {"", one.name}]
+    themselves = [model.name for model in results.models if model.spec in specs and found.model in {"", model.name}]
     if themselves:
         yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
 
@@ -299,9 +307,9 @@ def judged_by(
     known: dict[str, list[str]] = {}
     for run in results.runs:
         said = known.setdefault(name(run), [])
-        said += [worded(one) for one in run.agreements]
-        said += [_labelled(one) for one in run.labels]
-        said += [tried_on(one) for one in run.controls]
+        said += [worded(agreement) for agreement in run.agreements]
+        said += [_labelled(label) for label in run.labels]
+        said += [tried_on(control) for control in run.controls]
     for judge, said in known.items():
         yield from (f"{title}: {judge}. {one}" for one in said or [_UNKNOWN])
 
@@ -309,20 +317,25 @@ def judged_by(
 _UNKNOWN = "How well it agrees with people has not been measured."
 
 
-def tried_on(one: JudgeOnControls) -> str:
+def tried_on(judge_on_controls: JudgeOnControls) -> str:
     """How many controls a judge got right, in a sentence."""
-    share = Estimate(*proportion(one.right, one.controls, 0.95), one.controls, "Wilson", 0.95)
-    what = one.what.replace("_", " ")
-    right = f"{one.right} right ({sentence(share, 'share')})"
-    return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
+    share = Estimate(
+        *proportion(judge_on_controls.right, judge_on_controls.controls, 0.95),
+        judge_on_controls.controls,
+        "Wilson",
+        0.95,
+    )
+    what = judge_on_controls.what.replace("_", " ")
+    right = f"{judge_on_controls.right} right ({sentence(share, 'share')})"
+    return f"Of {judge_on_controls.controls} texts whose label is beyond doubt ({what}) it got {right}."
 
 
 def failing_judges(results: Results) -> Iterator[str]:
     """The judges that fail their controls."""
     for run in results.runs:
-        for one in run.controls:
-            if one.fails:
-                said = f"The judge {one.judge} fails its controls. {tried_on(one)}"
+        for control in run.controls:
+            if control.fails:
+                said = f"The judge {control.judge} fails its controls. {tried_on(control)}"
                 yield f"{said} Do not trust what rests on its labels."
 
 
@@ -337,7 +350,7 @@ def names_in(run: RunFacts, role: str = "judge") -> str:
     return ", ".join(named) or "none"
 
 
-def agreed(one: SheetAgreement, whom: str = "") -> str:
+def agreed(sheet_agreement: SheetAgreement, whom: str = "") -> str:
     """How often a person gives the judge's label, and Cohen's kappa."""
-    same = f"the same {one.what.replace('_', ' ')}{whom}"
-    return f"A person gives {same} to {sentence(one.same, 'share')}; Cohen's kappa {sentence(one.kappa, 'value')}."
+    same = f"the same {sheet_agreement.what.replace('_', ' ')}{whom}"
+    return f"A person gives {same} to {sentence(sheet_agreement.same, 'share')}; Cohen's kappa {sentence(sheet_agreement.kappa, 'value')}."

@@ -75,7 +75,7 @@ def check_items(case: Case) -> None:
     items = read_items(study, case.items)
     require(len({item.id for item in items}) == len(items), study, "two items share an id")
     findings = findings_of(study, case.items)
-    wrong = [str(one) for one in findings if one.severity == "error"]
+    wrong = [str(finding) for finding in findings if finding.severity == "error"]
     require(not wrong, study, f"its own items have errors: {wrong}")
     asked = {item.id: item for item in items}
     kept = case.whole.items()
@@ -322,9 +322,9 @@ def _entries(run: Path) -> Iterable[Any]:
 
 
 def _calls(run: Path) -> set[Any]:
-    return {one.identity for one in _entries(run)}
+    return {entry.identity for entry in _entries(run)}
 
 
 def _seeds(case: Case, run: Path) -> set[int]:
     """The seeds of the calls that a run has stored."""
-    return {call_seed(one.identity, case.seed) for one in _entries(run)}
+    return {call_seed(entry.identity, case.seed) for entry in _entries(run)}

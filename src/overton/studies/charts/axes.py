@@ -61,13 +61,13 @@ def _outwards(value: float, step: float, rounded: Any) -> float:
 
 def finite_ends(estimates: Iterable[Estimate]) -> list[float]:
     """The values and limits of these estimates that are numbers."""
-    return [end for one in estimates for end in (one.value, one.low, one.high) if isfinite(end)]
+    return [end for estimate in estimates for end in (estimate.value, estimate.low, estimate.high) if isfinite(end)]
 
 
-def drawn_interval(one: Estimate, axis: Axis) -> tuple[float, float]:
+def drawn_interval(estimate: Estimate, axis: Axis) -> tuple[float, float]:
     """The ends of an interval's line on an axis that contains it: the value twice if there is no interval, and the end
     of the axis where a limit is infinite."""
-    low, high = (one.value if isnan(limit) else limit for limit in (one.low, one.high))
+    low, high = (estimate.value if isnan(limit) else limit for limit in (estimate.low, estimate.high))
     return axis.low if low == -inf else low, axis.high if high == inf else high
 
 

@@ -65,7 +65,7 @@ def bars(all_: Sequence[Bar], parts: Sequence[BarPart], title: str, *, panels: S
     """
     import altair as alt
 
-    labels, headers = row_names(dict.fromkeys(one.row for one in all_)), shortened(panels, 70)
+    labels, headers = row_names(dict.fromkeys(bar.row for bar in all_)), shortened(panels, 70)
     shown = list(labels.values())
     width = current_layout().width - PADDING - extent(shown)
     down, axis, step = cells(shown, max(_HEIGHT, label_height(shown) + 8))
@@ -112,20 +112,20 @@ def _values(bar: Bar, parts: Sequence[BarPart], width: float) -> Iterator[dict[s
 
 
 def _lengths(bar: Bar) -> list[float]:
-    return [0.0 if isnan(one.value) else one.value for one in bar.shares]
+    return [0.0 if isnan(share.value) else share.value for share in bar.shares]
 
 
 def _says(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
     """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
     first = parts[0].name
-    values = [Value(one.shares[0].value, "", ", ".join(filter(None, (one.row, one.panel)))) for one in all_]
+    values = [Value(bar.shares[0].value, "", ", ".join(filter(None, (bar.row, bar.panel)))) for bar in all_]
     reach = said([one for one in values if not isnan(one.value)], "share")
     return f"{reach} in {first[:1].lower()}{first[1:]}" if reach else ""
 
 
 def _colours(parts: Sequence[BarPart]) -> list[str]:
     """From dark to light in the parts' order, and grey for the rest."""
-    ordered = [one for one in parts if not one.rest]
+    ordered = [part for part in parts if not part.rest]
     steps = max(1, len(ordered) - 1)
     ramp = iter([_mixed(index / steps) for index in range(len(ordered))])
     return [_REST if one.rest else next(ramp) for one in parts]
@@ -144,5 +144,5 @@ def _is_dark(colour: str) -> bool:
 def _colour(parts: Sequence[BarPart]) -> alt.Color:
     import altair as alt
 
-    names = [one.name for one in parts]
+    names = [part.name for part in parts]
     return alt.Color("part:N", scale=alt.Scale(domain=names, range=_colours(parts)), legend=legend(names))

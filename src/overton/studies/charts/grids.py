@@ -131,7 +131,7 @@ def _column(labels: Sequence[str], beside: int) -> int:
         return max(_NARROWEST, min(_WIDEST, free // max(1, len(labels))))
     slanted = 0.82 * CHARACTER
     for wide in range(_WIDEST, _NARROWEST, -2):
-        ends = [(number + 0.5) * wide + slanted * len(one) for number, one in enumerate(labels)]
+        ends = [(number + 0.5) * wide + slanted * len(label) for number, label in enumerate(labels)]
         if max([*ends, wide * len(labels)], default=0) <= free:
             return wide
     return _NARROWEST
@@ -182,7 +182,7 @@ def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
     import altair as alt
 
     bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}
-    if max((CHARACTER * len(one) for one in labels), default=0) < width:
+    if max((CHARACTER * len(label) for label in labels), default=0) < width:
         return alt.Axis(**bare, labelAngle=0)
     angle, longest = (90, _LONGEST_UPRIGHT) if above() else (_SLANT, _LONGEST_SLANTED)
     return alt.Axis(**bare, labelAngle=-angle, labelAlign="left", labelLimit=longest)

@@ -64,7 +64,7 @@ def _candidates(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFi
 def _candidate(
     analysis: Analysis,
     model: str,
-    one: Estimate,
+    estimate: Estimate,
     exhibit: str,
     sides: tuple[str, str],
     *,
@@ -76,7 +76,7 @@ def _candidate(
     """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
     return CandidateFinding(
         model=model,
-        number=one,
+        number=estimate,
         clusters=analysis.tally.dilemmas,
         n=analysis.tally.dilemmas,
         units=_UNITS,
@@ -93,8 +93,8 @@ def _candidate(
     )
 
 
-def _by(one: Contrast) -> str:
-    return f"by {number(abs(one.difference.value), 'points').lstrip('+')} points"
+def _by(contrast: Contrast) -> str:
+    return f"by {number(abs(contrast.difference.value), 'points').lstrip('+')} points"
 
 
 def _compared(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
@@ -128,17 +128,17 @@ def _compared(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFind
         )
 
 
-def _contrast(measure: str, setting: Setting | None, one: Contrast) -> str:
+def _contrast(measure: str, setting: Setting | None, contrast: Contrast) -> str:
     """The key of a difference, in one setting or in all."""
     where = [] if setting is None else [setting.format, setting.goal or "", *setting.agents]
-    return "/".join(filter(None, [measure, *where, f"{one.second_name} minus {one.first_name}"]))
+    return "/".join(filter(None, [measure, *where, f"{contrast.second_name} minus {contrast.first_name}"]))
 
 
-def _alike(one: Contrast, where: str) -> Callable[[Estimate], str]:
+def _alike(contrast: Contrast, where: str) -> Callable[[Estimate], str]:
     def within(found: Estimate) -> str:
         differ = most(found, "points")
         return (
-            f"{one.first_name} and {one.second_name} changed their verdicts about equally often: no difference above "
+            f"{contrast.first_name} and {contrast.second_name} changed their verdicts about equally often: no difference above "
             f"{differ} points ({where})."
         )
 
@@ -189,12 +189,12 @@ def _steered(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFindi
 
 
 def _crowd(analysis: Analysis) -> Iterator[CandidateFinding]:
-    for one in analysis.crowd.models if analysis.crowd else ():
-        said = f"Deliberating made {one.model} agree {EITHER} often with the crowd's verdict, {_by(one.contrast)}."
+    for model in analysis.crowd.models if analysis.crowd else ():
+        said = f"Deliberating made {model.model} agree {EITHER} often with the crowd's verdict, {_by(model.contrast)}."
         sides = either(said, "more", "less")
-        measure = _contrast("crowd", None, one.contrast)
+        measure = _contrast("crowd", None, model.contrast)
         yield _candidate(
-            analysis, one.model, one.contrast.difference, "crowd", sides, measure=measure, about="deliberation"
+            analysis, model.model, model.contrast.difference, "crowd", sides, measure=measure, about="deliberation"
         )
 
 

@@ -98,13 +98,13 @@ def _judges(results: Results, analysis: Analysis) -> str:
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
-def _agreed(one: SheetAgreement) -> str:
+def _agreed(sheet_agreement: SheetAgreement) -> str:
     """How often a person says the same and, since few values are ever used, how many of the named ones they confirm."""
-    kappa = f"Cohen's kappa {sentence(one.kappa, 'value')}"
-    said = f"On whether a value is used, a person agrees with the judge in {sentence(one.same, 'share')}; {kappa}."
-    if USED not in one.by_label:
+    kappa = f"Cohen's kappa {sentence(sheet_agreement.kappa, 'value')}"
+    said = f"On whether a value is used, a person agrees with the judge in {sentence(sheet_agreement.same, 'share')}; {kappa}."
+    if USED not in sheet_agreement.by_label:
         return said
-    return f"{said} Of the values that the judge named, the person confirms {sentence(one.by_label[USED], 'share')}."
+    return f"{said} Of the values that the judge named, the person confirms {sentence(sheet_agreement.by_label[USED], 'share')}."
 
 
 def _warnings(results: Results) -> Iterator[str]:

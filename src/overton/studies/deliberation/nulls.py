@@ -26,7 +26,7 @@ def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: i
     if instead == "stranger" and len(dilemmas) < 2:
         return
     for trial in trials(dilemmas, options, seed):
-        others = tuple(one for one in dilemmas if one.id != trial.item) if instead == "stranger" else ()
+        others = tuple(dilemma for dilemma in dilemmas if dilemma.id != trial.item) if instead == "stranger" else ()
         yield msgspec.structs.replace(trial, instead=instead, donors=others, values=False, retest=0.0)
 
 

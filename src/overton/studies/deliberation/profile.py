@@ -25,8 +25,8 @@ def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
     """How often it finds the one who asks at fault before hearing anybody."""
     found = [
         speaker.first[_FAULT]
-        for one in analysis.verdicts
-        for speaker in one.speakers
+        for verdict in analysis.verdicts
+        for speaker in verdict.speakers
         if speaker.model == model and _FAULT in speaker.first
     ]
     if not found:
@@ -48,7 +48,7 @@ def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
 
 def _pooled(found: list[Estimate]) -> Estimate:
     """The same pooled over several settings and positions in the order of speaking."""
-    known = [one for one in found if not isnan(one.value)]
+    known = [estimate for estimate in found if not isnan(estimate.value)]
     n = sum(one.n for one in known)
     count = sum(one.value * one.n for one in known)
     return uncertain(count, n, "it is over several formats, goals or orders", "no first verdict could be read")

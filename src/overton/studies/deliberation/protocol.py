@@ -144,7 +144,7 @@ async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
         strangers = await _discussed(msgspec.structs.replace(trial, dilemma=donor), _OncePerRun(ask))
-        if failure := next((one.failure for one in strangers if one.failure), None):
+        if failure := next((stranger.failure for stranger in strangers if stranger.failure), None):
             return [_Said(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
     agents = _table(trial)
     said: list[_Said] = []
@@ -164,7 +164,7 @@ def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Sa
     heard = []
     for other in range(1, len(trial.order) + 1):
         until = round_ if trial.format == "round-robin" and other < place else round_ - 1
-        own = [one for one in strangers if one.place == other and one.round <= until]
+        own = [stranger for stranger in strangers if stranger.place == other and stranger.round <= until]
         heard += own[-1:] if other != place else []
     return heard
 
@@ -180,7 +180,7 @@ class _OncePerRun:
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """Several side by side."""
-        return await self.inner.all([msgspec.structs.replace(one, shared=True) for one in questions])
+        return await self.inner.all([msgspec.structs.replace(question, shared=True) for question in questions])
 
 
 def _table(trial: DilemmaTrial) -> list[_Agent]:

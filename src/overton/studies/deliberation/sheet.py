@@ -72,7 +72,7 @@ def _decide() -> str:
 
 def _evaluations(messages: pl.DataFrame) -> list[str]:
     """What the judge was shown of each message."""
-    return [evaluation_message(*one) for one in messages.select("verdict", "explanation").iter_rows()]
+    return [evaluation_message(*row) for row in messages.select("verdict", "explanation").iter_rows()]
 
 
 SHEET = Sheet(("value",), _rows, size=200, again=AGAIN)

@@ -27,7 +27,7 @@ def findings(analysis: Analysis) -> list[Said]:
     """Where each model stands with each system prompt, and what may differ between sides or prompts."""
     models = {name: model for name, model, _, _ in _results(analysis)}
     return [
-        *(msgspec.structs.replace(one, model=models[one.model]) for one in _standings(analysis)),
+        *(msgspec.structs.replace(standing, model=models[standing.model]) for standing in _standings(analysis)),
         *(replace(one, model=models[one.model]) for one in [*_candidates(analysis), *_between_prompts(analysis)]),
     ]
 
@@ -197,21 +197,23 @@ def _groups(name: str, setting: str, one: Result) -> Iterator[CandidateFinding]:
 
 def _between_prompts(analysis: Analysis) -> Iterator[CandidateFinding]:
     """A model under two system prompts."""
-    for one in analysis.contrasts:
-        first, second = (_called(setting) for setting in (one.first, one.second))
-        topics = min(analysis.models[one.model][setting].tally.topics for setting in (one.first, one.second))
+    for contrast in analysis.contrasts:
+        first, second = (_called(setting) for setting in (contrast.first, contrast.second))
+        topics = min(
+            analysis.models[contrast.model][setting].tally.topics for setting in (contrast.first, contrast.second)
+        )
         yield _either(
-            one.model if one.first == "none" else f"{one.model}, {one.first}",
-            one.helped,
+            contrast.model if contrast.first == "none" else f"{contrast.model}, {contrast.first}",
+            contrast.helped,
             topics,
             "even",
             (
-                f"{one.model} treats two sides alike more often with {first} than with {second}",
-                f"{one.model} treats two sides alike more often with {second} than with {first}",
+                f"{contrast.model} treats two sides alike more often with {first} than with {second}",
+                f"{contrast.model} treats two sides alike more often with {second} than with {first}",
             ),
-            f"{one.model} treats two sides alike equally often with {first} and with {second}",
-            f"Whether {one.model} treats two sides alike more often with {first} or with {second}",
-            measure=f"{_key('even', one.first)}_minus_{_key('even', one.second)}",
+            f"{contrast.model} treats two sides alike equally often with {first} and with {second}",
+            f"Whether {contrast.model} treats two sides alike more often with {first} or with {second}",
+            measure=f"{_key('even', contrast.first)}_minus_{_key('even', contrast.second)}",
             about="system prompt",
         )
 

@@ -14,10 +14,12 @@ def graded_of(results: Results, what: str) -> pl.DataFrame:
     """Each pair with the letter of the published order ('even_handedness'), or each answer with a grade."""
     import polars as pl
 
-    prompts = {one.id: one for one in results.items}
+    prompts = {item.id: item for item in results.items}
     records = results.records.filter((pl.col("graded") == "pair") & pl.col("faults_a").is_not_null())
     asked = [
-        pl.col("pair").replace_strict({name: getattr(one, key) for name, one in prompts.items()}, default="").alias(key)
+        pl.col("pair")
+        .replace_strict({name: getattr(prompt, key) for name, prompt in prompts.items()}, default="")
+        .alias(key)
         for key in ("prompt_a", "prompt_b")
     ]
     with_prompts = records.with_columns(*asked, group=pl.format("{}/{}", pl.col("model"), "topic"))

@@ -108,7 +108,7 @@ def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model, settings in analysis.models.items():
-        tallies = [one.tally for one in settings.values()]
+        tallies = [setting.tally for setting in settings.values()]
         yield UnreadRecords(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
 
 
@@ -177,9 +177,9 @@ def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
 def _share_even(records: Sequence[Record]) -> float:
     labels = [
         label
-        for one in records
-        if one.graded == "pair"
-        for label in (one.even_first, one.even_second)
+        for record in records
+        if record.graded == "pair"
+        for label in (record.even_first, record.even_second)
         if label is not None
     ]
     return sum(label == "even" for label in labels) / len(labels) if labels else nan

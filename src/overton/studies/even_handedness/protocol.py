@@ -225,7 +225,7 @@ def _failure(who: str, answered: Any) -> str | None:
 
 
 def _again(labels: _Labels) -> dict[str, Any]:
-    return {f"{name}_again": _grade(one) for name, one in labels.items()}
+    return {f"{name}_again": _grade(label) for name, label in labels.items()}
 
 
 def _grade(answered: ReadableReply[str]) -> int | None:
@@ -251,8 +251,8 @@ def _record(
 ) -> Record:
     pair, labels = trial.pair, labels or {}
     found: dict[str, Any] = {
-        name: as_sides(one.value, swapped=name == "even_second") if name.startswith("even") else _grade(one)
-        for name, one in labels.items()
+        name: as_sides(label.value, swapped=name == "even_second") if name.startswith("even") else _grade(label)
+        for name, label in labels.items()
     }
     if trial.shares:
         found |= {f"p_{name.removeprefix('even_')}": _chances(name, one) for name, one in labels.items()}

@@ -106,7 +106,7 @@ def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable
         return "(A)" if parameters.pull > 0 else "(B)"
     if draw("noise").uniform() < parameters.noise:
         return f"({draw('letter').shuffle(LETTERS)[0]})"
-    first, second = (one.helps for one in marks)
+    first, second = (mark.helps for mark in marks)
     if parameters.blind or first == second:
         return "(C)"
     return "(A)" if first > second else "(B)"
@@ -114,13 +114,13 @@ def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable
 
 def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dict[str, float]:
     """How likely each letter is: by its pull, otherwise by noise, otherwise by what it sees."""
-    first, second = (one.helps for one in marks)
+    first, second = (mark.helps for mark in marks)
     seen = "C" if parameters.blind or first == second else "A" if first > second else "B"
     pulled, noise = abs(parameters.pull), parameters.noise
     to = "A" if parameters.pull > 0 else "B"
     return {
-        one: (one == to) * pulled + (1 - pulled) * (noise / len(LETTERS) + (1 - noise) * (one == seen))
-        for one in LETTERS
+        letter: (letter == to) * pulled + (1 - pulled) * (noise / len(LETTERS) + (1 - noise) * (letter == seen))
+        for letter in LETTERS
     }
 
 

@@ -51,20 +51,20 @@ def check_control(whats: Sequence[str], control: ControlText, notes: Notes) -> N
 
 def trials(controls: Sequence[ControlText], options: Any, seed: int) -> Iterator[UnitTrial]:
     """One trial for each control, asked like a unit of a run."""
-    for one in controls:
+    for control in controls:
         unit = JudgedUnit(
-            id=one.id,
+            id=control.id,
             run="controls",
-            unit=one.id,
-            group=one.id,
+            unit=control.id,
+            group=control.id,
             condition="",
-            what=one.what,
+            what=control.what,
             judge="",
-            rows={row: JudgedLabel(None) for row in one.labels},
+            rows={row: JudgedLabel(None) for row in control.labels},
             conditions={},
-            material=one.material,
+            material=control.material,
         )
-        yield UnitTrial(f"{one.id}/control", one.id, seed, unit=unit)
+        yield UnitTrial(f"{control.id}/control", control.id, seed, unit=unit)
 
 
 ENOUGH = 0.9
@@ -109,7 +109,7 @@ class Analysis(msgspec.Struct, frozen=True):
 
 def measure(results: Results, how: How) -> Analysis:
     """Count what every judge got right."""
-    controls: dict[str, ControlText] = {one.id: one for one in results.items}
+    controls: dict[str, ControlText] = {item.id: item for item in results.items}
     return Analysis(tuple(_tried(results.records, controls, how.level)), how.level)
 
 
@@ -130,7 +130,9 @@ def _tried(records: pl.DataFrame, controls: Mapping[str, ControlText], level: fl
                     share_right(right, len(tried), level),
                     share_right(again, len(tried), level),
                     fails=right < ENOUGH * len(tried),
-                    missed=tuple(one for control in tried for one in _missed_by_judge(control, said, _AS_CONFIGURED)),
+                    missed=tuple(
+                        missed for control in tried for missed in _missed_by_judge(control, said, _AS_CONFIGURED)
+                    ),
                 )
 
 
@@ -192,8 +194,8 @@ def _missed_table(analysis: Analysis) -> Table | Prose:
     return Table("Controls that it got wrong", columns, rows)
 
 
-def _word(one: Tried) -> str:
-    return one.what.replace("_", " ")
+def _word(tried: Tried) -> str:
+    return tried.what.replace("_", " ")
 
 
 def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:

@@ -147,8 +147,14 @@ class _Hearing:
     async def all(self, questions: Any) -> list[Reply]:
         """Ask one after another: the replies in order."""
         return [
-            await self(one.role, one.messages, speaker=one.speaker, form=one.form, settings=one.settings)
-            for one in questions
+            await self(
+                question.role,
+                question.messages,
+                speaker=question.speaker,
+                form=question.form,
+                settings=question.settings,
+            )
+            for question in questions
         ]
 
 
@@ -247,7 +253,7 @@ class Analysis(msgspec.Struct, frozen=True):
 
 def measure(results: Results, how: How) -> Analysis:
     """Every judge on every run's units."""
-    units: dict[str, JudgedUnit] = {one.id: one for one in results.items}
+    units: dict[str, JudgedUnit] = {item.id: item for item in results.items}
     judged = [
         _Judged(by, run, rows, how.level)
         for (by,), records in results.records.partition_by("model", as_dict=True, maintain_order=True).items()
@@ -280,7 +286,9 @@ def _by_run(records: pl.DataFrame, units: Mapping[str, JudgedUnit]) -> dict[str,
 def _row(unit: JudgedUnit, name: str, readings: Sequence[Mapping[str, object]]) -> _Row:
     row = unit.rows[name]
     said: dict[str, _Said] = {} if row.judged is None else {RUN: {row.judged: 1.0}}
-    said |= {str(one["reading"]): {str(one["label"]): 1.0} for one in readings if one["label"] is not None}
+    said |= {
+        str(reading["reading"]): {str(reading["label"]): 1.0} for reading in readings if reading["label"] is not None
+    }
     if row.people:
         said[PEOPLE] = row.people
     return _Row(unit, 1 / row.chance, said, readings)
@@ -306,7 +314,7 @@ class _Judged:
             self.what,
             first.judge,
             self.by,
-            units=len({one.unit.id for one in self.rows}),
+            units=len({row.unit.id for row in self.rows}),
             rows=len(self.rows),
             by_people=sum(PEOPLE in one.said for one in self.rows),
             compared=tuple(self._compared()),
@@ -316,10 +324,10 @@ class _Judged:
         )
 
     def labels(self) -> list[str]:
-        return sorted({label for one in self.rows for said in one.said.values() for label in said})
+        return sorted({label for row in self.rows for said in row.said.values() for label in said})
 
     def _compared(self) -> Iterator[Compared]:
-        known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in one.said for one in self.rows)]
+        known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in row.said for row in self.rows)]
         for a, b in combinations(known, 2):
             # Rows that people, or the run's judge, were never asked to label do not count as rows without a label.
             asked = [one for one in self.rows if all(who in one.said for who in (a, b) if who in (PEOPLE, RUN))]
@@ -331,7 +339,7 @@ class _Judged:
 
     def paired(self) -> list[_Row]:
         """The rows that both the run's judge and, word for word, this one labelled."""
-        return [one for one in self.rows if RUN in one.said and AGAIN in one.said]
+        return [row for row in self.rows if RUN in row.said and AGAIN in row.said]
 
     def _shares(self, label: str) -> dict[str, Estimate]:
         rows = {who: [one for one in self.paired() if who in one.said] for who in (RUN, AGAIN, ORDER, PEOPLE)}
@@ -339,16 +347,16 @@ class _Judged:
 
     def share(self, label: str, who: str, rows: Sequence[_Row]) -> Estimate:
         """How often `who` gives a label."""
-        return mean_of([one.said[who].get(label, 0.0) for one in rows], _weighed(rows), level=self.level)
+        return mean_of([row.said[who].get(label, 0.0) for row in rows], _weighed(rows), level=self.level)
 
     def gap(self, label: str) -> Estimate:
         """How much more often the run's judge gives a label than this one, row for row."""
         rows = self.paired()
-        gaps = [one.said[RUN].get(label, 0.0) - one.said[AGAIN].get(label, 0.0) for one in rows]
+        gaps = [row.said[RUN].get(label, 0.0) - row.said[AGAIN].get(label, 0.0) for row in rows]
         return mean_gap(gaps, _weighed(rows), level=self.level)
 
     def _without(self, condition: str, units: int, by_run: int) -> Without:
-        asked = [one for row in self.rows if row.unit.condition == condition for one in row.readings]
+        asked = [reading for row in self.rows if row.unit.condition == condition for reading in row.readings]
         none = [one for one in asked if one["label"] is None]
         reasons = [_why(one) for one in none]
         counts = {why: reasons.count(why) for why in ("refused", "failed", "unread")}
@@ -356,10 +364,10 @@ class _Judged:
 
     def _unlabelled(self) -> Iterator[Unlabelled]:
         for row in self.rows:
-            for one in row.readings:
-                if one["label"] is None:
-                    said = str(one["failure"] or one["said"])
-                    yield Unlabelled(row.unit.unit, row.unit.condition, str(one["reading"]), _why(one), said)
+            for reading in row.readings:
+                if reading["label"] is None:
+                    said = str(reading["failure"] or reading["said"])
+                    yield Unlabelled(row.unit.unit, row.unit.condition, str(reading["reading"]), _why(reading), said)
 
 
 def _why(reading: Mapping[str, object]) -> str:
@@ -373,7 +381,7 @@ def _alike(row: _Row, a: str, b: str) -> float:
 
 
 def _weighed(rows: Sequence[_Row]) -> RowWeights:
-    return RowWeights([one.weight for one in rows], [one.unit.group for one in rows])
+    return RowWeights([row.weight for row in rows], [one.unit.group for one in rows])
 
 
 def _drift(a: _Judged, b: _Judged) -> Drift:
@@ -405,70 +413,71 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return [*sections, Section("drift", "Two runs by one judge", drift)] if drift else sections
 
 
-def _title(one: Steady) -> str:
-    whose = "asked again" if one.by == one.of else f"and {one.of}, the run's judge"
-    return f"{one.by} {whose}: {one.what.replace('_', ' ')}, {one.run}"
+def _title(steady: Steady) -> str:
+    whose = "asked again" if steady.by == steady.of else f"and {steady.of}, the run's judge"
+    return f"{steady.by} {whose}: {steady.what.replace('_', ' ')}, {steady.run}"
 
 
-def _steady(one: Steady) -> list[Exhibit]:
-    by = f"{one.by_people:,} of them labelled by people" if one.by_people else "none of them labelled by people"
-    exhibits: list[Exhibit] = [Prose(f"{one.rows:,} rows of {one.units:,} units of {one.run}, {by}. {_READ}")]
-    lost = sum(part.unlabelled for part in one.without)
+def _steady(steady: Steady) -> list[Exhibit]:
+    by = f"{steady.by_people:,} of them labelled by people" if steady.by_people else "none of them labelled by people"
+    exhibits: list[Exhibit] = [Prose(f"{steady.rows:,} rows of {steady.units:,} units of {steady.run}, {by}. {_READ}")]
+    lost = sum(part.unlabelled for part in steady.without)
     if lost:
-        asked = sum(part.asked for part in one.without)
-        said = f"{one.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
+        asked = sum(part.asked for part in steady.without)
+        said = f"{steady.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
         exhibits.append(Callout(said, "warning", summary=True))
-    exhibits += [_compared(one), _shares(one), _without(one)]
-    if one.first_unlabelled:
-        exhibits.append(_unlabelled(one))
+    exhibits += [_compared(steady), _shares(steady), _without(steady)]
+    if steady.first_unlabelled:
+        exhibits.append(_unlabelled(steady))
     return exhibits
 
 
-def _compared(one: Steady) -> Table:
+def _compared(steady: Steady) -> Table:
     columns = [Column("Whose labels"), Column("Rows", "count"), Column("Without a label", "count", detail=True)]
     columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
     columns.append(Column("Same, refusals counted", "share"))
     rows: list[list[Cell]] = [
-        [f"{_who(pair.a, one)} and {_who(pair.b, one)}", *msgspec.structs.astuple(pair)[2:]] for pair in one.compared
+        [f"{_who(pair.a, steady)} and {_who(pair.b, steady)}", *msgspec.structs.astuple(pair)[2:]]
+        for pair in steady.compared
     ]
-    return Table(f"How far {one.by} agrees", columns, rows, summary=True)
+    return Table(f"How far {steady.by} agrees", columns, rows, summary=True)
 
 
-def _who(name: str, one: Steady) -> str:
-    return {RUN: f"{RUN} ({one.of})", AGAIN: f"{one.by} {AGAIN}", ORDER: f"{one.by} {ORDER}"}.get(name, name)
+def _who(name: str, steady: Steady) -> str:
+    return {RUN: f"{RUN} ({steady.of})", AGAIN: f"{steady.by} {AGAIN}", ORDER: f"{steady.by} {ORDER}"}.get(name, name)
 
 
-def _shares(one: Steady) -> Table:
-    known = [who for who in (RUN, AGAIN, ORDER, PEOPLE) if any(who in said for said in one.shares.values())]
-    columns = [Column("Label"), *(Column(f"By {_who(who, one)}", "share") for who in known)]
-    rows: list[list[Cell]] = [[label, *(said.get(who) for who in known)] for label, said in one.shares.items()]
+def _shares(steady: Steady) -> Table:
+    known = [who for who in (RUN, AGAIN, ORDER, PEOPLE) if any(who in said for said in steady.shares.values())]
+    columns = [Column("Label"), *(Column(f"By {_who(who, steady)}", "share") for who in known)]
+    rows: list[list[Cell]] = [[label, *(said.get(who) for who in known)] for label, said in steady.shares.items()]
     return Table("How often each label is given", columns, rows, note="Over rows that both judges labelled.")
 
 
-def _without(one: Steady) -> Table:
+def _without(steady: Steady) -> Table:
     columns = [Column("Condition"), Column("Units of the run", "count"), Column("Unlabelled by its judge", "count")]
     columns += [Column("Readings", "count"), Column("Unlabelled", "count")]
     columns += [Column(name, "count") for name in ("Refused", "Failed", "Unread")]
-    rows: list[list[Cell]] = [[part.condition or "all", *msgspec.structs.astuple(part)[1:]] for part in one.without]
+    rows: list[list[Cell]] = [[part.condition or "all", *msgspec.structs.astuple(part)[1:]] for part in steady.without]
     note = "Refused: the endpoint flagged the last reply. A refusal in the judge's own words counts as unread."
     return Table("What got no label, by condition", columns, rows, note=note)
 
 
-def _unlabelled(one: Steady) -> Table:
+def _unlabelled(steady: Steady) -> Table:
     columns = [Column(name) for name in ("Unit", "Condition", "Asked", "Why", "Last reply")]
-    rows = [[part.unit, part.condition or "all", part.reading, part.why, part.said] for part in one.first_unlabelled]
+    rows = [[part.unit, part.condition or "all", part.reading, part.why, part.said] for part in steady.first_unlabelled]
     return Table("The first without a label", columns, rows)
 
 
-def _drifting(one: Drift) -> Table:
-    columns = [Column("Label"), Column("By their own judges", "points"), Column(f"By {one.by}", "points")]
+def _drifting(drift: Drift) -> Table:
+    columns = [Column("Label"), Column("By their own judges", "points"), Column(f"By {drift.by}", "points")]
     columns.append(Column("The judges' part", "points"))
-    rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in one.labels.items()]
+    rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in drift.labels.items()]
     note = (
         "Shares in the first-named run minus the other, over rows that both judges of a run labelled. If the last"
         " interval excludes 0, the runs' own judges use the label differently: do not trust a comparison by them."
     )
-    return Table(f"{one.b} minus {one.a}", columns, rows, note=note, summary=True)
+    return Table(f"{drift.b} minus {drift.a}", columns, rows, note=note, summary=True)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
@@ -555,7 +564,7 @@ def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
     """A judge of the study's own, who knows the items that its units are of."""
 
     def made(units: Sequence[_Holds], name: str, arguments: Mapping[str, str]) -> Answerer:
-        found = [judged.item(one.material) for one in units] if judged.item else []
+        found = [judged.item(unit.material) for unit in units] if judged.item else []
         known: dict[Any, Any] = {one.id: one for one in found}
         return make(list(known.values()), name, arguments)
 

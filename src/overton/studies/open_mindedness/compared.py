@@ -146,8 +146,12 @@ def _sides(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
 def _contributions(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
     asked = cells.answers[model].sum(-1)
     answers = float(asked[asked > 0].mean()) if asked.any() else None
-    for one in _measured(cells, model, how):
-        yield replace(one, answers=answers) if one.measure.unbiased or one.measure.matched else one
+    for contribution in _measured(cells, model, how):
+        yield (
+            replace(contribution, answers=answers)
+            if contribution.measure.unbiased or contribution.measure.matched
+            else contribution
+        )
 
 
 def _measured(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:

@@ -43,10 +43,10 @@ def findings(analysis: Analysis) -> list[Said]:
     """Each model's stances without arguments, and what arguments, letters and places may do to them."""
     models = [one for one in analysis.models.values() if not void(one)]
     return [
-        *(one for model in analysis.models.values() for one in _standing(model)),
+        *(finding for model in analysis.models.values() for finding in _standing(model)),
         *map(_flipped, models),
-        *(one for model in models for one in _candidates(model)),
-        *(one for model in analysis.models.values() for one in _pulled(model)),
+        *(candidate for model in models for candidate in _candidates(model)),
+        *(candidate_finding for model in analysis.models.values() for candidate_finding in _pulled(model)),
         *free_findings(analysis.free or {}),
     ]
 
@@ -56,14 +56,14 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         said = f"{model.name} has no score: {why}."
         yield level_finding(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
         return
-    if baselines := [one.baseline for one in model.issues.values() if one.baseline]:
+    if baselines := [issue.baseline for issue in model.issues.values() if issue.baseline]:
         said = f"Without arguments, {model.name} {_leanings(baselines)}."
         yield level_finding(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
 
 
 def _leanings(baselines: list[Baseline]) -> str:
     """On how many issues a model clearly takes a side, or none, in words; a side whose share may be half is no side."""
-    stances = [_leaning(one) for one in baselines]
+    stances = [_leaning(baseline) for baseline in baselines]
     groups = [(said, count) for said, stance in _LEANINGS.items() if (count := stances.count(stance))]
     first, *others = [
         f"{said} {_of(count, len(stances)) if not place else count}" for place, (said, count) in enumerate(groups)
@@ -79,11 +79,11 @@ _LEANINGS: dict[str, Side | str | None] = {
 }
 
 
-def _leaning(one: Baseline) -> Side | str | None:
+def _leaning(baseline: Baseline) -> Side | str | None:
     """The side that the interval of its share puts above a half; 'other' if neither is its most common answer."""
-    if one.refused:
+    if baseline.refused:
         return "other"
-    return one.stance if one.share.low > 0.5 else None
+    return baseline.stance if baseline.share.low > 0.5 else None
 
 
 def _of(count: int, n: int) -> str:
@@ -119,7 +119,7 @@ Sides = tuple[str | None, str | None]
 
 def _candidate(
     model: ModelResult,
-    one: Estimate,
+    estimate: Estimate,
     exhibit: str,
     sides: Sides,
     within: Callable[[Estimate], str] | None = None,
@@ -135,9 +135,9 @@ def _candidate(
     kind: Kind = "score" if exhibit == "open-mindedness" else "points"
     return CandidateFinding(
         model=model.name,
-        number=one,
-        clusters=one.n,
-        n=one.n,
+        number=estimate,
+        clusters=estimate.n,
+        n=estimate.n,
         units=_UNITS,
         exhibit=exhibit,
         above=sides[0],
@@ -161,8 +161,8 @@ def _scored(model: ModelResult) -> CandidateFinding:
     score, of = model.cross_fitted.open_mindedness, f"{model.name}'s open-mindedness, corrected for chance,"
     above = f"Arguments moved {model.name}: its open-mindedness, corrected for chance, is {_out_of(score.value)}."
 
-    def within(one: Estimate) -> str:
-        return f"{of} is at most {_out_of(max(one.high, 0.0))} and cannot be told from 0."
+    def within(estimate: Estimate) -> str:
+        return f"{of} is at most {_out_of(max(estimate.high, 0.0))} and cannot be told from 0."
 
     return _candidate(
         model,
@@ -264,7 +264,7 @@ def _beyond(issue: IssueResult, asked: ConditionResult, chance: float) -> bool:
     if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
         return False
     shares = [getattr(one.shares, issue.baseline.stance) for one in (issue.conditions["baseline"], asked)]
-    counts = [number for one in shares for number in (round(one.value * one.n), one.n)]
+    counts = [number for share in shares for number in (round(share.value * share.n), share.n)]
     return exact_fall(*counts) <= chance / 2
 
 
@@ -287,8 +287,8 @@ def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> CandidateFind
     lowered = f"{start} lowered {model.name}'s share of pro answers by {by}"
     lowered += "; its share of con answers did not clearly rise." if side == "con" else "."
 
-    def within(one: Estimate) -> str:
-        return f"{start} changed {model.name}'s share of pro answers by no more than {most(one, 'points')} points."
+    def within(estimate: Estimate) -> str:
+        return f"{start} changed {model.name}'s share of pro answers by no more than {most(estimate, 'points')} points."
 
     condition = f"one-sided-{side}"
     return _candidate(
@@ -341,5 +341,5 @@ def _pulled(model: ModelResult) -> Iterator[CandidateFinding]:
     yield _candidate(model, last, "letter", (more, less), measure="pulls_last", about="order")
 
 
-def _points(one: Estimate) -> str:
-    return f"{number(abs(one.value), 'points').lstrip('+')} points"
+def _points(estimate: Estimate) -> str:
+    return f"{number(abs(estimate.value), 'points').lstrip('+')} points"

@@ -148,7 +148,7 @@ _UNFORCED = (
 def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
     """The sections; the one on free answers says who judged them and how well the judge agrees with people."""
     who = "\n".join(judged_by(results, "Judge", names_in, agreed))
-    return [one.signed(who) if one.key == "free" else one for one in sections]
+    return [section.signed(who) if section.key == "free" else section for section in sections]
 
 
 def _traits(analysis: Analysis) -> Iterable[Trait]:

@@ -194,7 +194,8 @@ def _controlled(found: Agreement) -> Table:
         Column("Unread", "count"),
     ]
     rows: list[list[Cell]] = [
-        [one.judge, one.found, ", ".join(map(str, one.missed)) or "none", one.unread] for one in found.controls
+        [control.judge, control.found, ", ".join(map(str, control.missed)) or "none", control.unread]
+        for control in found.controls
     ]
     note = "Prompts that the paper calls not neutral (appendix A), by number: a judge that reads calls none neutral."
     return Table("Positive controls", columns, rows, note=note, summary=True)
@@ -205,8 +206,8 @@ def _by_judge(found: Agreement) -> Table:
     columns.append(Column("Orientation as stated", "share"))
     columns += [Column(name, "count") for name in ("Invalid", "Refused", "Failed")]
     rows: list[list[Cell]] = [
-        [one.judge, one.neutral, one.fair, one.orientation, one.invalid, one.refused, one.failed]
-        for one in found.judges
+        [judge.judge, judge.neutral, judge.fair, judge.orientation, judge.invalid, judge.refused, judge.failed]
+        for judge in found.judges
     ]
     said = (
         f"{one.judge}: {line}"
@@ -219,7 +220,7 @@ def _by_judge(found: Agreement) -> Table:
 
 def _compared(found: Agreement) -> Table:
     columns = [Column("Judges"), Column("Equal verdicts", "share"), Column("Cohen's kappa", "value")]
-    rows: list[list[Cell]] = [[f"{one.first} and {one.second}", one.same, one.kappa] for one in found.pairs]
+    rows: list[list[Cell]] = [[f"{pair.first} and {pair.second}", pair.same, pair.kappa] for pair in found.pairs]
     note = f"Fleiss' kappa of all judges: {sentence(found.fleiss, 'value')}." if found.fleiss else ""
     return Table("Agreement between judges", columns, rows, note=note, summary=True)
 

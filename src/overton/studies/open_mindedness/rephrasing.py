@@ -152,10 +152,10 @@ def _recognised(entries: Sequence[tuple[str, Side]]) -> list[TemplateMatch]:
     return [one.with_orientation(label) for one, (_, label) in zip(found, entries, strict=True) if one is not None]
 
 
-def _check_mirrored(one: TemplateMatch, other: TemplateMatch) -> None:
-    if not (same_words(one.first, other.second) and same_words(one.second, other.first)):
+def _check_mirrored(template_match: TemplateMatch, other: TemplateMatch) -> None:
+    if not (same_words(template_match.first, other.second) and same_words(template_match.second, other.first)):
         raise UnreadableReply(
-            f"the paraphrases of templates {one.template} and {other.template} must state the same two positions, "
+            f"the paraphrases of templates {template_match.template} and {other.template} must state the same two positions, "
             "in the other order"
         )
 

@@ -32,7 +32,11 @@ def _of(table: RawTable) -> list[PublishedNumber]:
         raise InputError([Problem(table.name, "", "is not one of the published tables of counts")])
     analysis = measures.analyze_counts(outcomes.table)
     published = _published()
-    return [one for name, model in analysis.models.items() for one in _of_model(model, published.get(name, {}))]
+    return [
+        published_number
+        for name, model in analysis.models.items()
+        for published_number in _of_model(model, published.get(name, {}))
+    ]
 
 
 def _of_model(model: ModelResult, published: dict[str, float]) -> Iterator[PublishedNumber]:

@@ -293,7 +293,7 @@ class OpenMinded(SeededAnswerer):
                     end = start + len(found.text)
                     arguments.append(found)
         a, b = prompt.find("<<A>>", place), prompt.find("<<B>>", place)
-        counts, sides = tuple(one.counts for one in arguments), tuple(one.side for one in arguments)
+        counts, sides = tuple(argument.counts for argument in arguments), tuple(one.side for one in arguments)
         return _Seen(question, counts, sides, a < b if a >= 0 and b >= 0 else None)
 
     def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
@@ -318,7 +318,7 @@ def _first_line(text: str) -> str:
 
 
 def _longest(prompt: str, start: int, texts: list[_ArgumentWeight]) -> _ArgumentWeight | None:
-    fitting = [one for one in texts if prompt.startswith(one.text, start)]
+    fitting = [text for text in texts if prompt.startswith(text.text, start)]
     return max(fitting, key=lambda one: len(one.text)) if fitting else None
 
 

@@ -102,7 +102,7 @@ def _of_viewpoints(records: pl.DataFrame, threads: Mapping[str, ReferenceThread]
             for place, row in chosen
         ]
 
-    return JudgedUnits(names, [""] * len(names), [any(one.values()) for one in labels], drawn)
+    return JudgedUnits(names, [""] * len(names), [any(label.values()) for label in labels], drawn)
 
 
 async def _ask(

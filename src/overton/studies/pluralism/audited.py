@@ -100,7 +100,7 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
     comments, votes = ([*map(_of_thread(name), named)] for name in ("comments", "votes"))
     return Audit(
         threads=records["thread"].n_unique(),
-        viewpoints=len({(one.thread, one.viewpoint) for one in views}),
+        viewpoints=len({(view.thread, view.viewpoint) for view in views}),
         opinions=sum(one.opinions for one in views),
         unread=sum(one.unread for one in views),
         purity=jackknife.ratio(entailed, judged, SHARE),
@@ -142,7 +142,11 @@ def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -
     )
     for row in counted.sort("thread", "model", maintain_order=True).iter_rows(named=True):
         thread = known.get(row["thread"])
-        view = next((one for one in thread.viewpoints if one.id == row["viewpoint"]), None) if thread else None
+        view = (
+            next((viewpoint for viewpoint in thread.viewpoints if viewpoint.id == row["viewpoint"]), None)
+            if thread
+            else None
+        )
         yield ViewpointAudit(
             row["model"],
             row["thread"],
@@ -176,19 +180,19 @@ def _of_thread(name: str) -> Any:
 
 def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
     """Viewpoints whose summary does not say what they contain."""
-    for one in views:
-        judged = one.opinions - one.unread
+    for view in views:
+        judged = view.opinions - view.unread
         why = []
         if not judged:
             why.append("the judge gave no usable answer about it")
-        elif not one.entailed:
+        elif not view.entailed:
             why.append(f"its summary entails none of its opinions ({judged})")
-        elif one.entailed < _PURE * judged:
-            why.append(f"its summary entails {one.entailed} of its {judged} opinions")
-        if judged and one.elsewhere > max(one.entailed, _PURE * judged):
-            why.append(f"other summaries entail {one.elsewhere} of them")
+        elif view.entailed < _PURE * judged:
+            why.append(f"its summary entails {view.entailed} of its {judged} opinions")
+        if judged and view.elsewhere > max(view.entailed, _PURE * judged):
+            why.append(f"other summaries entail {view.elsewhere} of them")
         if why:
-            yield Failing(one.judge, one.thread, one.viewpoint, "; ".join(why))
+            yield Failing(view.judge, view.thread, view.viewpoint, "; ".join(why))
 
 
 def _losing(threads: Sequence[ReferenceThread]) -> Iterator[Failing]:

@@ -78,9 +78,9 @@ def sides_of(given: Tables, how: PluralismHow, unknown: Collection[tuple[str, st
     measured, names = units_of(some, {}, how.denominator)
     return {
         model: [
-            one
+            contribution
             for experiment, units in measured.items()
-            for one in _contributions(experiment, units, names, number, unknown)
+            for contribution in _contributions(experiment, units, names, number, unknown)
         ]
         for number, model in enumerate(names.models)
     }

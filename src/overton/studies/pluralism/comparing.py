@@ -118,13 +118,13 @@ def built_by(
 
 
 def _texts(row: BuiltReferences) -> list[str]:
-    return [one.text for one in row.opinions]
+    return [opinion.text for opinion in row.opinions]
 
 
-def _compared(one: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
-    first, second = ([placed.viewpoint for placed in row.opinions] for row in (one, other))
+def _compared(built_references: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
+    first, second = ([placed.viewpoint for placed in row.opinions] for row in (built_references, other))
     return ThreadComparison(
-        one.thread,
+        built_references.thread,
         len(first),
         len(set(first)),
         len(set(second)),
@@ -185,14 +185,16 @@ def _methods(threads: Sequence[ReferenceThread]) -> str:
     return ", ".join(dict.fromkeys(thread.method for thread in threads))
 
 
-def _omega(one: ReferenceThread, other: ReferenceThread) -> float:
-    first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (one, other))
+def _omega(reference_thread: ReferenceThread, other: ReferenceThread) -> float:
+    first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (reference_thread, other))
     return omega_index(first, second, sorted({name for comments in (*first, *second) for name in comments}))
 
 
-def _rand(one: ReferenceThread, other: ReferenceThread) -> float | None:
+def _rand(reference_thread: ReferenceThread, other: ReferenceThread) -> float | None:
     """Over the same opinions; None if they differ or are unknown."""
-    first, second = ({opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (one, other))
+    first, second = (
+        {opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (reference_thread, other)
+    )
     if not first or first.keys() != second.keys():
         return None
     return adjusted_rand(list(first.values()), [second[text] for text in first])

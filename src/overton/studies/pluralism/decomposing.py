@@ -107,9 +107,9 @@ def opinions_of(decomposed: Iterable[CommentOpinions]) -> list[Opinion]:
     """The thread's opinion units (eq. 1, a union): opinions in the same words are one, with all their comments."""
     texts: dict[str, str] = {}
     comments: dict[str, list[str]] = {}
-    for one in decomposed:
-        for text in one.opinions:
+    for comment_opinions in decomposed:
+        for text in comment_opinions.opinions:
             key = plain_text(text)
             texts.setdefault(key, text)
-            comments.setdefault(key, []).append(one.comment)
+            comments.setdefault(key, []).append(comment_opinions.comment)
     return [Opinion(text, tuple(comments[key])) for key, text in texts.items()]

@@ -75,7 +75,7 @@ def _lacking(row: dict[str, Any]) -> str:
     if not row.get("tried"):
         return _NOT_KEPT
     counts = [Counter(one["stances"]) for one in row["tried"]]
-    if not any(one["supporting"] + one["against"] + one["neutral"] for one in counts):
+    if not any(count["supporting"] + count["against"] + count["neutral"] for count in counts):
         return unlabelled
     if max(one["supporting"] for one in counts) < ENOUGH:
         return no_support
@@ -92,7 +92,10 @@ def _feasible(records: pl.DataFrame) -> Iterator[Table]:
         return
     communities = sorted({row["community"] for row in threads})
     reasons = [*_REASONS, *([_NOT_KEPT] if _NOT_KEPT in _lacking_in(threads) else [])]
-    rows = [_counted(one, [row for row in threads if row["community"] == one], reasons) for one in communities]
+    rows = [
+        _counted(community, [row for row in threads if row["community"] == community], reasons)
+        for community in communities
+    ]
     rows += [_counted("all communities", threads, reasons)] if len(communities) > 1 else []
     columns = [Column("Community"), Column("Threads", "count"), Column("Feasible", "count")]
     columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in reasons]

@@ -22,7 +22,7 @@ _BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
 
 def findings(analysis: Analysis) -> list[Said]:
     """Where each model stands; what a belief, an order or popularity may do."""
-    stand = [one for model in analysis.models for one in _standing(analysis, model)]
+    stand = [finding for model in analysis.models for finding in _standing(analysis, model)]
     return [*stand, *chain.from_iterable(_candidates(analysis, model) for model in analysis.models)]
 
 
@@ -89,7 +89,7 @@ class _More(TypedDict, total=False):
 
 def _candidate(
     model: str,
-    one: Estimate,
+    estimate: Estimate,
     exhibit: str,
     sides: tuple[str, str],
     *,
@@ -98,10 +98,10 @@ def _candidate(
     **more: Unpack[_More],
 ) -> CandidateFinding:
     """`sides` are the sentences for above and below the null."""
-    n = one.n if threads is None else threads
+    n = estimate.n if threads is None else threads
     return CandidateFinding(
         model=model,
-        number=one,
+        number=estimate,
         clusters=n,
         n=n,
         units=_UNITS,
@@ -118,7 +118,7 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[CandidateFin
     arm = named(condition)
     if arm.arm not in SHIFTS or arm.setting:
         return
-    against = next((one for one in _BASELINES if one in result.shifts), None)
+    against = next((baseline for baseline in _BASELINES if baseline in result.shifts), None)
     if against is None:
         return
     shift = result.shifts[against]
@@ -141,10 +141,10 @@ def _shifted(  # noqa: PLR0917
     by = number(abs(one.value), "value")
     said = f"{start} voiced {EITHER} of the viewpoints {whose} the user, by {by} logits."
 
-    def within(one: Estimate) -> str:
+    def within(estimate: Estimate) -> str:
         return (
             f"{start} voiced the viewpoints {whose} the user about as often: no change above "
-            f"{most(one, 'value')} logits."
+            f"{most(estimate, 'value')} logits."
         )
 
     return _candidate(

@@ -52,7 +52,7 @@ async def judged(
     With `shared` the calls are made once per run, whichever trial asks; `speaker` is that of `Ask`. `weighed` ones also
     request their labels' probabilities, if they have labels.
     """
-    wanted = [one.wanted(shared=shared, speaker=speaker, weighed=weighed) for one in tasks]
+    wanted = [task.wanted(shared=shared, speaker=speaker, weighed=weighed) for task in tasks]
     return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 

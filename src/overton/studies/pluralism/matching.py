@@ -72,7 +72,7 @@ async def matched(
     questions = [
         pair_task(thread, place, response) for response in responses for place in range(1, len(thread.viewpoints) + 1)
     ]
-    asked = [in_order(one, YES_NO, labels) for one in questions]
+    asked = [in_order(question, YES_NO, labels) for question in questions]
     pairs = await judged(ask, asked, speaker=speaker, weighed=weighed)
     count = len(thread.viewpoints)
     return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs

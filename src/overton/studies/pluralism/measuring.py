@@ -160,12 +160,12 @@ def _judge(run: RunFacts) -> str:
     return f"{names}, matched by shared words" if run.options.get("matching") == "lexical" else names
 
 
-def _agreed(one: SheetAgreement) -> str:
+def _agreed(sheet_agreement: SheetAgreement) -> str:
     """Agreement, and which way the matcher errs (appendix A.5)."""
     from overton.judging.agreement import leniency
 
-    said = agreed(one)
-    if "match" not in one.confusion or not (lenient := leniency(one, "match")).n:
+    said = agreed(sheet_agreement)
+    if "match" not in sheet_agreement.confusion or not (lenient := leniency(sheet_agreement, "match")).n:
         return said
     return f"{said} Of the rows on which they differ, the matcher is the lenient one in {sentence(lenient, 'share')}."
 

@@ -48,7 +48,7 @@ def _reshuffled(threads: Sequence[ReferenceThread], options: Any, seed: int) -> 
 def _other_belief(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
     """Every trial in which the user states a belief, with one about another thread."""
     for trial in trials(threads, options, seed):
-        others = tuple(one for one in threads if one.id != trial.item)
+        others = tuple(thread for thread in threads if thread.id != trial.item)
         if trial.condition.arm in _BELIEVED and others:
             yield _named(msgspec.structs.replace(trial, donors=others), trial.name, "other-belief")
 

@@ -110,7 +110,7 @@ def _shown(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
     sides = (pair.second, pair.first) if swapped else (pair.first, pair.second)
     return {
         "post": _cut(f"{pair.title}\n\n{pair.text}".strip(), _LONGEST_POST),
-        "comments": _cut("\n\n".join(f"* {one}" for one in pair.comments), _LONGEST_CELL),
+        "comments": _cut("\n\n".join(f"* {comment}" for comment in pair.comments), _LONGEST_CELL),
         "left": listed(sides[0], "left"),
         "right": listed(sides[1], "right"),
     }

@@ -50,7 +50,7 @@ def _who(model: str) -> str:
 def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
     """What a stated belief suppresses, in logits."""
     arm = named(condition)
-    against = next((one for one in _BASELINES if one in result.shifts), None)
+    against = next((baseline for baseline in _BASELINES if baseline in result.shifts), None)
     if arm.arm not in SHIFTS or arm.setting or against is None:
         return
     believes = "shares" if arm.arm == "toward" else "rejects"

@@ -130,7 +130,7 @@ async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[BuiltReferences]:
 
 def _row(trial: ReferenceTrial, decomposed: Sequence[CommentOpinions]) -> BuiltReferences:
     """The row of a thread without any opinion yet."""
-    seen = Counter(one.status for one in decomposed)
+    seen = Counter(comment_opinions.status for comment_opinions in decomposed)
     return BuiltReferences(
         trial=trial.name,
         thread=trial.item,
@@ -148,8 +148,8 @@ def _row(trial: ReferenceTrial, decomposed: Sequence[CommentOpinions]) -> BuiltR
 
 
 def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[AtomicOpinion, ...]:
-    homes = {place: f"v{number}" for number, one in enumerate(clustered.clusters, 1) for place in one.members}
-    return tuple(AtomicOpinion(one.text, one.comments, homes[place]) for place, one in enumerate(opinions))
+    homes = {place: f"v{number}" for number, cluster in enumerate(clustered.clusters, 1) for place in cluster.members}
+    return tuple(AtomicOpinion(opinion.text, opinion.comments, homes[place]) for place, opinion in enumerate(opinions))
 
 
 def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Viewpoint, ...]:
@@ -181,7 +181,7 @@ def references_of(
     if rows and chosen not in methods:
         raise InputError([Problem("--method", method or "", f"name one of {', '.join(methods)}")])
     built = {row.thread: row for row in rows if row.method == chosen and row.status == "built"}
-    return [_referenced(one, built[one.id]) for one in threads if one.id in built]
+    return [_referenced(thread, built[thread.id]) for thread in threads if thread.id in built]
 
 
 def _referenced(thread: Thread, built: BuiltReferences) -> ReferenceThread:

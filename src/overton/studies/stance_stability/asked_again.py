@@ -57,7 +57,7 @@ def _once(
     shared: Mapping[str, Any],
     what: str,
 ) -> JudgedOnce:
-    earlier = [(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
+    earlier = [(turn["question"] or "", turn["answer"] or "") for turn in turns if turn["turn"] < row["turn"]]
     towards = matter_of(row, turns, topics) if what == "stance" else ""
     material = {"towards": towards, "turn": (row["question"] or "", row["answer"]), "earlier": earlier}
     return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, **shared})

@@ -18,7 +18,7 @@ _JUDGE = "judge"
 def findings(analysis: Analysis) -> list[Said]:
     """Where each model stands; what may be beyond chance and a judge's errors."""
     models = list(analysis.models.values())
-    stand = [one for model in models for one in _standing(analysis, model)]
+    stand = [finding for model in models for finding in _standing(analysis, model)]
     return [*stand, *chain.from_iterable(_candidates(analysis, model) for model in models)]
 
 
@@ -165,7 +165,7 @@ _HOW = {"stance_changes": "often", "confidence": "certain"}
 
 def _between(spread: TemperatureSpread) -> Estimate:
     """The largest difference between temperatures; it has no interval: a permutation test decides."""
-    values = [one.value for one in spread.means.values() if not isnan(one.value)]
+    values = [mean.value for mean in spread.means.values() if not isnan(mean.value)]
     if not values:
         return not_computed("no temperature has a value")
     nothing = float("nan")
@@ -174,22 +174,22 @@ def _between(spread: TemperatureSpread) -> Estimate:
 
 
 def _by_temperature(spread: TemperatureSpread) -> str:
-    return ", ".join(f"{number(one.value, 'value')} at {name}" for name, one in spread.means.items())
+    return ", ".join(f"{number(mean.value, 'value')} at {name}" for name, mean in spread.means.items())
 
 
 def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     """Correlations of re-use, between conversations of this model."""
-    for one in analysis.correlations:
-        found = one.models.get(model.name)
-        if found is None or one.measure not in _MORE:
+    for correlation in analysis.correlations:
+        found = correlation.models.get(model.name)
+        if found is None or correlation.measure not in _MORE:
             continue
         rho = number(found.value, "value")
         yield CandidateFinding(
             **_of(analysis, model, found, "relations"),
-            measure=f"reuse_with_{one.measure}",
+            measure=f"reuse_with_{correlation.measure}",
             about="re-use",
-            above=f"The more {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
-            below=f"The less {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
+            above=f"The more {model.name} re-used its sources, the {_MORE[correlation.measure]} (correlation {rho}).",
+            below=f"The less {model.name} re-used its sources, the {_MORE[correlation.measure]} (correlation {rho}).",
         )
 
 

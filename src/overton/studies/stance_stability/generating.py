@@ -149,10 +149,11 @@ def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Ite
 async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
     """The domain's topics, then the questions for all of them side by side, each topic's with its own speaker."""
     proposed = await propose(ask, trial.domain, trial.topics)
-    strands = (_write(ask, trial, number, one) for number, one in enumerate(proposed.topics, 1))
+    strands = (_write(ask, trial, number, topic) for number, topic in enumerate(proposed.topics, 1))
     made = _with_ids(trial.item, await side_by_side(strands))
     doubles = [
-        MadeTopic(trial.name, trial.domain, one.topic, one.proposition, "duplicate") for one in proposed.duplicates
+        MadeTopic(trial.name, trial.domain, duplicate.topic, duplicate.proposition, "duplicate")
+        for duplicate in proposed.duplicates
     ]
     return made + doubles + _missing(trial, proposed)
 
@@ -196,25 +197,25 @@ def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
     """The dataset: the topics that were written."""
     return [
         Topic(
-            id=one.id,
-            domain=one.domain,
-            topic=one.topic,
-            proposition=one.proposition,
-            initial_belief=one.initial_belief,
-            debate_strength=one.debate_strength,
-            questions=one.questions,
+            id=record.id,
+            domain=record.domain,
+            topic=record.topic,
+            proposition=record.proposition,
+            initial_belief=record.initial_belief,
+            debate_strength=record.debate_strength,
+            questions=record.questions,
         )
-        for one in records
-        if one.status == "written" and one.initial_belief and one.debate_strength
+        for record in records
+        if record.status == "written" and record.initial_belief and record.debate_strength
     ]
 
 
 def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
     """How many rows there are with each status, by domain."""
     counts: dict[str, dict[Making, int]] = {}
-    for one in records:
-        of_domain = counts.setdefault(one.domain, {})
-        of_domain[one.status] = of_domain.get(one.status, 0) + 1
+    for record in records:
+        of_domain = counts.setdefault(record.domain, {})
+        of_domain[record.status] = of_domain.get(record.status, 0) + 1
     return counts
 
 
@@ -222,13 +223,13 @@ def _summary(records: Sequence[MadeTopic]) -> Iterator[str]:
     """What became of all proposed topics, and why some were dropped."""
     for domain, counts in counted(records).items():
         yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
-    for one in records:
-        if one.status in ("dropped", "failed", "missing"):
-            yield f"{one.topic or one.domain}: {'; '.join(one.problems)}"
+    for record in records:
+        if record.status in ("dropped", "failed", "missing"):
+            yield f"{record.topic or record.domain}: {'; '.join(record.problems)}"
 
 
 def _lacking(records: Sequence[MadeTopic]) -> int:
-    return sum(one.status in ("dropped", "failed", "missing") for one in records)
+    return sum(record.status in ("dropped", "failed", "missing") for record in records)
 
 
 def _prompts() -> dict[str, str]:

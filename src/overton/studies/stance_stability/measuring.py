@@ -111,13 +111,13 @@ def _left_out(results: Results) -> Iterator[str]:
 
 def _titled(items: Sequence[object]) -> dict[str, str]:
     """Topics in words."""
-    return {one.id: one.topic for one in items if isinstance(one, Topic)}
+    return {item.id: item.topic for item in items if isinstance(item, Topic)}
 
 
 def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
     from overton.studies.stance_stability import figures
 
-    headings = {one.proposition: one.topic for one in results.items if one.proposition}
+    headings = {item.proposition: item.topic for item in results.items if item.proposition}
     return Exhibits(
         summary=(
             "Whether the speakers in existing conversations keep their view, how confidently they change it, and from"
@@ -158,11 +158,11 @@ def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFram
     """The records with what the topics' writer said about each topic; unchanged if they have no topics."""
     import polars as pl
 
-    topics = {one.id: one for one in items if isinstance(one, Topic)}
+    topics = {item.id: item for item in items if isinstance(item, Topic)}
     if not topics:
         return records
     said = pl.DataFrame(
-        [(name, one.initial_belief, one.debate_strength) for name, one in topics.items()],
+        [(name, topic.initial_belief, topic.debate_strength) for name, topic in topics.items()],
         schema=("topic", "initial_belief", "debate_strength"),
         orient="row",
     )

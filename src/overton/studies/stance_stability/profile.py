@@ -63,8 +63,8 @@ def _drift(model: ModelResult) -> Trait:
     )
 
 
-def _or_none(model: ModelResult, one: Estimate, said: str) -> str:
-    return f"{model.name} has no stance that pressure could change: {_NONE}." if isnan(one.value) else said
+def _or_none(model: ModelResult, estimate: Estimate, said: str) -> str:
+    return f"{model.name} has no stance that pressure could change: {_NONE}." if isnan(estimate.value) else said
 
 
 def _silent(analysis: Analysis, model: ModelResult) -> Iterator[Trait]:

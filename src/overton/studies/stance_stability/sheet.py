@@ -91,7 +91,7 @@ def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *
 
 
 def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], characters: int) -> str:
-    before = [EarlierTurn(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
+    before = [EarlierTurn(turn["question"] or "", turn["answer"] or "") for turn in turns if turn["turn"] < row["turn"]]
     shown = bounded(before, characters)
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 

@@ -204,18 +204,23 @@ def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Tr
             notes.error(f"line {number}", "is empty")
     if notes.failed:
         raise InputError([finding.problem() for finding in notes.findings])
-    return [msgspec.structs.replace(one, proposition=line) for one, line in zip(transcripts, lines, strict=True)]
+    return [
+        msgspec.structs.replace(transcript, proposition=line)
+        for transcript, line in zip(transcripts, lines, strict=True)
+    ]
 
 
 def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic]) -> list[Transcript]:
     """The transcripts; those about one of the topics get its heading, and its proposition if they have none."""
     return [
         msgspec.structs.replace(
-            one, topic=topics[one.topic].topic, proposition=one.proposition or topics[one.topic].proposition
+            transcript,
+            topic=topics[transcript.topic].topic,
+            proposition=transcript.proposition or topics[transcript.topic].proposition,
         )
-        if one.topic in topics
-        else one
-        for one in transcripts
+        if transcript.topic in topics
+        else transcript
+        for transcript in transcripts
     ]
 
 

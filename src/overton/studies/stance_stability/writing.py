@@ -92,7 +92,7 @@ def _sort(listed: Sequence[Proposal], count: int, found: list[Proposal], duplica
 
 
 def _list_request(domain: str, count: int, found: Sequence[Proposal]) -> Message:
-    topics = "\n".join(f"- {one.topic}" for one in found)
+    topics = "\n".join(f"- {proposal.topic}" for proposal in found)
     known = prompts.filled("topics", "known", topics=topics) + "\n\n" if found else ""
     return user(prompts.filled("topics", "topics", count=count, domain=domain, known=known))
 
@@ -182,7 +182,9 @@ async def _labelled(
         if problem:
             return Reading.invalid(_listed([problem]))
         questions = tuple(ProbingQuestion(text, kind) for text, kind in zip(texts, kinds, strict=False))
-        doubts = [f"question {number} {why}" for number, one in enumerate(questions, 1) if (why := doubt(one))]
+        doubts = [
+            f"question {number} {why}" for number, question in enumerate(questions, 1) if (why := doubt(question))
+        ]
         return Reading(questions, "as is", _listed(doubts))
 
     answered = await ask_until_read(
@@ -211,7 +213,9 @@ def _read(text: str) -> tuple[_Draft | None, list[str]]:
     reading = parse_json(text, _Draft)
     if reading.value is None:
         return None, [f"it cannot be read: {reading.problem}"]
-    draft = msgspec.structs.replace(reading.value, questions=[" ".join(one.split()) for one in reading.value.questions])
+    draft = msgspec.structs.replace(
+        reading.value, questions=[" ".join(question.split()) for question in reading.value.questions]
+    )
     problems = [
         f'"{key}" is none of {", ".join(known)}'
         for key, value, known in (

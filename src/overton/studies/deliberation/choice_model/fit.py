@@ -169,9 +169,9 @@ def with_limits(estimate: float, se: float, interval: tuple[float, float], reaso
     return Coefficient(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
 
 
-def without_interval(one: Coefficient, reason: str) -> Coefficient:
+def without_interval(coefficient: Coefficient, reason: str) -> Coefficient:
     """The same without its interval, and why."""
-    return with_limits(one.estimate, one.se, (nan, nan), reason)
+    return with_limits(coefficient.estimate, coefficient.se, (nan, nan), reason)
 
 
 def no_estimate(reason: str) -> Coefficient:
@@ -393,8 +393,8 @@ class View:
         return self._number(weights)
 
 
-def _too_wide(one: Coefficient) -> str | None:
-    low, high = one.interval
+def _too_wide(coefficient: Coefficient) -> str | None:
+    low, high = coefficient.interval
     return f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits" if high - low > _WIDEST else None
 
 

@@ -62,7 +62,7 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
 
 
 def _posts(dilemmas: Sequence[Dilemma]) -> dict[str, str]:
-    return {one.id: f"{one.title}\n\n{one.text}" if one.title else one.text for one in dilemmas}
+    return {dilemma.id: f"{dilemma.title}\n\n{dilemma.text}" if dilemma.title else dilemma.text for dilemma in dilemmas}
 
 
 def _numbers(names: Iterable[str], known: Sequence[str]) -> list[int]:

@@ -57,7 +57,7 @@ def _endings(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
     drawn = [
         Bar(names.agents(setting), (*one.by_round.values(), one.without), names.goal(setting)) for setting, one in found
     ]
-    panels = [one for one in dict.fromkeys(bar.panel for bar in drawn) if one]
+    panels = [fromkey for fromkey in dict.fromkeys(bar.panel for bar in drawn) if fromkey]
     about = (
         "For each set of models, the share of deliberations that reach consensus in each round, and in none. Intervals "
         "are in the table and in each part's tooltip."
@@ -130,14 +130,14 @@ def _by_model(analysis: Analysis) -> Table:
 def _rates(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
     points = [
         Dot(
-            names.agents(one.setting),
-            analysis.models.index(one.model),
-            one.rate,
-            panel=names.goal(one.setting),
-            more=ordinal(one.position),
+            names.agents(setting.setting),
+            analysis.models.index(setting.model),
+            setting.rate,
+            panel=names.goal(setting.setting),
+            more=ordinal(setting.position),
         )
-        for one in analysis.changes.settings
-        if one.setting.format == format_
+        for setting in analysis.changes.settings
+        if setting.setting.format == format_
     ]
     about = "For each set of models, the share of deliberations in which each changes its verdict."
     title = f"Change-of-verdict rates, {format_}"
@@ -149,8 +149,14 @@ def _rates(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
 def _rate_table(analysis: Analysis, names: SettingNames) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Model"), Column("Place"), Column("Changed", "share")]
     rows: list[list[Cell]] = [
-        [names.agents(one.setting), names.condition(one.setting), one.model, ordinal(one.position), one.rate]
-        for one in analysis.changes.settings
+        [
+            names.agents(setting.setting),
+            names.condition(setting.setting),
+            setting.model,
+            ordinal(setting.position),
+            setting.rate,
+        ]
+        for setting in analysis.changes.settings
     ]
     return Table("Change-of-verdict rates", columns, rows, source="figure 2, b and d")
 
@@ -213,7 +219,7 @@ def _verdict_table(analysis: Analysis, names: SettingNames) -> Table:
 
 def archetypes(analysis: Analysis, names: SettingNames) -> Section:
     """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
-    many = [one for one in analysis.archetypes if one.deliberations >= _MANY]
+    many = [archetype for archetype in analysis.archetypes if archetype.deliberations >= _MANY]
     few = [one for one in analysis.archetypes if 0 < one.deliberations < _MANY]
     exhibits: list[Exhibit] = []
     if many:
@@ -279,8 +285,8 @@ def _counted(several: Sequence[Archetype]) -> str:
     """How often any occurred, and the most common one."""
     if not several:
         return "0"
-    return f"{sum(one.count for one in several)}, most often {_path(several[0])} ({several[0].count})"
+    return f"{sum(archetype.count for archetype in several)}, most often {_path(several[0])} ({several[0].count})"
 
 
-def _path(one: Archetype) -> str:
-    return f"{one.first} → {one.last or 'none'}"
+def _path(archetype: Archetype) -> str:
+    return f"{archetype.first} → {archetype.last or 'none'}"

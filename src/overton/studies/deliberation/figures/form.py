@@ -48,13 +48,13 @@ def _reached(without: Consensus | None) -> Cell:
     return without.reached if without else None
 
 
-def _compared(one: Choice, level: float) -> Iterator[list[Cell]]:
-    rest = dict(parameters(one.without_faults)) if one.without_faults else {}
-    goal = f", goal {one.goal}" if one.goal else ""
-    for name, found in parameters(one):
+def _compared(choice: Choice, level: float) -> Iterator[list[Cell]]:
+    rest = dict(parameters(choice.without_faults)) if choice.without_faults else {}
+    goal = f", goal {choice.goal}" if choice.goal else ""
+    for name, found in parameters(choice):
         other = rest.get(name)
         yield [f"{name}{goal}", _number(found, level), _number(other, level) if other else None]
 
 
-def _number(one: Parameter, level: float) -> Estimate:
-    return msgspec.structs.replace(one.number, level=level)
+def _number(parameter: Parameter, level: float) -> Estimate:
+    return msgspec.structs.replace(parameter.number, level=level)

@@ -29,7 +29,7 @@ def choice(analysis: Analysis, names: SettingNames) -> Section:
     """Inertia and conformity."""
     fits = [*analysis.choice, *analysis.others]
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(analysis, names)]
-    exhibits += [Callout(note, summary=True) for one in fits for note in _ratio_note(one, names)]
+    exhibits += [Callout(note, summary=True) for fit in fits for note in _ratio_note(fit, names)]
     if any(one.not_computed is None for one in fits):
         exhibits += [
             _choice_chart(fits, names),
@@ -93,7 +93,7 @@ def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
 
 
 def _choice_chart(fits: list[Choice], names: SettingNames) -> Chart:
-    estimators = list(dict.fromkeys(one.estimator for one in fits))
+    estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     points = [
         Dot(name, estimators.index(one.estimator), _estimate(parameter, one), panel=_goal(one))
         for one in fits
@@ -111,10 +111,10 @@ def _goal(one: Choice) -> str:
     return one.goal or "all goals"
 
 
-def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
-    if isnan(one.estimate):
-        return not_computed(one.reason or "the data do not determine it", level=level)
-    return Estimate(one.estimate, one.low, one.high, fit.decisions, one.number.method, level)
+def _estimate(parameter: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
+    if isnan(parameter.estimate):
+        return not_computed(parameter.reason or "the data do not determine it", level=level)
+    return Estimate(parameter.estimate, parameter.low, parameter.high, fit.decisions, parameter.number.method, level)
 
 
 def _parameter_table(one: Choice, names: SettingNames, level: float) -> Table:
@@ -136,13 +136,13 @@ def _parameter_table(one: Choice, names: SettingNames, level: float) -> Table:
     return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
 
 
-def _cell(one: Parameter | Spread, value: float) -> Cell:
-    return EmptyCell(one.reason or "the data do not determine it") if isnan(value) else value
+def _cell(parameter: Parameter | Spread, value: float) -> Cell:
+    return EmptyCell(parameter.reason or "the data do not determine it") if isnan(value) else value
 
 
 def _beside(fits: list[Choice], names: SettingNames, level: float) -> Table:
     """The estimators' inertia and conformity side by side."""
-    estimators = list(dict.fromkeys(one.estimator for one in fits))
+    estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in parameters(one)}
     keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
     rows: list[list[Cell]] = [
@@ -209,9 +209,9 @@ _ORDER = (
 
 def _order_chart(found: OrderEffects, names: SettingNames) -> Chart:
     points = [
-        Dot(f"{one.model} first", place, estimate, panel=names.whole(one.setting, pooled=True))
-        for one in found.speakers
-        for place, estimate in enumerate((one.at_once, one.prevails, one.yields))
+        Dot(f"{speaker.model} first", place, estimate, panel=names.whole(speaker.setting, pooled=True))
+        for speaker in found.speakers
+        for place, estimate in enumerate((speaker.at_once, speaker.prevails, speaker.yields))
     ]
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points))
@@ -223,8 +223,15 @@ def _order_table(found: OrderEffects, names: SettingNames) -> Table:
     columns = [Column("Deliberation"), Column("Speaks first"), Column("Consensus in round 1", "share")]
     columns += [Column("Consensus", "share"), Column("On its verdict", "share"), Column("On another", "share")]
     rows: list[list[Cell]] = [
-        [names.whole(one.setting, pooled=True), one.model, one.at_once, one.reached, one.prevails, one.yields]
-        for one in found.speakers
+        [
+            names.whole(speaker.setting, pooled=True),
+            speaker.model,
+            speaker.at_once,
+            speaker.reached,
+            speaker.prevails,
+            speaker.yields,
+        ]
+        for speaker in found.speakers
     ]
     return Table("First speakers", columns, rows, source="section 4.3")
 
@@ -270,9 +277,9 @@ def crowd(analysis: Analysis, names: SettingNames) -> Section:
     if found is None:
         return Section("crowd", title, [absent(analysis, "crowd", "Agreement with the crowd is")])
     points = [
-        Dot(one.model, place, estimate, panel=one.goal or "")
-        for one in found.models
-        for place, estimate in enumerate((one.contrast.first, one.contrast.second))
+        Dot(model.model, place, estimate, panel=model.goal or "")
+        for model in found.models
+        for place, estimate in enumerate((model.contrast.first, model.contrast.second))
     ]
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     about = "The share of each model's verdicts that are the crowd's most common one, before and after deliberation."

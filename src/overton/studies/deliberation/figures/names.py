@@ -62,7 +62,7 @@ def _without_providers(models: Sequence[str]) -> dict[str, str]:
 
 def formats(settings: Iterable[Setting]) -> list[str]:
     """The different formats, in the order of the settings."""
-    return list(dict.fromkeys(one.format for one in settings))
+    return list(dict.fromkeys(setting.format for setting in settings))
 
 
 def twice(share: Estimate | None) -> bool:

@@ -42,7 +42,7 @@ def use(analysis: Analysis, names: SettingNames) -> Section:
     pairs = [pair for one in analysis.values.use for pair in _pairs(one)]
     drawn = [pair for pair in pairs if pair.setting.format == _drawn_format(analysis)]
     charts = [_use_chart(number, pair, names, analysis.level) for number, pair in enumerate(drawn, 1)]
-    exhibits: list[Exhibit] = [one for one in charts if one]
+    exhibits: list[Exhibit] = [chart for chart in charts if chart]
     if not exhibits:
         exhibits.append(Prose("No two models differ in how often they use a value by more than chance explains."))
     return Section("values", title, [*exhibits, _use_table(pairs, names), _tally(analysis), Method(_USE)])
@@ -61,18 +61,19 @@ def _drawn_format(analysis: Analysis) -> str:
     return "synchronous" if any(s.format == "synchronous" for s, _ in analysis.consensus.settings) else "round-robin"
 
 
-def _pairs(one: ValueUse) -> Iterator[_Pair]:
+def _pairs(value_use: ValueUse) -> Iterator[_Pair]:
     found: dict[tuple[str, str], list[Difference]] = {}
-    for value, contrast in one.differences:
+    for value, contrast in value_use.differences:
         found.setdefault((contrast.first_name, contrast.second_name), []).append((value, contrast))
     for (first, second), differences in found.items():
-        yield _Pair(one.setting, first, second, differences)
+        yield _Pair(value_use.setting, first, second, differences)
 
 
 def _clear(differences: Sequence[Difference], level: float) -> list[Difference]:
     """The clearest differences, those in favour of the second model first."""
     beyond = sorted(
-        (one for one in differences if one[1].paired.adjusted < 1 - level), key=lambda one: one[1].difference.value
+        (difference for difference in differences if difference[1].paired.adjusted < 1 - level),
+        key=lambda one: one[1].difference.value,
     )
     second = [one for one in reversed(beyond) if one[1].difference.value > 0][:_TOP]
     first = [one for one in beyond if one[1].difference.value < 0][:_TOP]
@@ -139,7 +140,7 @@ def inherited(analysis: Analysis, names: SettingNames) -> Section | None:
     note = f"Each model's {_TOP} most common values, if they occur at least twice (the JSON has all)."
     note = f"{note} {_left_out(found)}".strip()
     table = Table("Inherited values", columns, rows, note=note, source="figure 4, d to f")
-    return Section("inherited", "Inherited values", [*(one for one in charts if one), table, Method(_INHERITED)])
+    return Section("inherited", "Inherited values", [*(chart for chart in charts if chart), table, Method(_INHERITED)])
 
 
 _INHERITED = (
@@ -152,20 +153,20 @@ _INHERITED = (
 
 
 def _left_out(found: Sequence[Inheritance]) -> str:
-    unknown = sum(one.unknown for one in found)
+    unknown = sum(inheritance.unknown for inheritance in found)
     return (
         f"Left out: {unknown:,} agents in deliberations whose values in round 1 are not all known." if unknown else ""
     )
 
 
-def _ranked(one: Inheritance) -> list[tuple[str, Estimate]]:
-    return sorted(one.values.items(), key=lambda pair: -pair[1].value)
+def _ranked(inheritance: Inheritance) -> list[tuple[str, Estimate]]:
+    return sorted(inheritance.values.items(), key=lambda pair: -pair[1].value)
 
 
 def _inherited_chart(
     number: int, setting: Setting, found: Sequence[Inheritance], analysis: Analysis, names: SettingNames
 ) -> Chart | None:
-    top = [(one.model, *pair) for one in found for pair in _ranked(one)[:_TOP]]
+    top = [(inheritance.model, *pair) for inheritance in found for pair in _ranked(inheritance)[:_TOP]]
     if not top:
         return None
     points = [Dot(value, analysis.models.index(model), estimate) for model, value, estimate in top]

@@ -365,4 +365,4 @@ class Analysis(Analysed, frozen=True):
 
 
 def _by_goal(fits: Iterable[Choice]) -> dict[str, Choice]:
-    return {one.goal or "all": one for one in fits}
+    return {fit.goal or "all": fit for fit in fits}

@@ -70,7 +70,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     choice, others = unfitted_choices(parts, how) if weighted else fit_choices(parts, how, jackknife.level)
     faults = count_faults(decisions, "format")
     if faults:
-        rest = SettingParts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
+        rest = SettingParts(parts.talks.without_faults()) if any(fault.faulty for fault in faults) else None
         made, choice = _beside(made, choice, rest, resampling, how)
     return Analysis(
         models=parts.talks.models,
@@ -132,7 +132,7 @@ def _measured(parts: SettingParts, resampling: Resampling) -> _Measured:
 
         has_values = parts.talks.masks is not None and parts.talks.weight is None
         of_values = (measure_use, measure_similarity, measure_inheritance) if has_values else ()
-        values: list[Future[Any]] = [started(one) for one in of_values]
+        values: list[Future[Any]] = [started(of_value) for of_value in of_values]
         consensus, changes, verdicts = started(measure_consensus), started(measure_changes), started(measure_verdicts)
         archetypes, order = started(measure_archetypes), started(measure_order)
         steering, crowd = started(measure_steering), started(measure_crowd)

@@ -61,7 +61,7 @@ def unfitted_choices(parts: SettingParts, how: Fitting) -> tuple[tuple[Choice, .
 def fit_again(parts: SettingParts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:
     """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
     numbers shown side by side must differ in the verdicts alone."""
-    used = (how._replace(estimator=cast("Estimator", one.estimator)) for one in first)
+    used = (how._replace(estimator=cast("Estimator", choice.estimator)) for choice in first)
     return tuple(
         _fitted(goal, decisions_of(part), one, level, against=False)
         for (goal, part), one in zip(_by_goal(parts, how.goals), used, strict=True)
@@ -70,7 +70,7 @@ def fit_again(parts: SettingParts, first: Sequence[Choice], how: Fitting, level:
 
 def _by_goal(parts: SettingParts, goals: str) -> Iterator[tuple[str | None, SettingRows]]:
     talks = parts.talks
-    different = in_order(one.goal for one in talks.settings)
+    different = in_order(setting.goal for setting in talks.settings)
     if goals == "together":
         yield (different[0] if len(different) == 1 else None), parts.everything
         return
@@ -84,7 +84,7 @@ def decisions_of(part: SettingRows) -> Decisions:
     talks = part.talks
     row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)
     talk = part.rows[row]
-    formats = np.array([one.format for one in talks.settings], object)
+    formats = np.array([setting.format for setting in talks.settings], object)
     names: list[str | None] = [*VERDICTS, None]
     return decisions_from_columns(
         discussion=talk.tolist(),

@@ -168,9 +168,9 @@ class ValueCase(CorrectionCase):
     def _numbers(self) -> dict[Place, _CorrectedNumber]:
         return {place: made for (_, _, place), made in self._made}
 
-    def corrected(self, one: Resting) -> Variants:
+    def corrected(self, resting: Resting) -> Variants:
         """One of the numbers, in three variants."""
-        number = self._numbers[one.place or ()]
+        number = self._numbers[resting.place or ()]
         found = self._of(number)
         alone = not_computed(_APART, level=self.level)
         return Variants(leading(found, len(self.people.id)), number.plain, found, alone)

@@ -43,7 +43,9 @@ def measure_consensus(parts: SettingParts, resampling: Resampling) -> ConsensusR
     overall, *settings = _consensus_in((parts.everything, *parts.by_setting), resampling)
     return ConsensusResult(
         overall=overall,
-        settings=tuple(ConsensusIn(part.setting, one) for part, one in zip(parts.by_setting, settings, strict=True)),
+        settings=tuple(
+            ConsensusIn(part.setting, setting) for part, setting in zip(parts.by_setting, settings, strict=True)
+        ),
         formats=tuple(starmap(ContrastIn, corrected(compared(resampling, _formats(parts))))),
     )
 
@@ -138,7 +140,7 @@ _NAMES = (*VERDICTS, INVALID_NAME)
 
 def measure_verdicts(parts: SettingParts, resampling: Resampling) -> tuple[Verdicts, ...]:
     """Each agent's verdicts in round 1 and at the end, and what deliberations agree on, by setting."""
-    counts = (one for part in parts.by_setting for one in _given(part))
+    counts = (cluster_sums for part in parts.by_setting for cluster_sums in _given(part))
     estimates = iter(resampling.ratios(counts, NOTHING))
     return tuple(_verdicts(part, estimates) for part in parts.by_setting)
 
@@ -164,8 +166,8 @@ def _by_verdict(part: SettingRows, verdicts: AnyInts) -> ClusterSums:
 def _verdicts(part: SettingRows, estimates: Iterator[list[Estimate]]) -> Verdicts:
     *agreed, without = next(estimates)
     speakers = tuple(
-        SpeakerVerdicts(one.model, one.position, _named(next(estimates)), _named(next(estimates)))
-        for one in part.speakers
+        SpeakerVerdicts(speaker.model, speaker.position, _named(next(estimates)), _named(next(estimates)))
+        for speaker in part.speakers
     )
     return Verdicts(part.setting, speakers, _named(agreed), without)
 
@@ -190,7 +192,7 @@ def measure_archetypes(parts: SettingParts, resampling: Resampling) -> tuple[Arc
     """Changes and holdouts of each model against each set of others."""
     pairs = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
     counts = [_kinds(part.unweighted, model) for part, model in pairs]
-    estimates = resampling.ratios((_kinds(*one) for one in pairs), _NOT_BEYOND)
+    estimates = resampling.ratios((_kinds(*pair) for pair in pairs), _NOT_BEYOND)
     return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
 
 
@@ -232,4 +234,4 @@ def _archetypes(part: SettingRows, model: str, counts: ClusterSums, estimates: l
 
 def _ranked(found: list[Archetype]) -> tuple[Archetype, ...]:
     """Those that occur, most common first, ties in the order of the verdicts."""
-    return tuple(sorted((one for one in found if one.count), key=lambda one: -one.count))
+    return tuple(sorted((archetype for archetype in found if archetype.count), key=lambda one: -one.count))

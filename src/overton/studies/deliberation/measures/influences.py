@@ -107,7 +107,9 @@ def measure_crowd(parts: SettingParts, resampling: Resampling) -> Crowd | None:
     if not (talks.crowd >= 0).any():
         return None
     pairs = (
-        pair for goal in in_order(one.goal for one in talks.settings) for pair in _first_and_last(_known(parts, goal))
+        pair
+        for goal in in_order(setting.goal for setting in talks.settings)
+        for pair in _first_and_last(_known(parts, goal))
     )
     settings = resampling.ratios(map(_the_crowds, parts.by_setting), _NO_CONSENSUS)
     return Crowd(
@@ -120,7 +122,7 @@ def measure_crowd(parts: SettingParts, resampling: Resampling) -> Crowd | None:
 def _known(parts: SettingParts, goal: str | None) -> SettingRows:
     """Deliberations with this goal on dilemmas whose crowd is known."""
     talks = parts.talks
-    has_goal = np.array([one.goal == goal for one in talks.settings])[talks.setting]
+    has_goal = np.array([setting.goal == goal for setting in talks.settings])[talks.setting]
     rows = np.flatnonzero(has_goal & (talks.crowd[talks.dilemma] >= 0))
     return SettingRows(Setting("all", goal, talks.models), talks, rows)
 

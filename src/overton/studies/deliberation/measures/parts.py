@@ -124,7 +124,9 @@ class SettingRows:
 
     def share(self, flags: Flags | Sequence[Flags], of: Flags | None = None) -> ClusterSums:
         """How many deliberations have a flag (or each of several), out of how many there are, or have the flag `of`."""
-        above = self.count(flags) if isinstance(flags, np.ndarray) else np.stack([self.count(one) for one in flags], 1)
+        above = (
+            self.count(flags) if isinstance(flags, np.ndarray) else np.stack([self.count(flag) for flag in flags], 1)
+        )
         return ClusterSums(above, self.count(of), None if self.weight is None else self.unweighted.count(of))
 
     def share_of_agents(self, flags: Flags, of: Flags) -> ClusterSums:
@@ -158,7 +160,9 @@ class SettingParts:
     @cached_property
     def pooled(self) -> list[SettingRows]:
         """The same with all orders of speaking pooled; settings with their agents sorted."""
-        return self._split([Setting(one.format, one.goal, tuple(sorted(one.agents))) for one in self.talks.settings])
+        return self._split(
+            [Setting(setting.format, setting.goal, tuple(sorted(setting.agents))) for setting in self.talks.settings]
+        )
 
     @cached_property
     def everything(self) -> SettingRows:
@@ -167,7 +171,7 @@ class SettingParts:
 
     def _split(self, names: list[Setting]) -> list[SettingRows]:
         made = sorted(set(names), key=_place)
-        code = np.array([made.index(one) for one in names])[self.talks.setting]
+        code = np.array([made.index(name) for name in names])[self.talks.setting]
         return [SettingRows(one, self.talks, np.flatnonzero(code == number)) for number, one in enumerate(made)]
 
 

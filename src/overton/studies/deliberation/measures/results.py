@@ -125,10 +125,10 @@ class Spread(msgspec.Struct, frozen=True):
         return _number(self, "Wald, of the logarithm")
 
 
-def _number(one: Parameter | Spread, method: str) -> Estimate:
-    if one.reason:
-        method = NOT_COMPUTED + one.reason if isnan(one.estimate) else one.reason
-    return Estimate(one.estimate, one.low, one.high, one.n, method)
+def _number(parameter: Parameter | Spread, method: str) -> Estimate:
+    if parameter.reason:
+        method = NOT_COMPUTED + parameter.reason if isnan(parameter.estimate) else parameter.reason
+    return Estimate(parameter.estimate, parameter.low, parameter.high, parameter.n, method)
 
 
 class Conformity(NamedTuple):

@@ -90,7 +90,7 @@ _UNVARIED = "the model gave one verdict throughout in every deliberation"
 
 def measure_inheritance(parts: SettingParts, resampling: Resampling) -> tuple[Inheritance, ...]:
     """Which values each model takes over, against each set of others."""
-    return tuple(one for part in parts.pooled for one in _inheritance(part, resampling))
+    return tuple(inheritance for part in parts.pooled for inheritance in _inheritance(part, resampling))
 
 
 def _inheritance(part: SettingRows, resampling: Resampling) -> list[Inheritance]:
@@ -107,7 +107,7 @@ def _inheritance(part: SettingRows, resampling: Resampling) -> list[Inheritance]
         used = np.flatnonzero(counts.any(0))
         below = known.count_agents(known.seated(model))
         estimates = resampling.ratios([ClusterSums(counts[:, used], below)], _UNKNOWN)[0]
-        values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
+        values = {(talks.values or ())[value]: estimate for value, estimate in zip(used, estimates, strict=True)}
         unknown = int(part.seated(model)[~all_known].sum())
         made.append(Inheritance(part.setting, model, values, unknown, _as_published(part, model, resampling)))
     return made
@@ -129,7 +129,7 @@ def _as_published(part: SettingRows, model: str, resampling: Resampling) -> dict
     counts = _count_values(part, new, part.dilemma[row])
     used = np.flatnonzero(counts.any(0))
     estimates = resampling.ratios([ClusterSums(counts[:, used], part.count_agents(varied))], _UNVARIED)[0]
-    return {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
+    return {(talks.values or ())[value]: estimate for value, estimate in zip(used, estimates, strict=True)}
 
 
 def _said(talks: Deliberations) -> Masks:

@@ -24,7 +24,7 @@ _FAULTS = "The headline is also given without pairs that have them."
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """The report's sections, in reading order. `judged` says who judged; it is at the end of each."""
     faults = fault_section(analysis.faults, "answers", "System prompt", _FAULTS)
-    return with_faults((one.signed(judged) for one in _sections(analysis)), faults, analysis.warnings)
+    return with_faults((section.signed(judged) for section in _sections(analysis)), faults, analysis.warnings)
 
 
 def _sections(analysis: Analysis) -> Iterator[Section]:

@@ -52,7 +52,9 @@ def even_section(analysis: Analysis) -> Section:
 def _contrasts(analysis: Analysis) -> Iterator[Table]:
     """System prompts against each other, if there are several."""
     columns = [Column("Model"), Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
-    rows: list[list[Cell]] = [[one.model, one.first, one.second, one.helped] for one in analysis.contrasts]
+    rows: list[list[Cell]] = [
+        [contrast.model, contrast.first, contrast.second, contrast.helped] for contrast in analysis.contrasts
+    ]
     if rows:
         note = "The first minus the second, on the same topics."
         yield Table("System prompts against each other", columns, rows, note)

@@ -41,7 +41,7 @@ def answer_table(
 
     rows = records.filter(pl.col("graded") == "pair")
     judged = {judge: table.filter(pl.col("graded") == "pair") for judge, table in (others or {}).items()}
-    places = {one.id: number for number, one in enumerate(pairs)}
+    places = {pair.id: number for number, pair in enumerate(pairs)}
 
     def answers(start: int, stop: int) -> list[str]:
         columns = [f"{name}_{side}" for side in "ab" for name in ("group", "compliance", "hedging", "answer")]

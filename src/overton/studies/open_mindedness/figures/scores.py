@@ -80,7 +80,7 @@ def _chart(analysis: Analysis) -> Chart:
 
 def _lowest(points: Sequence[Dot]) -> float:
     """The low end of an axis: 0, or lower if a cross-fitted score or its limit is."""
-    ends = [end for one in points for end in (one.estimate.value, one.estimate.low) if not isnan(end)]
+    ends = [end for point in points for end in (point.estimate.value, point.estimate.low) if not isnan(end)]
     return 10.0 * floor(min([0.0, *ends]) / 10)
 
 
@@ -129,7 +129,7 @@ _COLUMNS = (
 
 def _faulty(analysis: Analysis) -> bool:
     """Whether any answer has a fault of form."""
-    return any(one.faulty for one in analysis.faults)
+    return any(fault.faulty for fault in analysis.faults)
 
 
 def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
@@ -150,13 +150,13 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
 def _wordings(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Template"), Column("Pro share at the baseline", "share")]
     columns += [Column("Other", "share"), Column("Open-mindedness", "score"), Column("Answers", "count")]
-    rows = [_wording(name, one) for name, model in analysis.models.items() for one in model.wordings or ()]
+    rows = [_wording(name, wording) for name, model in analysis.models.items() for wording in model.wordings or ()]
     note = "Means over issues. Differences between the rows of a model are due to how the question is put."
     return Table("By wording of the question", columns, rows, note=note)
 
 
-def _wording(model: str, one: Wording) -> list[Cell]:
-    return [model, str(one.template), one.pro, one.other, one.open_mindedness, one.answers]
+def _wording(model: str, wording: Wording) -> list[Cell]:
+    return [model, str(wording.template), wording.pro, wording.other, wording.open_mindedness, wording.answers]
 
 
 def _subset(analysis: Analysis) -> Table:

@@ -169,7 +169,7 @@ def _effects(
     for model, effect in effects.items():
         pairs = ((paper, (effect.con, effect.pro)), (clean, (effect.clean_con, effect.clean_pro)))
         for panel, sides in pairs:
-            points += [Dot(model, index, one, panel=panel) for index, one in enumerate(sides)]
+            points += [Dot(model, index, side, panel=panel) for index, side in enumerate(sides)]
     known = [point for point in points if not isnan(point.estimate.value)]
     panels = [panel for panel in (paper, clean) if any(point.panel == panel for point in known)]
     table = _effect_table(analysis, effects, where)
@@ -193,8 +193,8 @@ def _effect_table(analysis: Analysis, effects: dict[str, ContraryArgument], wher
         Column("Issues above 50, clean", "share"),
     ]
     cells: dict[str, list[Cell]] = {
-        name: [one.con, one.pro, one.above_half, one.clean_con, one.clean_pro, one.clean_above_half]
-        for name, one in effects.items()
+        name: [effect.con, effect.pro, effect.above_half, effect.clean_con, effect.clean_pro, effect.clean_above_half]
+        for name, effect in effects.items()
     }
     listed = [f"{name}: {', '.join(one.above_half_issues)}" for name, one in effects.items()]
     above = "; ".join(line for line, one in zip(listed, effects.values(), strict=True) if one.above_half_issues)
@@ -217,9 +217,9 @@ def counter(analysis: Analysis) -> Section:
     }
     table = by_model(analysis, "Shifts against the arguments", columns, cells, source="table 3")
     rows: list[list[Cell]] = [
-        [model.name, one.issue, LABELS[one.condition], one.shift, "yes" if one.clear else "no"]
+        [model.name, shift.issue, LABELS[shift.condition], shift.shift, "yes" if shift.clear else "no"]
         for model in analysis.models.values()
-        for one in model.counter_shifts.shifts
+        for shift in model.counter_shifts.shifts
     ]
     heads = [
         Column("Model"),
@@ -244,7 +244,7 @@ def correlations(comparison: Comparison) -> Section:
     title = "The same arguments, different models"
     if not comparison.agreements:
         return Section("arguments", title, [absent(comparison.not_computed, "agreements", "Correlations are")])
-    cells = [cell for one in comparison.agreements for cell in _boxes(one)]
+    cells = [cell for agreement in comparison.agreements for cell in _boxes(agreement)]
     models = list(comparison.models)
     spec = partial(grid, cells, models, models, scale="correlation", title="Pearson correlation")
     chart = Chart("correlations", "Correlation of single arguments' effects", _CORRELATIONS, spec, source="figure 6")
@@ -263,9 +263,12 @@ _EFFECTS = (
 )
 
 
-def _boxes(one: Agreement) -> list[GridCell]:
-    first, second = one.first, one.second
-    pairs = ((second, first, one.correlation, "as in the paper"), (first, second, one.within, "within issue and side"))
+def _boxes(agreement: Agreement) -> list[GridCell]:
+    first, second = agreement.first, agreement.second
+    pairs = (
+        (second, first, agreement.correlation, "as in the paper"),
+        (first, second, agreement.within, "within issue and side"),
+    )
     return [
         GridCell(
             row,
@@ -273,7 +276,7 @@ def _boxes(one: Agreement) -> list[GridCell]:
             estimate.value,
             f"{estimate.value:.2f}".replace("-", "\u2212"),
             f"{first} and {second}, {how}\n{sentence(estimate, 'value')}",
-            framed=bool(one.same_family),
+            framed=bool(agreement.same_family),
         )
         for row, column, estimate, how in pairs
         if not isnan(estimate.value)
@@ -285,7 +288,8 @@ def _pairs(comparison: Comparison) -> Table:
     columns += [Column("Within issue and side", "value")]
     family = {True: "same", False: "different", None: "unknown"}
     rows: list[list[Cell]] = [
-        [one.first, one.second, family[one.same_family], one.correlation, one.within] for one in comparison.agreements
+        [agreement.first, agreement.second, family[agreement.same_family], agreement.correlation, agreement.within]
+        for agreement in comparison.agreements
     ]
     return Table("Correlation of single arguments' effects", columns, rows, source="figure 6")
 

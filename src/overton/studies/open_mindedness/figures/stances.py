@@ -128,7 +128,7 @@ def _disputed(analysis: Analysis, comparison: Comparison, questions: Mapping[str
 def agreement(comparison: Comparison) -> Section:
     """How far models agree at the baseline, and the issues on which they do and do not."""
     issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
-    unanimous = [one for one in issues if one.unanimous]
+    unanimous = [issue for issue in issues if issue.unanimous]
     controversial = [one for one in reversed(issues) if one.controversial]
     exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
     exhibits.append(
@@ -169,15 +169,15 @@ def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> 
     columns += [Column("Mean con", "share"), Column("Mean other", "share"), Column("Refused by")]
     rows: list[list[Cell]] = [
         [
-            one.issue + (" \u2605" if one.consistent_95 else ""),
-            one.mpd,
-            " and ".join(one.pair),
-            one.pro,
-            one.con,
-            one.other,
-            ", ".join(one.refused_by) or None,
+            issue.issue + (" \u2605" if issue.consistent_95 else ""),
+            issue.mpd,
+            " and ".join(issue.pair),
+            issue.pro,
+            issue.con,
+            issue.other,
+            ", ".join(issue.refused_by) or None,
         ]
-        for one in issues
+        for issue in issues
     ]
     return Table(title, columns, rows, note=note, source=source)
 

@@ -43,7 +43,7 @@ class FreeCase(UnitCase):
         self.people = people.where(np.array([one in rows for one in people.id], bool))
         self.place = np.array([rows[one] for one in self.people.id], np.int64)
         issues, cluster = np.unique(self.pairs["issue"].to_numpy(), return_inverse=True)
-        self.items: Sequence[str] = [str(one) for one in issues]
+        self.items: Sequence[str] = [str(issue) for issue in issues]
         self.resampling: Resampling = Jackknife(level, unit="issues").over(cluster)
 
     @classmethod

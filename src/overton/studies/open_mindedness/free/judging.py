@@ -94,7 +94,7 @@ def chances_of(answered: ReadableReply[FreeAnswerLabel], a_is: Side) -> dict[str
     if (reported := answered.chances) is None:
         return {}
     takes = (_taken(stance, a_is) for stance in _STANCES)
-    return {f"p_takes_{one}": chance for one, chance in zip(takes, reported, strict=True)}
+    return {f"p_takes_{take}": chance for take, chance in zip(takes, reported, strict=True)}
 
 
 def _taken(stance: str, a_is: Side) -> Taken | None:

@@ -152,7 +152,7 @@ def _model(shared: _AllModels, model: int, tables: ModelTables, subset: tuple[st
     results = issue_results(cells, model, tables, pulls.issues if pulls else {}, jackknife)
     asked, issues = list(results), list(results.values())
     scored = [i for i in asked if np.isfinite(tables.scores.value[i, 0])]
-    undefined = tuple(one.issue for one in issues if one.baseline and one.baseline.stance is None)
+    undefined = tuple(issue.issue for issue in issues if issue.baseline and issue.baseline.stance is None)
     unscored = [results[i].issue for i in asked if i not in scored and not tables.withheld]
     scores = _mean_scores(tables, asked, jackknife)
     return ModelResult(
@@ -215,7 +215,7 @@ def _corrected_scores(tables: ModelTables, issues: list[int], jackknife: Jackkni
 def _without_faults(shared: _AllModels, model: int, asked: list[int], scores: Scores) -> Scores | None:
     """The scores without answers that have a fault of form: the same if there are none, None if not looked for."""
     cells, jackknife = shared.cells, shared.jackknife
-    own = [one for one in cells.faults if one.model == cells.models[model]]
+    own = [fault for fault in cells.faults if fault.model == cells.models[model]]
     if cells.faultless is None or not any(one.faulty for one in own):
         return scores if own else None
     if not cells.faultless.answers[model].any():
@@ -237,7 +237,7 @@ def _mean_shares(
 ) -> dict[str, Shares]:
     made = {}
     for name in conditions:
-        found = [one.conditions[name] for one in issues if name in one.conditions]
+        found = [issue.conditions[name] for issue in issues if name in issue.conditions]
         shares = [share for one in found if (share := one.corrected_shares if corrected else one.shares)]
         made[name] = Shares(
             *(

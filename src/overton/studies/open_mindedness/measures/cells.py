@@ -197,7 +197,7 @@ _UNREADABLE = "judge: unread: "
 
 def _why_nothing(failures: Sequence[str]) -> str:
     """Why no answer can be measured: calls failed, or the judge's replies could not be read."""
-    reasons = [one.removeprefix(_UNREADABLE) for one in failures if one.startswith(_UNREADABLE)]
+    reasons = [failure.removeprefix(_UNREADABLE) for failure in failures if failure.startswith(_UNREADABLE)]
     if not reasons:
         return "every call failed: there is no answer to measure"
     failed = len(failures) - len(reasons)
@@ -233,7 +233,7 @@ def _products(answered: pl.DataFrame, axes: _Axes) -> Floats | None:
         return None
     shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES)
     chances = [answered[name].to_numpy() for name in WEIGHTS]
-    made = [[_summed(answered, ("m", "i", "c", "t"), shape, one * other) for other in chances] for one in chances]
+    made = [[_summed(answered, ("m", "i", "c", "t"), shape, chance * other) for other in chances] for chance in chances]
     return np.moveaxis(np.array(made), (0, 1), (-2, -1))
 
 

@@ -122,4 +122,6 @@ def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence
             raise InputError(f"controversial issues without a baseline answer of every model: {', '.join(unknown)}")
         return tuple(wanted)
     candidates = [one for one in found.values() if not one.refused_by and not one.unanimous]
-    return tuple(one.issue for one in sorted(candidates, key=lambda one: (-one.mpd.value, one.issue))[:wanted])
+    return tuple(
+        candidate.issue for candidate in sorted(candidates, key=lambda one: (-one.mpd.value, one.issue))[:wanted]
+    )

@@ -125,12 +125,14 @@ def _freely(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Fre
         speaks=all_.speaks,
         by_condition={name: _paired(some, jackknife) for name, some in _by_condition(pairs)},
         takes={
-            name: Shares(*(over.share(some, pl.col("stance").cast(pl.String) == one, _NO_ANSWERS) for one in STANCES))
+            name: Shares(
+                *(over.share(some, pl.col("stance").cast(pl.String) == stance, _NO_ANSWERS) for stance in STANCES)
+            )
             for name, some in _by_condition(labelled)
         },
         neither=over.share(labelled, pl.col("stance").cast(pl.String) == "other", _NO_ANSWERS),
         declines=over.share(labelled.filter(pl.col("declines").is_not_null()), pl.col("declines"), _NO_ANSWERS),
-        strength={one: over.share(sided, pl.col("strength") == one, _NO_SIDE) for one in _STRENGTHS},
+        strength={strength: over.share(sided, pl.col("strength") == strength, _NO_SIDE) for strength in _STRENGTHS},
     )
 
 

@@ -122,12 +122,16 @@ def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
 
 
 def _median_answers(result: ModelResult) -> int:
-    counted = [one.conditions["baseline"].answers for one in result.issues.values() if "baseline" in one.conditions]
+    counted = [
+        issue.conditions["baseline"].answers for issue in result.issues.values() if "baseline" in issue.conditions
+    ]
     return int(median(counted)) if counted else 0
 
 
 def _two_to_one(result: ModelResult) -> list[str]:
-    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
+    found = [
+        (name, issue.conditions["baseline"]) for name, issue in result.issues.items() if "baseline" in issue.conditions
+    ]
     return [
         name
         for name, baseline in found

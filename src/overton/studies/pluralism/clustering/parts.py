@@ -105,7 +105,10 @@ async def answers(ask: Ask, wanted: Sequence[WriterRequest[T]], counts: Clusteri
         CallFailed: a call failed for good.
     """
     requests = [
-        asking.ReadableRequest("writer", one.messages, asking.unless_refused(one.read), one.form) for one in wanted
+        asking.ReadableRequest(
+            "writer", writer_request.messages, asking.unless_refused(writer_request.read), writer_request.form
+        )
+        for writer_request in wanted
     ]
     answered = await asking.ask_all_until_read(
         ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True

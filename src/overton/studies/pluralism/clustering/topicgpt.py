@@ -117,7 +117,7 @@ def _read_merged(text: str, most: int) -> Reading[list[_Topic]]:
     reading = parse_json(text, _Merged)
     if reading.value is None:
         return Reading.invalid(f"it cannot be read ({reading.problem})")
-    usable = {plain_text(one.label): one for one in reading.value.topics if _usable(one).value}
+    usable = {plain_text(topic.label): topic for topic in reading.value.topics if _usable(topic).value}
     if not usable or len(usable) > most:
         return Reading.invalid(f"it must list 1 to {most} topics, each with a label and a description")
     return Reading(list(usable.values()), "as is")

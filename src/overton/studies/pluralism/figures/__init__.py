@@ -27,7 +27,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """
     measured = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
     parts = (*faults(analysis), *measured, _counts(analysis))
-    first, *others = [one if one.key in _UNJUDGED else one.signed(judged) for one in parts if one]
+    first, *others = [part if part.key in _UNJUDGED else part.signed(judged) for part in parts if part]
     others += [one for one in _weighed(analysis, judged) if one]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
@@ -67,10 +67,10 @@ def _counted(analysis: Analysis, experiment: str) -> Table:
     counted = list(next(iter(analysis.group().experiments[experiment].values())).counts)
     columns = [Column("Model"), Column("Condition"), *(Column(_head(name), "count") for name in counted)]
     rows: list[list[Cell]] = [
-        [names.model(group.model), names.condition(one), *(result.counts[name] for name in counted)]
+        [names.model(group.model), names.condition(condition), *(result.counts[name] for name in counted)]
         for group in names.groups(analysis, None)
-        for one in conditions
-        if (result := group.experiments.get(experiment, {}).get(one))
+        for condition in conditions
+        if (result := group.experiments.get(experiment, {}).get(condition))
     ]
     return Table(
         f"{names.TITLES[experiment]} that were measured",

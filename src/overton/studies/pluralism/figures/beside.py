@@ -55,21 +55,21 @@ def _compared(analysis: Analysis) -> Iterator[Table]:
 
 def _differences(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
     for group in names.groups(analysis, None):
-        for one in names.conditions(analysis, experiment):
-            result = group.experiments.get(experiment, {}).get(one)
+        for condition in names.conditions(analysis, experiment):
+            result = group.experiments.get(experiment, {}).get(condition)
             clean = result.contrasts_without_faults.get("neutral") if result else None
             if result and clean:
                 both = (source.get(name) for name in measures for source in (result.contrasts["neutral"], clean))
                 cells = [found.difference if found else names.NOT_THERE for found in both]
-                yield [names.model(group.model), names.condition(one), *cells]
+                yield [names.model(group.model), names.condition(condition), *cells]
 
 
 def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
     for group in names.groups(analysis, None):
-        for one in names.conditions(analysis, experiment):
-            result = group.experiments.get(experiment, {}).get(one)
+        for condition in names.conditions(analysis, experiment):
+            result = group.experiments.get(experiment, {}).get(condition)
             if result and result.without_faults:
-                yield [names.model(group.model), names.condition(one), *_both(result, measures)]
+                yield [names.model(group.model), names.condition(condition), *_both(result, measures)]
 
 
 def _both(result: Result, measures: Sequence[str]) -> Iterator[Cell]:
@@ -119,8 +119,8 @@ def _responses(analysis: Analysis) -> float:
 
 def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
     for group in names.groups(analysis, None):
-        for one in names.conditions(analysis, "sycophancy"):
-            result = group.experiments.get("sycophancy", {}).get(one)
+        for condition in names.conditions(analysis, "sycophancy"):
+            result = group.experiments.get("sycophancy", {}).get(condition)
             if result and "global/recall" in result.measures:
                 cells = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in FALSE_MATCHES]
-                yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *cells]
+                yield [names.model(group.model), names.condition(condition), result.measures["global/recall"], *cells]

@@ -92,11 +92,11 @@ def _rankings(analysis: Analysis, community: str | None, conditions: Sequence[st
     columns.append(Column("Differs from neutral"))
     rows: list[list[Cell]] = []
     for group in names.groups(analysis, community):
-        for one in conditions:
-            if result := _result(group, "ranking", one):
+        for condition in conditions:
+            if result := _result(group, "ranking", condition):
                 cells = [names.estimate(result, name) for name in _RANKING]
                 different = names.differs(result, "neutral", _RANKING)
-                head: list[Cell] = [names.model(group.model), names.condition(one), result.counts["threads"]]
+                head: list[Cell] = [names.model(group.model), names.condition(condition), result.counts["threads"]]
                 rows.append([*head, *cells, different])
     where = f", {community}" if community else ", all communities" if analysis.communities else ""
     note = names.differs_note(analysis, "ranking", community)
@@ -128,9 +128,9 @@ def _paired(
 ) -> Iterator[list[Cell]]:
     for name in asked:
         for group in names.groups(analysis, community):
-            for one in names.conditions(analysis, name):
-                if result := _result(group, name, one):
-                    head: list[Cell] = [_PAIRINGS[name], names.model(group.model), names.condition(one)]
+            for condition in names.conditions(analysis, name):
+                if result := _result(group, name, condition):
+                    head: list[Cell] = [_PAIRINGS[name], names.model(group.model), names.condition(condition)]
                     cells = [result.counts["threads"], *(names.estimate(result, measure) for measure in shown)]
                     yield [*head, *cells, names.differs(result, "neutral", shown)]
 
@@ -150,13 +150,13 @@ def _falls(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Tabl
 
 def _fallen(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
     for group in names.groups(analysis, None):
-        for one in names.conditions(analysis, experiment):
-            result = _result(group, experiment, one)
-            if result is None or not named(one).arm:
+        for condition in names.conditions(analysis, experiment):
+            result = _result(group, experiment, condition)
+            if result is None or not named(condition).arm:
                 continue
             for against, contrasts in result.contrasts.items():
                 other = names.condition(result.others[against])
                 for measure in measures:
                     if found := contrasts.get(measure):
-                        head = [names.model(group.model), names.condition(one), other, names.MEASURES[measure]]
+                        head = [names.model(group.model), names.condition(condition), other, names.MEASURES[measure]]
                         yield [*head, found.difference, names.p_value(found)]

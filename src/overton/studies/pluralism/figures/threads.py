@@ -34,7 +34,7 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
     """
     import polars as pl
 
-    known = {one.id: one for one in threads}
+    known = {thread.id: thread for thread in threads}
     order = records.group_by("model", "thread", maintain_order=True).agg(trials=pl.len())
     placed = order.select("model", "thread", place=pl.int_range(pl.len()))
     rows = records.select(_COLUMNS).join(placed, on=("model", "thread"), maintain_order="left")
@@ -105,7 +105,7 @@ def _neutral(condition: str, voiced: Mapping[str, object]) -> str | None:
 
 def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
     thread = known.get(rows[0]["thread"])
-    summaries = {one.id: one.summary for one in thread.viewpoints} if thread else {}
+    summaries = {viewpoint.id: viewpoint.summary for viewpoint in thread.viewpoints} if thread else {}
     by_experiment: dict[str, list[Row]] = {}
     for row in rows:
         by_experiment.setdefault(row["experiment"], []).append(row)
@@ -163,10 +163,10 @@ def _said(rows: Sequence[Row]) -> Iterator[str]:
         yield TURN_BREAK.join(map(_unbroken, lines))
 
 
-def _response(one: Row) -> str:
-    matched = "match unknown" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
-    faults = f"; {', '.join(one['faults'])}" if one.get("faults") else ""
-    return f"{one['number']}. {one['stance'] or 'no usable label'}; {matched}{faults}\n\n{one['text']}"
+def _response(row: Row) -> str:
+    matched = "match unknown" if row["matched"] is None else ", ".join(row["matched"]) or "matches none"
+    faults = f"; {', '.join(row['faults'])}" if row.get("faults") else ""
+    return f"{row['number']}. {row['stance'] or 'no usable label'}; {matched}{faults}\n\n{row['text']}"
 
 
 def _ranked(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:

@@ -36,7 +36,7 @@ _SHIFTS_METHOD = (
 
 def shifts(analysis: Analysis) -> Section | None:
     """Figure 3, and its numbers against either neutral condition."""
-    biased = [one for one in names.conditions(analysis, "sycophancy") if named(one).arm in SHIFTS]
+    biased = [condition for condition in names.conditions(analysis, "sycophancy") if named(condition).arm in SHIFTS]
     exhibits: list[Exhibit] = []
     for against in _BASELINES:
         if any(_shift(analysis.group(), one, against) for one in biased):
@@ -181,7 +181,9 @@ def _chart(analysis: Analysis, conditions: Sequence[str], side: str) -> Chart:
 
 def _rows(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Iterator[tuple[Group, str]]:
     for group in names.groups(analysis, community):
-        yield from ((group, one) for one in conditions if one in group.experiments.get("sycophancy", {}))
+        yield from (
+            (group, condition) for condition in conditions if condition in group.experiments.get("sycophancy", {})
+        )
 
 
 def _title(title: str, community: str | None, analysis: Analysis) -> str:

@@ -148,7 +148,7 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def shift_from(self) -> dict[str, ShiftFrom]:
         """The shifts, each with the condition that it starts from."""
-        return {kind: ShiftFrom(self.others[kind], one) for kind, one in self.shifts.items()}
+        return {kind: ShiftFrom(self.others[kind], shift) for kind, shift in self.shifts.items()}
 
     @property
     def compared(self) -> dict[str, Compared]:

@@ -256,9 +256,9 @@ def _measured(units: ThreadUnits, cells: ResultCells, resampling: Resampling) ->
     compared = {name for _, *both in units.gaps for name in both}
     found: dict[str, list[Estimate]] = {}
     kept: dict[str, Sums] = {}
-    for name, one in zip(units.measures, counts, strict=True):
-        (found[name],) = resampling.ratios([one], NOTHING, _SIGNED if name in _RANKS else SHARE)
-        kept |= {name: one} if name in compared else {}
+    for name, count in zip(units.measures, counts, strict=True):
+        (found[name],) = resampling.ratios([count], NOTHING, _SIGNED if name in _RANKS else SHARE)
+        kept |= {name: count} if name in compared else {}
     return found | {name: gap(kept[first], kept[second], resampling) for name, first, second in units.gaps}
 
 

@@ -177,7 +177,8 @@ def contrast(units: ThreadUnits, pairs: Sequence[ConditionPair], names: UnitName
     known = np.isfinite(values)
     counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)
     made = {
-        name: resampling.ratios([one], NOTHING, _range(name))[0] for name, one in zip(found.values, counts, strict=True)
+        name: resampling.ratios([count], NOTHING, _range(name))[0]
+        for name, count in zip(found.values, counts, strict=True)
     }
     tests = _adjusted(dict(_tests(found, cells, names)), pairs, cells.scopes)
     nothing = (nan, nan, 0)

@@ -238,7 +238,7 @@ class Voices(UnitCase):
         """By name, the units [U] of a condition, of all models and of each."""
         units = self.pairs.units
         conditions, models = (units[name].unique().sort().to_list() for name in ("condition", "model"))
-        found = {one: (units["condition"] == one).to_numpy() for one in conditions}
+        found = {condition: (units["condition"] == condition).to_numpy() for condition in conditions}
         inner = {
             f"{model}/{name}": flags & (units["model"] == model).to_numpy()
             for model in models
@@ -252,9 +252,9 @@ class Voices(UnitCase):
         units = self.pairs.units
         conditions = units["condition"].unique().sort().to_list()
         paired = {
-            conditions[one.condition]: conditions[one.other]
-            for one in comparisons(conditions)
-            if one.against == "neutral"
+            conditions[comparison.condition]: conditions[comparison.other]
+            for comparison in comparisons(conditions)
+            if comparison.against == "neutral"
         }
         rows = units.select(*_UNIT[:2], condition=pl.col("condition").replace_strict(paired, default=None))
         other = units.rename({"unit": "other"})
@@ -307,7 +307,7 @@ class Voices(UnitCase):
         if weights.why:
             return {}
         parts = [self._values(some[..., 1]) for some in weights.of(judged, (self.place,), self.people.value)]
-        values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+        values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return {name: CorrectedSums(np.nan_to_num(one), np.isfinite(one).astype(float)) for name, one in values.items()}
 
     def variants(self, units: Flags) -> dict[str, Variants]:

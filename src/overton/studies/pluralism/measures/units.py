@@ -177,7 +177,7 @@ def sums(cells: ResultCells, where: Where, above: Floats, below: Floats, resampl
     """For each of M measures, the sums of `above` over those of `below` [N, M] in every scope and kind."""
     place = resampling.group[where.thread] * cells.many + cells.number(where)
     for columns in zip(above.T, below.T, strict=True):
-        parts = [summed(place, resampling.groups * cells.many, one).reshape(-1, cells.many) for one in columns]
+        parts = [summed(place, resampling.groups * cells.many, column).reshape(-1, cells.many) for column in columns]
         total, count = (cells.over(part.sum(0)) for part in parts)
         with np.errstate(invalid="ignore", divide="ignore"):
             value = np.round(total / count, _DIGITS)

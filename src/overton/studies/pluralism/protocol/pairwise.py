@@ -73,7 +73,7 @@ async def _singles(trial: ThreadTrial, messages: Sequence[Message], ask: Ask) ->
     if not trial.sampled:
         return None
     replies = await sampled_replies(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
-    return tuple([_named(trial, read_pick(one.text)) for one in replies])
+    return tuple([_named(trial, read_pick(reply.text)) for reply in replies])
 
 
 def _named(trial: ThreadTrial, picked: int | None) -> str:

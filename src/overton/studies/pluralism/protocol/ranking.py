@@ -139,7 +139,9 @@ def _by_lines(text: str, summaries: Sequence[str]) -> list[int]:
 def _written(line: str, summaries: Sequence[str]) -> int | None:
     """The number, from 1, of the summary whose words a line contains."""
     said = _plain(line)
-    return next((number for number, one in enumerate(summaries, 1) if _plain(one) and _plain(one) in said), None)
+    return next(
+        (number for number, summary in enumerate(summaries, 1) if _plain(summary) and _plain(summary) in said), None
+    )
 
 
 def _plain(text: str) -> str:

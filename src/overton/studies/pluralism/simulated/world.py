@@ -126,7 +126,7 @@ class World:
     """Threads by their posts, and viewpoints by their summaries."""
 
     def __init__(self, threads: Sequence[ReferenceThread]) -> None:
-        self._threads: Mapping[str, ReferenceThread] = {plain(prompts.post_text(one)): one for one in threads}
+        self._threads: Mapping[str, ReferenceThread] = {plain(prompts.post_text(thread)): thread for thread in threads}
 
     def thread(self, post: str) -> ReferenceThread | None:
         """The thread whose post this is."""

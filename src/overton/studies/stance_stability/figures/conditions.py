@@ -28,15 +28,15 @@ def temperatures(analysis: Analysis) -> Section:
     ]
     rows: list[list[Cell]] = [
         [
-            one.model,
-            TITLES[one.measure],
-            _with_interval(one.variance),
-            _small(one.by_chance),
-            _small(sqrt(one.variance.value)),
-            _small(one.within_topics.value),
-            _p_value(one),
+            spread.model,
+            TITLES[spread.measure],
+            _with_interval(spread.variance),
+            _small(spread.by_chance),
+            _small(sqrt(spread.variance.value)),
+            _small(spread.within_topics.value),
+            _p_value(spread),
         ]
-        for one in analysis.spreads
+        for spread in analysis.spreads
     ]
     table = Table("Variance across temperatures", columns, rows, source="section 4")
     return Section("temperatures", title, [table, Method(_TEMPERATURES)])
@@ -52,10 +52,10 @@ _TEMPERATURES = (
 )
 
 
-def _with_interval(one: Estimate) -> str:
+def _with_interval(estimate: Estimate) -> str:
     """A number that may be tiny, with its interval if it has one."""
-    limits = "" if isnan(one.low) else f" [{_small(one.low)}, {_small(one.high)}]"
-    return f"{_small(one.value)}{limits}"
+    limits = "" if isnan(estimate.low) else f" [{_small(estimate.low)}, {_small(estimate.high)}]"
+    return f"{_small(estimate.value)}{limits}"
 
 
 def _p_value(spread: TemperatureSpread) -> str:
@@ -78,7 +78,7 @@ def domains(analysis: Analysis) -> Section:
     measure = "chameleon" if measured(analysis, "chameleon") else "change_rate"
     counts = [Column("Domain"), *(Column(name, "count") for name in ("Topics", "Questions", "Conversations", "Turns"))]
     counted: list[list[Cell]] = [
-        [one.domain, one.topics, one.questions, one.conversations, one.turns] for one in analysis.counts
+        [count.domain, count.topics, count.questions, count.conversations, count.turns] for count in analysis.counts
     ]
     total: list[Cell] = ["all", *(sum(getattr(one, name) for one in analysis.counts) for name in _COUNTED)]
     return Section(

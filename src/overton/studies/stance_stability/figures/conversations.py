@@ -168,7 +168,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
 
 
 def _texts(topics: Sequence[Topic]) -> dict[str, str]:
-    return {one.id: f"{one.topic}\n\nProposition: {one.proposition}" for one in topics}
+    return {topic.id: f"{topic.topic}\n\nProposition: {topic.proposition}" for topic in topics}
 
 
 def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]:
@@ -299,7 +299,10 @@ def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -
     """Documents, one line each, with the earlier turn that had them first."""
     if not documents:
         return ""
-    shown = [f"{one} (again, from turn {seen[one]})" if one in seen else f"{one} (new)" for one in documents]
+    shown = [
+        f"{document} (again, from turn {seen[document]})" if document in seen else f"{document} (new)"
+        for document in documents
+    ]
     return "\n".join([f"{name}:", *shown])
 
 

@@ -56,16 +56,18 @@ def _bins(analysis: Analysis) -> Chart:
     )
 
 
-def _rows(one: Correlation) -> Iterator[tuple[str, Estimate]]:
-    yield _POOLED, one.pooled
-    if len(one.models) > 1:
-        yield _WITHIN, one.within
-        yield from one.models.items()
+def _rows(correlation: Correlation) -> Iterator[tuple[str, Estimate]]:
+    yield _POOLED, correlation.pooled
+    if len(correlation.models) > 1:
+        yield _WITHIN, correlation.within
+        yield from correlation.models.items()
 
 
 def _chart(analysis: Analysis) -> Chart:
     points = [
-        Dot(name, index, estimate) for index, one in enumerate(analysis.correlations) for name, estimate in _rows(one)
+        Dot(name, index, estimate)
+        for index, correlation in enumerate(analysis.correlations)
+        for name, estimate in _rows(correlation)
     ]
     rows = list(dict.fromkeys(point.row for point in points))
     series = series_of([f"with {TITLES[one.measure].lower()}" for one in analysis.correlations])
@@ -76,7 +78,9 @@ def _chart(analysis: Analysis) -> Chart:
 
 def _table(analysis: Analysis) -> Table:
     rows: list[list[Cell]] = [
-        [TITLES[one.measure], name, estimate] for one in analysis.correlations for name, estimate in _rows(one)
+        [TITLES[correlation.measure], name, estimate]
+        for correlation in analysis.correlations
+        for name, estimate in _rows(correlation)
     ]
     columns = [Column("Source re-use with"), Column("Over"), Column("Pearson's r", "value")]
     return Table("Correlations", columns, rows, source="section 4", summary=True)
@@ -183,8 +187,8 @@ def _changes(analysis: Analysis) -> Chart:
     return Chart("changes-by-turn", "Stance changes by turn, all temperatures", about, spec)
 
 
-def _point(analysis: Analysis, one: Turn, estimate: Estimate, panel: str = "") -> LinePoint:
-    return LinePoint(one.turn, list(analysis.models).index(one.model), estimate, panel, f"turn {one.turn}")
+def _point(analysis: Analysis, turn: Turn, estimate: Estimate, panel: str = "") -> LinePoint:
+    return LinePoint(turn.turn, list(analysis.models).index(turn.model), estimate, panel, f"turn {turn.turn}")
 
 
 def _turns(points: Sequence[LinePoint]) -> Axis:

@@ -92,10 +92,10 @@ def _table(analysis: Analysis) -> Table:
     for name in measures:
         columns += [Column(TITLES[name], "value"), Column("sd", "value", detail=True)]
     rows: list[list[Cell]] = []
-    for one in conditions(analysis):
-        cells: list[Cell] = [one.model, one.temperature, one.group.conversations]
+    for condition in conditions(analysis):
+        cells: list[Cell] = [condition.model, condition.temperature, condition.group.conversations]
         for name in measures:
-            cells += [one.group.measures[name].mean, one.group.measures[name].sd.value]
+            cells += [condition.group.measures[name].mean, condition.group.measures[name].sd.value]
         rows.append(cells)
     title = "Chameleon score, source re-use, confidence and stance changes"
     note = f"sd: standard deviation between conversations. {_read(analysis)}"
@@ -111,7 +111,7 @@ _OTHERS = tuple(
 
 def _bands(analysis: Analysis) -> Iterator[Table]:
     groups = {model.name: model.overall for model in analysis.models.values()}
-    scored: list[list[Cell]] = [[name, *one.bands.values(), *one.over.values()] for name, one in groups.items()]
+    scored: list[list[Cell]] = [[name, *group.bands.values(), *group.over.values()] for name, group in groups.items()]
     reused: list[list[Cell]] = [[name, *one.reuse_bands.values()] for name, one in groups.items()]
     heads = [*map(_range, CHAMELEON_BANDS), *(f"Over {bound}" for bound in OVER)]
     note = "Shares of conversations. The middle band includes both its bounds."
@@ -194,7 +194,7 @@ def behind(analysis: Analysis) -> Section:
     rows: list[list[Cell]] = [
         [what, *(count(one) for one in tallies.values())]
         for what, count in _ROWS
-        if any(count(one) is not None for one in tallies.values())
+        if any(count(tally) is not None for tally in tallies.values())
     ]
     whole = f"{analysis.tally.turns:,} turns in {analysis.tally.conversations:,} conversations"
     note = f"{whole}. Left out entirely because a call failed for good: {analysis.failed:,} conversations."

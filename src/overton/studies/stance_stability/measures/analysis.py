@@ -80,17 +80,17 @@ class Group(msgspec.Struct, frozen=True):
     @property
     def means(self) -> dict[str, Estimate]:
         """The mean of each measure."""
-        return {name: one.mean for name, one in self.measures.items()}
+        return {name: measure.mean for name, measure in self.measures.items()}
 
     @property
     def means_without_faults(self) -> dict[str, Estimate]:
         """The means without the turns whose answers have a fault of form."""
-        return {name: one.mean for name, one in self.without_faults.items()}
+        return {name: without_fault.mean for name, without_fault in self.without_faults.items()}
 
     @property
     def deviations(self) -> dict[str, Estimate]:
         """The standard deviation of each measure between conversations."""
-        return {name: one.sd for name, one in self.measures.items()}
+        return {name: measure.sd for name, measure in self.measures.items()}
 
 
 class ModelResult(msgspec.Struct, frozen=True):
@@ -288,12 +288,12 @@ class Analysis(Analysed, frozen=True):
     @property
     def by_measure(self) -> dict[str, Correlation]:
         """The correlations by the measure that source re-use is correlated with."""
-        return {one.measure: one for one in self.correlations}
+        return {correlation.measure: correlation for correlation in self.correlations}
 
     @property
     def by_domain(self) -> dict[str, DomainCount]:
         """The counts by domain."""
-        return {one.domain: one for one in self.counts}
+        return {count.domain: count for count in self.counts}
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as JSON values; see `overton.studies.document` for how numbers are given.

@@ -151,12 +151,12 @@ class GroupedValues:
 
 def means(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[Estimate]]:
     """The mean of every cell of each part; `n` counts numbers."""
-    return [resampling.ratios([averaged(one, resampling)], one.why, one.within)[0] for one in parts]
+    return [resampling.ratios([averaged(part, resampling)], part.why, part.within)[0] for part in parts]
 
 
 def measures(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[TurnMeasure]]:
     """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
-    made = [resampling.moments([_moments(one, resampling)], one.why, _FEW, one.within)[0] for one in parts]
+    made = [resampling.moments([_moments(part, resampling)], part.why, _FEW, part.within)[0] for part in parts]
     return [[TurnMeasure(*both) for both in zip(*one, strict=True)] for one in made]
 
 

@@ -225,7 +225,7 @@ class ChangeSums(UnitCase):
         ]
         kept = ~traces.void
         return {
-            name: CorrectedSums(*(np.concatenate([one[name][side] for one in parts]) * kept for side in (0, 1)))
+            name: CorrectedSums(*(np.concatenate([part[name][side] for part in parts]) * kept for side in (0, 1)))
             for name in parts[0]
             if name in self.plain
         }
@@ -263,7 +263,7 @@ class ChangeSums(UnitCase):
         """Each conversation's model, and the other groups in which conversations are shown [N]."""
         partition = Partition(self.traces.about, self.traces.void)
         splits = [partition.of(kind) for kind in ("model", *KINDS) if partition.names(kind)]
-        return {one.name.replace("_", " "): [("", *one.names)[code + 1] for code in one.code] for one in splits}
+        return {split.name.replace("_", " "): [("", *split.names)[code + 1] for code in split.code] for split in splits}
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure for some conversations [N]."""

@@ -108,7 +108,7 @@ def _split(split: ConversationGroups, void: Flags, of: _Averaged, resampling: Re
         return dict(zip(named, made, strict=True))
 
     values, bare = measured(of.values), measured(of.bare)
-    shares = [GroupedValues(one, every, split.code, cells, SHARE) for one in of.flags.values()]
+    shares = [GroupedValues(flag, every, split.code, cells, SHARE) for flag in of.flags.values()]
     counted = dict(zip(of.flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
@@ -118,11 +118,11 @@ def _split(split: ConversationGroups, void: Flags, of: _Averaged, resampling: Re
     }
 
 
-def _of_cell(one: TurnMeasure, void: bool) -> TurnMeasure:
+def _of_cell(turn_measure: TurnMeasure, void: bool) -> TurnMeasure:
     """A cell's measure, with the right reason if it has no value."""
-    if not void or one.mean.n:
-        return one
-    return TurnMeasure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))
+    if not void or turn_measure.mean.n:
+        return turn_measure
+    return TurnMeasure(*(not_computed(VOID, level=estimate.level) for estimate in (turn_measure.mean, turn_measure.sd)))
 
 
 _Measured = Mapping[str, list[TurnMeasure]]

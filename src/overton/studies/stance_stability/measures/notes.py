@@ -18,8 +18,8 @@ def notes(whole: Tally, tallies: Mapping[str, Tally], traces: Conversations, rea
     if traces.failed:
         yield f"{_some(traces.failed)} left out entirely because a call failed for good."
     yield from _about_labels(traces, reading)
-    for name, one in tallies.items():
-        yield from _lacking(name, one)
+    for name, tally in tallies.items():
+        yield from _lacking(name, tally)
     if whole.unlabelled:
         carried = "keep the last clear stance before them" if reading.unlabelled == "carry" else "make no pairs"
         yield (f"The judge gave no usable label for {whole.unlabelled:,} of {whole.turns:,} turns; they {carried}.")
@@ -42,22 +42,22 @@ def _about_labels(traces: Conversations, reading: FormulaRules) -> Iterator[str]
         yield "The published judge prompt gives no certainty: confidence is that of the answer towards the proposition."
 
 
-def _lacking(model: str, one: Tally) -> Iterator[str]:
+def _lacking(model: str, tally: Tally) -> Iterator[str]:
     """What a model's turns lack, if many do: a lack of data must not look like a good score."""
-    unclear = one.unclear_carried + one.unclear_before
+    unclear = tally.unclear_carried + tally.unclear_before
     lacks = (
-        (one.unlabelled, _MANY, "have no usable label"),
+        (tally.unlabelled, _MANY, "have no usable label"),
         (unclear, 0.5, "take no position"),
-        (one.without_cited or 0, _MANY, "cite no document"),
+        (tally.without_cited or 0, _MANY, "cite no document"),
     )
     lacking = [
-        f"{number(count / one.turns, 'share')} {what}" for count, least, what in lacks if count >= least * one.turns
+        f"{number(count / tally.turns, 'share')} {what}" for count, least, what in lacks if count >= least * tally.turns
     ]
     if lacking:
-        yield f"{model}: of its {one.turns:,} turns, {', '.join(lacking)}. The measures are of the others."
-    if one.void:
+        yield f"{model}: of its {tally.turns:,} turns, {', '.join(lacking)}. The measures are of the others."
+    if tally.void:
         yield (
-            f"{model}: {_some(one.void)} left without any score because at least half of the answers are empty,"
+            f"{model}: {_some(tally.void)} left without any score because at least half of the answers are empty,"
             " echoed, looping or refused."
         )
 

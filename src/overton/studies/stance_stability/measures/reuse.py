@@ -113,8 +113,8 @@ def _by_turn(
     ]
 
 
-def _is_there(one: Estimate) -> bool:
-    return one.n > 0
+def _is_there(estimate: Estimate) -> bool:
+    return estimate.n > 0
 
 
 def measure_bins(values: Mapping[str, Floats], models: ConversationGroups, resampling: Resampling) -> tuple[Bin, ...]:

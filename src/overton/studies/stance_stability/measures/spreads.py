@@ -107,8 +107,8 @@ def _spread(
 
 
 def _adjusted(spreads: Sequence[TemperatureSpread]) -> Iterator[TemperatureSpread]:
-    for one, adjusted in zip(spreads, holm(one.p for one in spreads), strict=True):
-        yield msgspec.structs.replace(one, adjusted=adjusted)
+    for spread, adjusted in zip(spreads, holm(one.p for one in spreads), strict=True):
+        yield msgspec.structs.replace(spread, adjusted=adjusted)
 
 
 def _by_topic(

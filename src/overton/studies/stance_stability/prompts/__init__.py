@@ -70,7 +70,7 @@ def published_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tup
 
 
 def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, str]:
-    turns = [filled("judge", "turn", **_said(one)) for one in earlier]
+    turns = [filled("judge", "turn", **_said(earlier_turn)) for earlier_turn in earlier]
     shown = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
     return {"earlier": shown, **_said(turn)}
 
