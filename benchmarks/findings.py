@@ -272,16 +272,16 @@ STUDIES: dict[str, Null] = {
 def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence:
     """Runs of a study without effects, starting with simulation number `first`."""
     failed, uncorrected, sentences, runs = 0, 0, 0, 0
-    weighed = said._weighed
+    decide = said._decide
     for number in range(first, first + simulations):
         alone: list[bool] = []
 
         def counted(one: said.CandidateFinding, many: int, alone: list[bool] = alone) -> Finding | None:
-            by_itself = weighed(one, 1)
+            by_itself = decide(one, 1)
             alone.append(by_itself is not None and by_itself.what == "effect")
-            return weighed(one, many)
+            return decide(one, many)
 
-        with patch.object(said, "_weighed", counted):
+        with patch.object(said, "_decide", counted):
             for found in null(np.random.default_rng((number, items)), items):
                 runs += 1
                 failed += any(claim.is_effect for one in found for claim in one.claims)

@@ -60,7 +60,7 @@ def test_a_partly_installed_part_is_a_problem_and_a_missing_one_is_not(
     alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [Extra("embedded", {"xllamacpp": "1", "gguf": None}), Extra("retrieval", {"tantivy": None})]
-    monkeypatch.setattr(doctors, "_installed", lambda: ({"rich": None}, parts))
+    monkeypatch.setattr(doctors, "_installed_packages", lambda: ({"rich": None}, parts))
     found = overton.doctor()
     assert found.problems == [
         "the package rich is missing: pip install overton",

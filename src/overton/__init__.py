@@ -65,7 +65,7 @@ __all__ = [
     "studies",
 ]
 
-_HOMES = {
+_MODULES_BY_NAME = {
     "Run": "runs.run",
     "analyze": "analysis.analyze",
     "baseline": "comparison.gate",
@@ -89,15 +89,15 @@ _HOMES = {
     "schema": "analysis.analyze",
     "split": "runs.shards",
 }
-_DOORS = ("corpus", "items", "judge", "models", "studies")
+_SUBMODULES = ("corpus", "items", "judge", "models", "studies")
 
 
 def __getattr__(name: str) -> Any:
     """Import names on first use: `import overton` alone is quick."""
-    if name in _DOORS:
+    if name in _SUBMODULES:
         return import_module(f"overton.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"overton.{_HOMES[name]}"), name)
+    if name in _MODULES_BY_NAME:
+        return getattr(import_module(f"overton.{_MODULES_BY_NAME[name]}"), name)
     raise AttributeError(f"module 'overton' has no attribute {name!r}")
 
 

@@ -45,14 +45,14 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
         RunError: it cannot be written.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
-    _require()
+    _check_installed()
     from overton.retrieval.index import build_index
     from overton.retrieval.page_files import FolderOfPages
 
     source = FolderOfPages(Path(folder))
     with new_folder(Path(out)) as fresh:
         made = build_index(source.pages(), fresh)
-        _check(source, made.pages, lenient)
+        _check_pages(source, made.pages, lenient)
     return Collection(Path(out), made.digest, made.pages, tuple(source.problems), dict(source.skipped))
 
 
@@ -63,21 +63,21 @@ def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, .
         InputError: no such index exists.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
-    _require()
+    _check_installed()
     from overton.retrieval.index import open_index, starter_index
 
     opened = starter_index() if str(collection) == "starter" else open_index(Path(collection))
     return opened.find(query, top)
 
 
-def _require() -> None:
+def _check_installed() -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("tantivy", "trafilatura")):
         raise MissingExtra("a local collection", "retrieval")
 
 
-def _check(source: FolderOfPages, pages: int, lenient: bool) -> None:
+def _check_pages(source: FolderOfPages, pages: int, lenient: bool) -> None:
     if source.problems and not lenient:
         raise InputError(source.problems)
     if not pages:

@@ -69,7 +69,7 @@ def quoted(value: object, longest: int = 60) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a file cannot be read or written, for a message that names it: the system's reason, or ours."""
+    """The reason why a file cannot be read or written, for a message that names it: the system's, or ours."""
     if isinstance(error, Unreadable):
         return error.reason
     return (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]

@@ -1,4 +1,5 @@
-"""What is installed: parts, keys by the names of their variables, a browser, weights; and what this machine can run."""
+"""The state of an installation: parts, keys by the names of their variables, a browser, weights, and what this machine
+can run."""
 
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 _SEARCH_KEYS = {"serper": ("SERPER_API_KEY",), "brave": ("BRAVE_API_KEY",)}
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"](?P<name>[\w-]+)['\"]")
-_FOR_DEVELOPERS = ("dev", "bench", "testing")
-_LEAST_MEMORY = 1.5e9
+_DEVELOPER_EXTRAS = ("dev", "bench", "testing")
+_MIN_MEMORY_BYTES = 1.5e9
 """Bytes that the smallest embedded model needs, with its copies and everything else."""
-_FOR_WEIGHTS = 0.6
+_MAX_WEIGHTS_SHARE = 0.6
 """The share of a machine's memory that weights should take at most."""
 
 
@@ -60,8 +61,8 @@ class CachedWeights(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What is installed. `memory` is in bytes, None if the system does not report it; `problems` are what should work
-    but cannot, `can` what this machine can run as it is, `could` what it could run after which command.
+    """The state of an installation. `memory` is in bytes, None if the system does not report it; `problems` are what
+    should work but cannot, `can` what this machine can run as it is, `could` what it could run after which command.
     """
 
     overton: str
@@ -83,11 +84,13 @@ class Health(msgspec.Struct, frozen=True):
 
 def doctor() -> Health:
     """Look at what is installed and set. Nothing is asked, opened or fetched, and no key's value is read."""
-    packages, extras = _installed()
+    packages, extras = _installed_packages()
     folder = cache_folder()
-    weights = [CachedWeights(one.name, (folder / "weights" / f"{one.name}.q8_0.gguf").is_file()) for one in known()]
-    keys, memory = [*_keys()], _memory()
-    can, could = _able(extras, keys, weights, memory)
+    weights = [
+        CachedWeights(model.name, (folder / "weights" / f"{model.name}.q8_0.gguf").is_file()) for model in known()
+    ]
+    keys, memory = [*_keys()], _memory_bytes()
+    can, could = _list_abilities(extras, keys, weights, memory)
     studies = listed()
     return Health(
         overton=__version__,
@@ -104,11 +107,11 @@ def doctor() -> Health:
         studies=[study.name for study in studies if not study.problem],
         can=can,
         could=could,
-        problems=[*_problems(packages, extras, folder, studies)],
+        problems=[*_find_problems(packages, extras, folder, studies)],
     )
 
 
-def _installed() -> tuple[dict[str, str | None], list[Extra]]:
+def _installed_packages() -> tuple[dict[str, str | None], list[Extra]]:
     """The packages that Overton needs, and those of its optional parts, as its own metadata names them."""
     try:
         named = requires("overton") or []
@@ -122,13 +125,13 @@ def _installed() -> tuple[dict[str, str | None], list[Extra]]:
         marker = read["marker"] or ""
         extra = _EXTRA.search(marker)
         if extra is not None:
-            optional.setdefault(extra["name"], {})[read["name"]] = _version(read["name"])
+            optional.setdefault(extra["name"], {})[read["name"]] = _installed_version(read["name"])
         elif not (sys.platform == "win32" and "win32" in marker):
-            needed[read["name"]] = _version(read["name"])
-    return needed, [Extra(name, packages) for name, packages in optional.items() if name not in _FOR_DEVELOPERS]
+            needed[read["name"]] = _installed_version(read["name"])
+    return needed, [Extra(name, packages) for name, packages in optional.items() if name not in _DEVELOPER_EXTRAS]
 
 
-def _version(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -143,10 +146,12 @@ def _keys() -> Iterator[Key]:
                 seen.add(variable)
                 yield Key(variable, provider.name, bool(os.environ.get(variable)))
     for engine, variables in _SEARCH_KEYS.items():
-        yield from (Key(one, engine, bool(os.environ.get(one))) for one in variables if one not in seen)
+        yield from (
+            Key(variable, engine, bool(os.environ.get(variable))) for variable in variables if variable not in seen
+        )
 
 
-def _memory() -> int | None:
+def _memory_bytes() -> int | None:
     if not hasattr(os, "sysconf"):
         return None
     try:
@@ -155,16 +160,16 @@ def _memory() -> int | None:
         return None
 
 
-def _able(
+def _list_abilities(
     extras: list[Extra], keys: list[Key], weights: list[CachedWeights], memory: int | None
 ) -> tuple[list[str], list[str]]:
-    """What can be run now, and what after one more command."""
+    """Everything that can be run now, and everything that can be after one more command."""
     whole = {extra.name for extra in extras if extra.whole}
     can, could = ["simulated models, in every study"], list[str]()
     for weight in weights:
         if "embedded" not in whole:
             could.append(f"embedded/{weight.name}: pip install 'overton[embedded]'")
-        elif memory is not None and memory < _LEAST_MEMORY:
+        elif memory is not None and memory < _MIN_MEMORY_BYTES:
             could.append(f"embedded/{weight.name}: needs 1.5 GB of memory")
         else:
             fetched = (
@@ -172,7 +177,7 @@ def _able(
             )
             can.append(f"embedded/{weight.name}{fetched}")
     if "embedded" in whole and memory is not None:
-        can.append(f"GGUF files of up to about {_FOR_WEIGHTS * memory / 1e9:.0f} GB, as gguf:/path/to/file")
+        can.append(f"GGUF files of up to about {_MAX_WEIGHTS_SHARE * memory / 1e9:.0f} GB, as gguf:/path/to/file")
     hosted = list(dict.fromkeys(key.provider for key in keys if key.set))
     can += [f"{provider}: its key is set" for provider in hosted]
     if not hosted:
@@ -191,14 +196,16 @@ def _able(
     return can, could
 
 
-def _problems(
+def _find_problems(
     packages: dict[str, str | None], extras: list[Extra], cache: Path, studies: Sequence[StudyEntry]
 ) -> Iterator[str]:
     for name in (name for name, found in packages.items() if found is None):
         yield f"the package {name} is missing: pip install overton"
     for extra in extras:
         missing = [name for name, found in extra.packages.items() if found is None]
-        own = [name for name in extra.packages if not any(name in one.packages for one in extras if one is not extra)]
+        own = [
+            name for name in extra.packages if not any(name in other.packages for other in extras if other is not extra)
+        ]
         if missing and any(extra.packages[name] for name in own):
             yield f"the part {extra.name} lacks {', '.join(missing)}: pip install 'overton[{extra.name}]'"
     yield from (f"the study {study.name} cannot be used: {study.problem}" for study in studies if study.problem)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Listing", "check", "list", "new", "read", "write"]
 
-_READ = ("asks", "makes", "labels")
-_LOOKED_AT = 20
+_KINDS_WITH_ITEMS = ("asks", "makes", "labels")
+_MAX_TRIED_OBJECTS = 20
 """Most objects of a file that are tried to find a readable one."""
 
 
@@ -73,13 +73,16 @@ def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
     """
     if kind is None:
         return [
-            listing for study in _studies() if study.items.starter for listing in _listing(study, read_items(study))
+            listing
+            for study in _studies_with_items()
+            if study.items.starter
+            for listing in _list_items_of(study, read_items(study))
         ]
     if _is_path(str(kind)):
         study = recognised(kind)
-        return [*_listing(study, read_items(study, kind))]
+        return [*_list_items_of(study, read_items(study, kind))]
     study = kind_named(str(kind))
-    return [*_listing(study, read_items(study))]
+    return [*_list_items_of(study, read_items(study))]
 
 
 def new(kind: str, out: str | Path) -> Path:
@@ -103,12 +106,12 @@ def kind_named(word: str) -> AnyStudy:
     Raises:
         InputError: there is none, or several packages use the word for different kinds of items.
     """
-    studies = [*_studies()]
+    studies = [*_studies_with_items()]
     for study in studies:
         if word in (study.name, study.name.replace("-", "_")):
             return study
     called = [study for study in studies if word in (study.items.noun, study.items.plural)]
-    if shared := _shared(called):
+    if shared := _describe_clash(called):
         raise InputError([Problem("kind", word, f"{shared}: name the study instead")])
     if called:
         return called[0]
@@ -119,12 +122,12 @@ def kind_named(word: str) -> AnyStudy:
 def shared_words() -> builtins.list[str]:
     """One sentence for each word that several packages use for different kinds of items."""
     called: dict[str, builtins.list[AnyStudy]] = {}
-    for study in _studies():
+    for study in _studies_with_items():
         called.setdefault(study.items.noun, []).append(study)
-    return [f"items: {word}: {shared}" for word, studies in called.items() if (shared := _shared(studies))]
+    return [f"items: {word}: {shared}" for word, studies in called.items() if (shared := _describe_clash(studies))]
 
 
-def _shared(called: Sequence[AnyStudy]) -> str:
+def _describe_clash(called: Sequence[AnyStudy]) -> str:
     """Which packages use a word for different kinds of items, by the first study of each; '' if one kind is meant."""
     first = {package_of(study): study for study in reversed(called)}
     if len({study.items.kind for study in first.values()}) < 2:
@@ -135,7 +138,10 @@ def _shared(called: Sequence[AnyStudy]) -> str:
 
 def kind_of(study: AnyStudy) -> AnyStudy:
     """The study that asks about such items, `study` itself if none does."""
-    return next((one for one in _studies() if one.kind == "asks" and one.items.kind is study.items.kind), study)
+    return next(
+        (other for other in _studies_with_items() if other.kind == "asks" and other.items.kind is study.items.kind),
+        study,
+    )
 
 
 def recognised(path: str | Path) -> AnyStudy:
@@ -146,9 +152,11 @@ def recognised(path: str | Path) -> AnyStudy:
     Raises:
         InputError: the kind cannot be recognised, with advice.
     """
-    fitting = _fitting(Path(path))
+    fitting = _likely_studies(Path(path))
     if not fitting:
-        known = "; ".join(f"{study.name}: {study.items.layouts}" for study in _studies() if study.kind == "asks")
+        known = "; ".join(
+            f"{study.name}: {study.items.layouts}" for study in _studies_with_items() if study.kind == "asks"
+        )
         advice = "say whose items these are: overton items check STUDY PATH"
         raise InputError([Problem(str(path), "", f"contains items of no known kind ({known}); {advice}")])
     for study in fitting:
@@ -157,52 +165,52 @@ def recognised(path: str | Path) -> AnyStudy:
     return fitting[0]
 
 
-def _fitting(path: Path) -> builtins.list[AnyStudy]:
+def _likely_studies(path: Path) -> builtins.list[AnyStudy]:
     """The studies whose items are most like those at `path`; several if they ask about the same things.
 
     Raises:
         InputError: the first problem, if nothing can be read.
     """
-    likeness = {study.name: (study, _likeness(study.items, path)) for study in _studies()}
+    likeness = {study.name: (study, _likeness(study.items, path)) for study in _studies_with_items()}
     best = max(like for _, like in likeness.values())
     return [study for study, like in likeness.values() if like == best] if best > 0 else []
 
 
 def _likeness(items: Items[Any], path: Path) -> float:
     """The share of keys that an item and the content of `path` have in common, 0 to 1."""
-    keys = _keys(items, path)
+    keys = _first_object_keys(items, path)
     fields = msgspec.structs.fields(items.kind)
     wanted = {field.encode_name for field in fields if field.required}
     known = {field.encode_name for field in fields}
     return len(keys & known) / len(keys | wanted) if keys else 0.0
 
 
-def _keys(items: Items[Any], path: Path) -> set[str]:
+def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
     """The keys of the first object of the texts that a study would read at `path`."""
     try:
         texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset)
     except InputError:
         return set()
-    for text in texts[:_LOOKED_AT]:
+    for text in texts[:_MAX_TRIED_OBJECTS]:
         if text.suffix in (".json", ".jsonl"):
             for place, line in enumerate(object_lines([text])):
                 if line.data is not None:
                     return set(line.data)
-                if place >= _LOOKED_AT:
+                if place >= _MAX_TRIED_OBJECTS:
                     break
         elif not path.is_dir() and text.suffix in items.suffixes:
             return {field.encode_name for field in msgspec.structs.fields(items.kind)}
     return set()
 
 
-def _studies() -> Iterator[AnyStudy]:
+def _studies_with_items() -> Iterator[AnyStudy]:
     """Studies that read items; those that ask come first."""
-    usable = [one for one in listed() if not one.problem and one.kind in _READ]
-    for one in sorted(usable, key=lambda one: _READ.index(one.kind)):
-        yield study_named(one.name)
+    usable = [study for study in listed() if not study.problem and study.kind in _KINDS_WITH_ITEMS]
+    for entry in sorted(usable, key=lambda study: _KINDS_WITH_ITEMS.index(study.kind)):
+        yield study_named(entry.name)
 
 
-def _listing(study: AnyStudy, items: Any) -> Iterator[Listing]:
+def _list_items_of(study: AnyStudy, items: Any) -> Iterator[Listing]:
     for item in items:
         yield Listing(study.items.noun, study.name, item.id, title_of(item))
 
@@ -212,12 +220,12 @@ list = list_items
 
 def _is_path(word: str) -> bool:
     """Whether a word that may name a study or a kind is a path: it exists, and is not a study's name."""
-    return Path(word).exists() and word.replace("_", "-") not in {one.name for one in listed()}
+    return Path(word).exists() and word.replace("_", "-") not in {study.name for study in listed()}
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """A study that makes items, or a command that a study adds."""
-    makers = {one.name.replace("-", "_"): one for one in listed() if one.kind == "makes"}
+    makers = {study.name.replace("-", "_"): study for study in listed() if study.kind == "makes"}
     if name in makers:
         return call_of(makers[name])
     commands = {own_command.name.replace("-", "_"): own_command for own_command in own_commands()}
@@ -227,7 +235,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> builtins.list[str]:
-    makers = [one.name for one in listed() if one.kind == "makes"]
+    makers = [study.name for study in listed() if study.kind == "makes"]
     return sorted(
         [
             *__all__,

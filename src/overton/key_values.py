@@ -85,7 +85,7 @@ def values_of(
     problems = []
     for key, text in pairs:
         try:
-            value = _reader(key, known, fields or {}, whose)(text)
+            value = _find_reader(key, known, fields or {}, whose)(text)
             if key in repeatable:
                 values.setdefault(key, []).append(value)
             elif key in values:
@@ -97,7 +97,9 @@ def values_of(
     return values, problems
 
 
-def _reader(key: str, known: Mapping[str, Reader], fields: Mapping[str, Callable[[str], Reader]], whose: str) -> Reader:
+def _find_reader(
+    key: str, known: Mapping[str, Reader], fields: Mapping[str, Callable[[str], Reader]], whose: str
+) -> Reader:
     if key in known:
         return known[key]
     prefix, dot, field = key.partition(".")
@@ -138,7 +140,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-_LONGEST_PATH = 32_767
+_MAX_PATH_CHARACTERS = 32_767
 """The longest path that Windows allows, in characters; other systems allow fewer."""
 
 
@@ -149,7 +151,7 @@ def path_of(word: str, place: str) -> Path:
         InputError: no file can have that name; `place` says where it was given.
     """
     try:
-        if len(word) > _LONGEST_PATH:
+        if len(word) > _MAX_PATH_CHARACTERS:
             raise ValueError("no system allows paths this long")
         path = Path(word).expanduser()
         path.resolve().exists()

@@ -1,4 +1,4 @@
-"""What `inspect eval overton/NAME` finds."""
+"""The tasks that `inspect eval overton/NAME` finds."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def overton() -> type[ModelAPI]:
     return OvertonAPI
 
 
-_HERE = "overton.tasks"
+_MODULE = "overton.tasks"
 
 
-class _Asking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _TaskParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of every task, whatever its study."""
 
     seed: Annotated[int, Option("Seed of all random draws")] = 0
@@ -49,7 +49,7 @@ class _Asking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: Annotated[bool, Option("Whether answers are cached, so that a killed eval does not pay again")] = True
 
 
-class _Together(_Asking, frozen=True, forbid_unknown_fields=True):
+class _InteractionParameters(_TaskParameters, frozen=True, forbid_unknown_fields=True):
     """Further parameters of a task in which models interact."""
 
     agents: Annotated[int, Option("Models that interact", least=1)] = 3
@@ -63,7 +63,7 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
     """
     # Inspect only warns of an unknown parameter; accepting any lets us refuse it.
     anything = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation=Any)
-    signature = inspect.Signature([*_params(study), anything])
+    signature = inspect.Signature([*_make_parameters(study), anything])
     known = {name: param for name, param in signature.parameters.items() if param is not anything}
 
     def made(**given: Any) -> Task:
@@ -72,37 +72,37 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
             if unknown := [name for name in given if name not in known]:
                 reason = f"no such parameter; known are {', '.join(known)}"
                 raise InputError([Problem(f"-T {name}", "", reason) for name in unknown])
-            return _made(study, {name: given.get(name, param.default) for name, param in known.items()})
+            return _make_task(study, {name: given.get(name, param.default) for name, param in known.items()})
         except InputError as error:
-            raise prerequisite(error.placed(lambda place: _word(study, place))) from error
+            raise prerequisite(error.placed(lambda place: _user_word(study, place))) from error
         except OvertonError as error:
             raise prerequisite(error) from error
 
     made.__signature__ = signature  # type: ignore[attr-defined]
     made.__name__ = made.__qualname__ = study.name.replace("-", "_")
-    made.__module__, made.__doc__ = _HERE, "\n".join(_documented(study))
+    made.__module__, made.__doc__ = _MODULE, "\n".join(_docstring_lines(study))
     found: Callable[..., Task] = task(made)
     return found
 
 
-def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
+def _make_task(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     _check_hosted(study)
     # Imported here so that `overton.tasks`, which Inspect imports to find a task, imports quickly.
     from overton.inspect.scorers import measuring
     from overton.inspect.scores import make
 
     rest = {name: value for name, value in given.items() if value is not None}
-    asking = options_of(_asking(study), {name: rest.pop(name, None) for name in _names(study)})
+    asking = options_of(_parameter_type(study), {name: rest.pop(name, None) for name in _parameter_names(study)})
     for name in ("items", study.items.plural):
         if name in rest and study.items.named is None:
-            rest[name] = _path(rest[name])
-    sources = {role: [_path(rest.pop(role))] for role in study.retrieval if role in rest}
-    arguments = {role: _pairs(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
+            rest[name] = _rejoin_path(rest[name])
+    sources = {role: [_rejoin_path(rest.pop(role))] for role in study.retrieval if role in rest}
+    arguments = {role: _values_by_key(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
     only = rest.pop("only", None)
     return make(
         study.name,
         measuring,
-        only=None if only is None else [str(one) for one in _several(only)],
+        only=None if only is None else [str(item) for item in _as_list(only)],
         sources=sources,
         source_args={role: values for role, values in arguments.items() if values},
         **msgspec.structs.asdict(asking),
@@ -121,21 +121,20 @@ def _check_hosted(study: AnyStudy) -> None:
         raise InputError([Problem(f"study {study.name}", "headline", reason)])
 
 
-def _asking(study: AnyStudy) -> type[_Asking]:
-    return _Together if study.together else _Asking
+def _parameter_type(study: AnyStudy) -> type[_TaskParameters]:
+    return _InteractionParameters if study.together else _TaskParameters
 
 
-def _names(study: AnyStudy) -> list[str]:
-    return [field.name for field in fields_of(_asking(study))]
+def _parameter_names(study: AnyStudy) -> list[str]:
+    return [field.name for field in fields_of(_parameter_type(study))]
 
 
-def _params(study: AnyStudy) -> Iterator[inspect.Parameter]:
-    for name, default, _ in _described(study):
+def _make_parameters(study: AnyStudy) -> Iterator[inspect.Parameter]:
+    for name, default, _ in _describe_parameters(study):
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Any)
 
 
-def _documented(study: AnyStudy) -> Iterator[str]:
-    """The task's docstring, for its users."""
+def _docstring_lines(study: AnyStudy) -> Iterator[str]:
     yield study.question
     yield ""
     for role in study.roles[1:]:
@@ -143,11 +142,11 @@ def _documented(study: AnyStudy) -> Iterator[str]:
             yield f"Model role `{role.word}`{'' if role.optional else ' (needed)'}: {role.help}."
     yield ""
     yield "Args:"
-    for name, _, help_ in _described(study):
+    for name, _, help_ in _describe_parameters(study):
         yield f"    {name}: {help_}"
 
 
-def _described(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
+def _describe_parameters(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     """Name, default and help of every parameter."""
     for role in study.roles:
         if role.retrieves:
@@ -160,7 +159,7 @@ def _described(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     for field in (*fields_of(items.reading), *_given_fields(study)):
         yield field.name, None, field.described()
     yield "only", None, f"Ask about these {items.plural} only, by id."
-    for field in fields_of(_asking(study)):
+    for field in fields_of(_parameter_type(study)):
         yield field.name, field.default, field.described()
 
 
@@ -168,7 +167,7 @@ def _given_fields(study: AnyStudy) -> list[Field]:
     return [field for field in fields_of(study.options) if not field.option.follows]
 
 
-def _word(study: AnyStudy, place: str) -> str:
+def _user_word(study: AnyStudy, place: str) -> str:
     """How a user of `inspect eval` gave the value that a problem concerns."""
     kind, _, name = place.partition(" ")
     if place == option_place(name):
@@ -180,22 +179,21 @@ def _word(study: AnyStudy, place: str) -> str:
     return f"-T {name}" if name in study.retrieval else f"--model-role {study.role(name).word}"
 
 
-def _pairs(name: str, given: Any) -> dict[str, list[str]]:
-    """KEY=VALUE words as values by key."""
-    return by_key([str(one) for one in _several(given)], option_place(name))
+def _values_by_key(name: str, given: Any) -> dict[str, list[str]]:
+    return by_key([str(word) for word in _as_list(given)], option_place(name))
 
 
-def _path(given: Any) -> Any:
+def _rejoin_path(given: Any) -> Any:
     """A path as it was written: Inspect splits it at commas."""
-    parts = _several(given)
+    parts = _as_list(given)
     return ",".join(map(str, parts)) if all(isinstance(part, str | int | float) for part in parts) else given
 
 
-def _several(given: Any) -> list[Any]:
+def _as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _tasks() -> Iterator[Callable[..., Any]]:
+def _make_tasks() -> Iterator[Callable[..., Any]]:
     """A task for each study. A broken one is reported and left out, and affects neither others nor Inspect."""
     for name in dict.fromkeys(asking_names()):
         try:
@@ -209,7 +207,7 @@ def _tasks() -> Iterator[Callable[..., Any]]:
             sys.stderr.write(visible(said))
 
 
-for _task in _tasks():
+for _task in _make_tasks():
     if _task.__name__ not in globals():  # Inspect finds it by its name anyway
         globals()[_task.__name__] = _task
         __all__ += [_task.__name__]  # noqa: PLE0604

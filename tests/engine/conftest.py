@@ -1,4 +1,4 @@
-"""Answerers under a test's control, and desks with a journal in a temporary folder."""
+"""Answerers under a test's control, and dispatchers with a journal in a temporary folder."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class Puppet:
 
 @dataclass
 class Bench:
-    """Makes desks on one journal, and closes what it made."""
+    """Makes dispatchers on one journal, and closes what it made."""
 
     path: Path
     journals: list[Journal] = field(default_factory=list)
 
-    def desk(self, *, retry_failed: bool = False, patience: RetryPolicy | None = None, **more: Any) -> Dispatcher:
+    def dispatcher(self, *, retry_failed: bool = False, patience: RetryPolicy | None = None, **more: Any) -> Dispatcher:
         journal = Journal(self.path, retry_failed=retry_failed)
         self.journals.append(journal)
         limits = more.pop("limits", Limits())
         return Dispatcher(journal, Budget(limits), patience or RetryPolicy(4, 0.001, 0.002), **more)
 
     def again(self, **more: Any) -> Dispatcher:
-        """A desk for the next session."""
+        """A dispatcher for the next session."""
         self.close()
-        return self.desk(**more)
+        return self.dispatcher(**more)
 
     def close(self) -> None:
         while self.journals:
@@ -94,8 +94,8 @@ def bind() -> Callable[..., Seat]:
 
 @pytest.fixture
 def asking() -> Callable[..., TrialAsk]:
-    def make(desk: Dispatcher, bound: Seat, trial: str = "t", **bindings: Seat) -> TrialAsk:
-        return TrialAsk(desk, trial, {"subject": bound, **bindings})
+    def make(dispatcher: Dispatcher, bound: Seat, trial: str = "t", **bindings: Seat) -> TrialAsk:
+        return TrialAsk(dispatcher, trial, {"subject": bound, **bindings})
 
     return make
 

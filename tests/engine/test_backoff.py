@@ -63,13 +63,13 @@ def simulated(bench: Any, puppet: Any, study: Any, behave: Behave, *, trials: in
         return await behave(found.times[-1])
 
     async def run() -> None:
-        desk = bench.desk(patience=RetryPolicy())
+        dispatcher = bench.dispatcher(patience=RetryPolicy())
         bound = Seat(puppet(answer), Settings(), RateLimiter(CONNECTIONS))
         try:
-            await run_lanes([study.lane(bound, study.trials(trials))], conduct, desk)
+            await run_lanes([study.lane(bound, study.trials(trials))], conduct, dispatcher)
         except OvertonError as error:
             found.stopped = error
-        found.answered, found.failed = desk.tally.asked - desk.tally.failed, desk.tally.failed
+        found.answered, found.failed = dispatcher.tally.asked - dispatcher.tally.failed, dispatcher.tally.failed
 
     run_simulated(run())
     return found
@@ -206,7 +206,7 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
         """Wait for the journal's thread in real time, in which the simulated clock stands still."""
         await journal.append(entry)
         place = journal._appended
-        journal._hurry.set()
+        journal._commit_wanted.set()
         while journal._written < place:
             sleep(0.0005)  # noqa: ASYNC251 (no other task may run meanwhile)
 
@@ -230,15 +230,15 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             bound = Seat(
                 model.answerer, Settings(max_tokens=40), RateLimiter(CONNECTIONS), batching=model.batching, batched=True
             )
-            desk = bench.again(patience=RetryPolicy())
-            desk.take_up(batches.Batches(desk), [bound])
+            dispatcher = bench.again(patience=RetryPolicy())
+            dispatcher.resume_batches(batches.Batches(dispatcher), [bound])
             lane = study.lane(bound, study.trials(trials))
             lane.at_once = lambda: 20_000
             try:
-                await run_lanes([lane], study.conduct, desk)
+                await run_lanes([lane], study.conduct, dispatcher)
             except OvertonError as error:
                 found.stopped = error
-            found.answered, found.failed = desk.tally.asked - desk.tally.failed, desk.tally.failed
+            found.answered, found.failed = dispatcher.tally.asked - dispatcher.tally.failed, dispatcher.tally.failed
 
         run_simulated(conduct())
         return found

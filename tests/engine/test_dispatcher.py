@@ -68,51 +68,51 @@ TROUBLES = [
 async def test_what_is_worth_asking_again_is_asked_again(
     bench: Any, puppet: Any, bind: Any, asking: Any, trouble: UnavailableError
 ) -> None:
-    desk, answerer = bench.desk(), puppet(failing(3, trouble))
-    reply = await asking(desk, bind(answerer))("subject", says("q"))
+    dispatcher, answerer = bench.dispatcher(), puppet(failing(3, trouble))
+    reply = await asking(dispatcher, bind(answerer))("subject", says("q"))
     assert reply.text == "re: q"
     assert answerer.asked == ["q"] * 4
-    assert desk.tally.retried == 3
-    assert desk.budget.calls == 4
+    assert dispatcher.tally.retried == 3
+    assert dispatcher.budget.calls == 4
     assert journaled(bench) == {"t/subject/0": reply}
 
 
 async def test_a_call_that_fails_permanently_is_journaled_and_replayed_and_retried_only_on_request(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    desk, answerer = bench.desk(), puppet(failing(99, UnavailableError("server error", "oops")))
+    dispatcher, answerer = bench.dispatcher(), puppet(failing(99, UnavailableError("server error", "oops")))
     with pytest.raises(CallFailed, match="server error: oops"):
-        await asking(desk, bind(answerer))("subject", says("q"))
+        await asking(dispatcher, bind(answerer))("subject", says("q"))
     assert len(answerer.asked) == 4
     assert journaled(bench) == {"t/subject/0": Failure("server error", "oops", 4)}
     with pytest.raises(CallFailed, match="server error: oops"):
-        await asking(bench.desk(), bind(answerer))("subject", says("q"))
+        await asking(bench.dispatcher(), bind(answerer))("subject", says("q"))
     assert len(answerer.asked) == 4
     bench.close()
     answerer.behave = failing(0)
-    assert (await asking(bench.desk(retry_failed=True), bind(answerer))("subject", says("q"))).text == "re: q"
+    assert (await asking(bench.dispatcher(retry_failed=True), bind(answerer))("subject", says("q"))).text == "re: q"
     bench.close()
-    assert (await asking(bench.desk(), bind(answerer))("subject", says("q"))).text == "re: q"
+    assert (await asking(bench.dispatcher(), bind(answerer))("subject", says("q"))).text == "re: q"
     assert len(answerer.asked) == 5
 
 
 async def test_a_rejected_request_fails_at_once(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
-    desk, answerer = bench.desk(), puppet(failing(9, RejectedError("too long", "shorten it")))
+    dispatcher, answerer = bench.dispatcher(), puppet(failing(9, RejectedError("too long", "shorten it")))
     with pytest.raises(CallFailed, match="too long"):
-        await asking(desk, bind(answerer))("subject", says("q"))
+        await asking(dispatcher, bind(answerer))("subject", says("q"))
     assert len(answerer.asked) == 1
-    assert desk.stopped is None
+    assert dispatcher.stopped is None
     assert journaled(bench) == {"t/subject/0": Failure("too long", "shorten it", 1)}
 
 
 async def test_no_access_stops_the_run_and_journals_nothing(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
-    desk, answerer = bench.desk(), puppet(failing(9, AccessError("bad key", "set OPENAI_API_KEY")))
+    dispatcher, answerer = bench.dispatcher(), puppet(failing(9, AccessError("bad key", "set OPENAI_API_KEY")))
     bound = bind(answerer)
     with pytest.raises(Stopped):
-        await asking(desk, bound)("subject", says("q"))
-    assert isinstance(desk.stopped, AccessError)
+        await asking(dispatcher, bound)("subject", says("q"))
+    assert isinstance(dispatcher.stopped, AccessError)
     with pytest.raises(Stopped, match="OPENAI_API_KEY"):
-        await asking(desk, bound, "u")("subject", says("r"))
+        await asking(dispatcher, bound, "u")("subject", says("r"))
     assert len(answerer.asked) == 1
     assert journaled(bench) == {}
 
@@ -121,17 +121,17 @@ async def test_no_access_stops_the_run_and_journals_nothing(bench: Any, puppet: 
 async def test_an_endpoint_that_fails_call_after_call_is_given_up(
     bench: Any, puppet: Any, bind: Any, asking: Any, kind: str
 ) -> None:
-    desk, answerer = (
-        bench.desk(patience=RetryPolicy(2, 0.0001, 0.0002)),
+    dispatcher, answerer = (
+        bench.dispatcher(patience=RetryPolicy(2, 0.0001, 0.0002)),
         puppet(failing(99, UnavailableError(kind, "x"))),
     )
     bound = bind(answerer)
     for number in range(100):
         with pytest.raises((CallFailed, Stopped)):
-            await asking(desk, bound, f"t{number}")("subject", says(f"q{number}"))
-    assert isinstance(desk.stopped, Stopped)
+            await asking(dispatcher, bound, f"t{number}")("subject", says(f"q{number}"))
+    assert isinstance(dispatcher.stopped, Stopped)
     refused = kind == "rate limit"  # for lack of capacity: it may have some later
-    assert ("resume the run later" if refused else "taken to be down") in str(desk.stopped)
+    assert ("resume the run later" if refused else "taken to be down") in str(dispatcher.stopped)
     assert len(set(answerer.asked)) < 40
 
 
@@ -144,12 +144,12 @@ async def test_rejections_and_answers_between_are_no_sign_that_an_endpoint_is_do
             return Reply("yes")
         raise UnavailableError("server error", "x") if number % 2 else RejectedError("filtered", "y")
 
-    desk, bound = bench.desk(patience=RetryPolicy(1)), bind(puppet(behave))
+    dispatcher, bound = bench.dispatcher(patience=RetryPolicy(1)), bind(puppet(behave))
     for number in range(200):
         with suppress(CallFailed):
-            await asking(desk, bound, f"t{number}")("subject", says(str(number)))
-    assert desk.stopped is None
-    assert desk.tally.failed == 180
+            await asking(dispatcher, bound, f"t{number}")("subject", says(str(number)))
+    assert dispatcher.stopped is None
+    assert dispatcher.tally.failed == 180
 
 
 async def test_siblings_of_a_failed_call_are_all_journaled(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
@@ -162,7 +162,7 @@ async def test_siblings_of_a_failed_call_are_all_journaled(bench: Any, puppet: A
         return Reply(f"re: {text}")
 
     answerer = puppet(behave)
-    ask = asking(bench.desk(), bind(answerer))
+    ask = asking(bench.dispatcher(), bind(answerer))
     every = asyncio.create_task(ask.all([question("a"), question("bad"), question("b")]))
     await until(lambda: len(answerer.asked) == 3)
     assert not every.done()
@@ -186,7 +186,7 @@ async def test_replies_of_all_are_in_the_order_of_the_questions(
         answered.append(text)
         return Reply(text)
 
-    ask = asking(bench.desk(), bind(puppet(behave)))
+    ask = asking(bench.dispatcher(), bind(puppet(behave)))
     replies = await ask.all([question(str(k)) for k in range(5)])
     assert [reply.text for reply in replies] == list("01234")
     assert answered == list("43210")
@@ -204,8 +204,8 @@ async def test_a_task_group_with_a_failing_child_does_not_lose_its_sibling(
         return Reply("paid")
 
     answerer = puppet(behave)
-    desk = bench.desk()
-    ask = asking(desk, bind(answerer))
+    dispatcher = bench.dispatcher()
+    ask = asking(dispatcher, bind(answerer))
 
     async def conduct() -> None:
         async with asyncio.TaskGroup() as group:
@@ -216,7 +216,7 @@ async def test_a_task_group_with_a_failing_child_does_not_lose_its_sibling(
     with pytest.raises(ExceptionGroup):
         await conduct()
     asyncio.get_running_loop().call_later(0.01, gate.set)
-    await asyncio.wait_for(desk.settle(), 5)
+    await asyncio.wait_for(dispatcher.settle(), 5)
     assert journaled(bench)["t/one/0"] == Reply("paid")
 
 
@@ -225,15 +225,15 @@ async def test_calls_that_nobody_waits_for_can_be_cut_off(bench: Any, puppet: An
         await asyncio.Event().wait()
         raise AssertionError
 
-    answerer, desk = puppet(behave), bench.desk()
+    answerer, dispatcher = puppet(behave), bench.dispatcher()
     bound = bind(answerer)
-    ask = asking(desk, bound)
+    ask = asking(dispatcher, bound)
     every = asyncio.create_task(ask.all([question("a"), question("b")]))
     await until(lambda: len(answerer.asked) == 2)
     every.cancel()
     await asyncio.wait([every])
     assert bound.pacer.in_flight == 2
-    await asyncio.wait_for(desk.settle(cut_off=True), 5)
+    await asyncio.wait_for(dispatcher.settle(cut_off=True), 5)
     assert bound.pacer.in_flight == 0
     assert journaled(bench) == {}
 
@@ -243,10 +243,10 @@ async def test_a_stop_during_a_backoff_or_a_hold_is_prompt(
     bench: Any, puppet: Any, bind: Any, asking: Any, retry_after: float | None
 ) -> None:
     answerer = puppet(failing(9, UnavailableError("rate limit", "slow down", retry_after=retry_after)))
-    desk, bound = bench.desk(patience=SLOW), bind(answerer, most=2)
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
-    await until(lambda: desk.tally.retried >= 1)
-    desk.stop(Stopped("interrupted"))
+    dispatcher, bound = bench.dispatcher(patience=SLOW), bind(answerer, most=2)
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
+    await until(lambda: dispatcher.tally.retried >= 1)
+    dispatcher.stop(Stopped("interrupted"))
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert all(isinstance(one, Stopped) and "interrupted" in str(one) for one in ended)
     assert journaled(bench) == {}
@@ -262,10 +262,10 @@ async def test_a_retry_after_that_comes_after_the_stop_delays_nobody(
         raise UnavailableError("rate limit", "slow down", retry_after=600)
 
     answerer = puppet(behave)
-    desk, bound = bench.desk(), bind(answerer)
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
+    dispatcher, bound = bench.dispatcher(), bind(answerer)
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
     await until(lambda: len(answerer.asked) == 5)
-    desk.stop(Stopped("interrupted"))
+    dispatcher.stop(Stopped("interrupted"))
     gate.set()
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert all(isinstance(one, Stopped) for one in ended)
@@ -282,10 +282,10 @@ async def test_a_stop_lets_what_is_in_flight_end_and_journals_it(
         return Reply("paid")
 
     answerer = puppet(behave)
-    desk, bound = bench.desk(), bind(answerer, most=3)
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(9)]
+    dispatcher, bound = bench.dispatcher(), bind(answerer, most=3)
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(9)]
     await until(lambda: len(answerer.asked) == 3)
-    desk.stop(Stopped("interrupted"))
+    dispatcher.stop(Stopped("interrupted"))
     gate.set()
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert [type(one) for one in ended] == [Reply] * 3 + [Stopped] * 6
@@ -296,21 +296,21 @@ async def test_a_retry_after_beyond_patience_stops_the_run_and_fails_no_call(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     answerer = puppet(failing(9, UnavailableError("rate limit", "daily quota", retry_after=7200)))
-    desk, bound = bench.desk(), bind(answerer, most=2)
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(6)]
+    dispatcher, bound = bench.dispatcher(), bind(answerer, most=2)
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(6)]
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert all(isinstance(one, Stopped) for one in ended)
-    assert "7200 seconds" in str(desk.stopped)
+    assert "7200 seconds" in str(dispatcher.stopped)
     assert journaled(bench) == {}
 
 
 async def test_limits_stop_the_run_before_they_are_passed(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     answerer = puppet()
-    desk, bound = bench.desk(limits=Limits(calls=7)), bind(answerer)
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(20)]
+    dispatcher, bound = bench.dispatcher(limits=Limits(calls=7)), bind(answerer)
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(20)]
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert sum(isinstance(one, Reply) for one in ended) == 7 == len(answerer.asked)
-    assert isinstance(desk.stopped, LimitReached)
+    assert isinstance(dispatcher.stopped, LimitReached)
     assert len(journaled(bench)) == 7
 
 
@@ -324,16 +324,16 @@ async def test_a_stop_while_calls_wait_for_the_budget_leaves_nobody_waiting(
         return Reply("paid", usage=Usage(1, 1))
 
     answerer = puppet(behave)
-    desk = bench.desk(limits=Limits(cost=1.0))
+    dispatcher = bench.dispatcher(limits=Limits(cost=1.0))
     bound = bind(answerer, price=Price(0, 0.6), max_tokens=1_000_000)  # each may cost 0.6 dollars: one at a time
-    tasks = [asyncio.create_task(asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
+    tasks = [asyncio.create_task(asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))) for k in range(5)]
     await until(lambda: answerer.asked)
-    desk.stop(Stopped("interrupted"))
+    dispatcher.stop(Stopped("interrupted"))
     gate.set()
     ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert [type(one) for one in ended] == [Reply] + [Stopped] * 4
-    assert desk.budget.calls == 1
-    assert desk.budget.cost == pytest.approx(0.6e-6)
+    assert dispatcher.budget.calls == 1
+    assert dispatcher.budget.cost == pytest.approx(0.6e-6)
 
 
 async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
@@ -344,11 +344,11 @@ async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet:
             raise UnavailableError("server error", "x")
         return Reply("yes", usage=Usage(0, 100_000) if text == "counted" else Usage())
 
-    desk, bound = bench.desk(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
-    await asking(desk, bound)("subject", says("counted"))
-    assert desk.budget.cost == pytest.approx(1.0 + 0.1)
-    await asking(desk, bound, "u")("subject", says("not counted"))
-    assert desk.budget.cost == pytest.approx(1.0 + 0.1 + 1.0 + 1.0)
+    dispatcher, bound = bench.dispatcher(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
+    await asking(dispatcher, bound)("subject", says("counted"))
+    assert dispatcher.budget.cost == pytest.approx(1.0 + 0.1)
+    await asking(dispatcher, bound, "u")("subject", says("not counted"))
+    assert dispatcher.budget.cost == pytest.approx(1.0 + 0.1 + 1.0 + 1.0)
 
 
 async def test_a_rejection_that_came_after_the_work_counts_at_its_worst(
@@ -357,11 +357,11 @@ async def test_a_rejection_that_came_after_the_work_counts_at_its_worst(
     async def behave(text: str, attempt: int) -> Reply:
         raise RejectedError("too large", "more than can be read", maybe_billed=text == "endless")
 
-    desk, bound = bench.desk(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
+    dispatcher, bound = bench.dispatcher(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
     for text, cost in (("refused", 0.0), ("endless", 1.0)):
         with pytest.raises(CallFailed):
-            await asking(desk, bound, text)("subject", says(text))
-        assert desk.budget.cost == pytest.approx(cost)
+            await asking(dispatcher, bound, text)("subject", says(text))
+        assert dispatcher.budget.cost == pytest.approx(cost)
 
 
 async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
@@ -370,21 +370,21 @@ async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
     async def behave(text: str, attempt: int) -> Reply:
         return Reply("yes", usage=Usage(0, 3_000_000))
 
-    desk, answerer = bench.desk(limits=Limits(cost=7.0)), puppet(behave)
+    dispatcher, answerer = bench.dispatcher(limits=Limits(cost=7.0)), puppet(behave)
     bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
-    await asking(desk, bound)("subject", says("q"))
-    assert (desk.budget.cost, list(desk.tally.notes)) == (pytest.approx(3.0), ["test/puppet"])
-    assert "up to 3 times" in desk.tally.notes["test/puppet"]
-    await asking(desk, bound, "u")("subject", says("q"))
+    await asking(dispatcher, bound)("subject", says("q"))
+    assert (dispatcher.budget.cost, list(dispatcher.tally.notes)) == (pytest.approx(3.0), ["test/puppet"])
+    assert "up to 3 times" in dispatcher.tally.notes["test/puppet"]
+    await asking(dispatcher, bound, "u")("subject", says("q"))
     with pytest.raises(LimitReached):
-        await asking(desk, bound, "v")("subject", says("q"))
-    assert desk.budget.cost == pytest.approx(6.0)
+        await asking(dispatcher, bound, "v")("subject", says("q"))
+    assert dispatcher.budget.cost == pytest.approx(6.0)
     assert len(answerer.asked) == 2
 
     again = bench.again(limits=Limits(cost=5.0))  # recalled bills are learned from again
     bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
     await asking(again, bound)("subject", says("q"))
-    assert again.tally.notes == desk.tally.notes
+    assert again.tally.notes == dispatcher.tally.notes
     tasks = [asyncio.create_task(asking(again, bound, f"w{k}")("subject", says("q"))) for k in range(3)]
     await asyncio.wait(tasks)
     assert again.budget.cost == pytest.approx(3.0)
@@ -396,13 +396,13 @@ async def test_an_answerer_whose_calls_should_cost_nothing_is_expected_to_bill_w
     async def behave(text: str, attempt: int) -> Reply:
         return Reply("yes", usage=Usage(0, 500_000))
 
-    desk = bench.desk(limits=Limits(cost=1.2))
+    dispatcher = bench.dispatcher(limits=Limits(cost=1.2))
     bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing shows what it may bill
     for trial in "tu":
-        await asking(desk, bound, trial)("subject", says("q"))
+        await asking(dispatcher, bound, trial)("subject", says("q"))
     with pytest.raises(LimitReached):
-        await asking(desk, bound, "v")("subject", says("q"))
-    assert desk.budget.cost == pytest.approx(1.0)
+        await asking(dispatcher, bound, "v")("subject", says("q"))
+    assert dispatcher.budget.cost == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("tokens", [-5, 2**62])
@@ -412,9 +412,9 @@ async def test_a_number_of_tokens_that_cannot_be_counts_as_the_worst_case(
     async def behave(text: str, attempt: int) -> Reply:
         return Reply("yes", usage=Usage(0, tokens))
 
-    desk, bound = bench.desk(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
-    await asking(desk, bound)("subject", says("q"))
-    assert desk.budget.cost == pytest.approx(1.0)
+    dispatcher, bound = bench.dispatcher(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
+    await asking(dispatcher, bound)("subject", says("q"))
+    assert dispatcher.budget.cost == pytest.approx(1.0)
 
 
 async def test_a_request_that_is_cut_off_may_be_billed(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
@@ -423,24 +423,24 @@ async def test_a_request_that_is_cut_off_may_be_billed(bench: Any, puppet: Any, 
         raise AssertionError
 
     answerer = puppet(behave)
-    desk, bound = bench.desk(), bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
+    dispatcher, bound = bench.dispatcher(), bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
 
     async def conduct() -> None:
-        await asking(desk, bound)("subject", says("q"))
+        await asking(dispatcher, bound)("subject", says("q"))
 
     task = asyncio.create_task(conduct())
     await until(lambda: answerer.asked)
     task.cancel()
     await asyncio.wait([task])
-    assert desk.budget.cost == pytest.approx(1.0)
+    assert dispatcher.budget.cost == pytest.approx(1.0)
 
 
 async def test_recalling_only_asks_nothing(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     answerer = puppet()
-    await asking(bench.desk(), bind(answerer))("subject", says("q"))
+    await asking(bench.dispatcher(), bind(answerer))("subject", says("q"))
     bench.close()
-    desk = bench.desk(recall_only=True)
-    ask = asking(desk, bind(answerer))
+    dispatcher = bench.dispatcher(recall_only=True)
+    ask = asking(dispatcher, bind(answerer))
     assert (await ask("subject", says("q"))).text == "re: q"
     with pytest.raises(NotRecalled, match="trial t: ask 1 of subject is not in the journal"):
         await ask("subject", says("q"))
@@ -453,11 +453,11 @@ async def test_a_mismatch_is_raised_before_a_siblings_stop_or_failure(
     answerer = puppet(failing(9, RejectedError("filtered", "no")))
     bound = bind(answerer)
     with pytest.raises(CallFailed):
-        await asking(bench.desk(), bound)("subject", says("q"), speaker="one")
+        await asking(bench.dispatcher(), bound)("subject", says("q"), speaker="one")
     with pytest.raises(CallFailed):
         await asking(bench.again(), bound)("subject", says("q"), speaker="two")
     bench.close()
-    ask = asking(bench.desk(recall_only=True), bound)
+    ask = asking(bench.dispatcher(recall_only=True), bound)
     with pytest.raises(RunMismatch):
         await ask.all(
             [question("new", speaker="three"), question("q", speaker="one"), question("changed", speaker="two")]
@@ -470,14 +470,14 @@ async def test_a_stop_is_raised_before_a_siblings_failure(bench: Any, puppet: An
             raise RejectedError("filtered", "no")
         raise AccessError("bad key", "set KEY")
 
-    ask = asking(bench.desk(), bind(puppet(behave)))
+    ask = asking(bench.dispatcher(), bind(puppet(behave)))
     with pytest.raises(Stopped):
         await ask.all([question("bad"), question("other")])
 
 
 async def test_asks_are_numbered_by_speaker(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     subject, judge = bind(puppet()), bind(puppet(name="test/judge", identity="test/judge"))
-    ask = asking(bench.desk(), subject, judge=judge)
+    ask = asking(bench.dispatcher(), subject, judge=judge)
     for role, speaker in [
         ("subject", None),
         ("subject", "pro"),
@@ -502,14 +502,14 @@ async def test_a_seed_is_the_calls_own_and_repeats(bench: Any, bind: Any, asking
 
     for _ in range(2):
         for trial in ("t", "u"):
-            ask = asking(bench.desk(), bind(Seeded(), seed=7), trial)
+            ask = asking(bench.dispatcher(), bind(Seeded(), seed=7), trial)
             await ask("subject", says("q"))
             await ask("subject", says("q"))
             bench.close()
         bench.path.unlink()
     assert len(set(seeds[:4])) == 4
     assert seeds[:4] == seeds[4:]
-    await asking(bench.desk(), bind(Seeded()))("subject", says("q"))
+    await asking(bench.dispatcher(), bind(Seeded()))("subject", says("q"))
     assert seeds[-1] is None
 
 
@@ -522,12 +522,12 @@ async def test_half_a_surrogate_pair_is_replaced_alike_now_and_on_replay(
         return Reply("half \ud83d", model="\ud800", usage=Usage(1, 2))
 
     bound = bind(puppet(behave))
-    now = await asking(bench.desk(), bound)("subject", says("q"))
+    now = await asking(bench.dispatcher(), bound)("subject", says("q"))
     assert now == Reply("half ?", model="?", usage=Usage(1, 2))
     with pytest.raises(CallFailed, match=r"no \?"):
         await asking(bench.again(), bound, "u")("subject", says("bad"))
     bench.close()
-    assert await asking(bench.desk(), bound)("subject", says("q")) == now
+    assert await asking(bench.dispatcher(), bound)("subject", says("q")) == now
     with pytest.raises(CallFailed, match=r"no \?"):
         await asking(bench.again(), bound, "u")("subject", says("bad"))
 
@@ -548,14 +548,14 @@ async def test_an_endpoint_that_bears_four_at_once_fails_no_call(
         finally:
             under_way -= 1
 
-    desk, bound = bench.desk(patience=RetryPolicy(8, 0.002, 0.1)), bind(puppet(behave), most=32)
-    asks = [asking(desk, bound, f"t{k}")("subject", says(f"q{k}")) for k in range(400)]
+    dispatcher, bound = bench.dispatcher(patience=RetryPolicy(8, 0.002, 0.1)), bind(puppet(behave), most=32)
+    asks = [asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}")) for k in range(400)]
     replies = await asyncio.wait_for(asyncio.gather(*asks), 60)
     assert len(replies) == 400
     assert bound.pacer.limit < 16
     bears = 100
     for k in range(400, 1600):
-        await asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))
+        await asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))
     assert bound.pacer.limit == 32
 
 
@@ -566,8 +566,8 @@ async def test_tokens_that_no_call_can_take_cost_the_worst_case_and_are_not_jour
     async def behave(text: str, attempt: int) -> Reply:
         return Reply("fine", usage=Usage(5, count))
 
-    desk = bench.desk()
-    reply = await asking(desk, bind(puppet(behave), price=Price(0.0, 1e6), max_tokens=7))("subject", says("q"))
+    dispatcher = bench.dispatcher()
+    reply = await asking(dispatcher, bind(puppet(behave), price=Price(0.0, 1e6), max_tokens=7))("subject", says("q"))
     assert reply == Reply("fine", usage=Usage(5, None))
-    assert desk.budget.cost == 7.0
+    assert dispatcher.budget.cost == 7.0
     assert list(journaled(bench).values()) == [reply]

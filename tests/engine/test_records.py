@@ -200,8 +200,8 @@ def test_a_trial_whose_records_no_table_can_hold_is_left_out_and_named(
     kept.settle()
     kept.settle()
     assert kept.spoiled == {"i0"}
-    (name, reason) = kept.unmade.popitem()
-    assert (name, not kept.unmade) == (planned[1].name, True)
+    (name, reason) = kept.unwritable.popitem()
+    assert (name, not kept.unwritable) == (planned[1].name, True)
     assert reason.startswith(("column number: ", "column trial: "))
     assert reason.isprintable()
     frame = kept.close(kept.spoiled).collect()
@@ -215,8 +215,8 @@ def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[...,
     kept.add(0, planned[0], [msgspec.structs.replace(RICH[0], inners=(inner,))])
     kept.add(1, planned[1], RICH)
     assert kept.close().collect().height == len(RICH)
-    assert list(kept.unmade) == [planned[0].name]
-    assert kept.unmade[planned[0].name].startswith("column inners: ")
+    assert list(kept.unwritable) == [planned[0].name]
+    assert kept.unwritable[planned[0].name].startswith("column inners: ")
 
 
 def test_a_part_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ async def test_every_trial_is_conducted_once_and_records_are_in_plan_order(
 
     answerer, planned = puppet(behave), study.trials(300, items=3)
     lane = study.lane(bind(answerer, most=16), planned)
-    await run_lanes([lane], study.conduct, bench.desk())
+    await run_lanes([lane], study.conduct, bench.dispatcher())
     assert sorted(answerer.asked) == sorted(trial.name for trial in planned)
     frame = lane.outcomes.close(lane.incomplete).collect()
     assert frame["trial"].to_list() == [trial.name for trial in planned]
@@ -66,7 +66,7 @@ async def test_a_limit_ends_the_run_and_names_the_items_that_are_not_whole(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
     lane = study.lane(bind(puppet(), most=2), study.trials(30, items=3))
-    error = await ended(run_lanes([lane], study.conduct, bench.desk(limits=Limits(calls=25))))
+    error = await ended(run_lanes([lane], study.conduct, bench.dispatcher(limits=Limits(calls=25))))
     assert isinstance(error, LimitReached)
     assert lane.incomplete == ["i2"]
     assert lane.outcomes.close(lane.incomplete).collect().height == 20
@@ -75,17 +75,17 @@ async def test_a_limit_ends_the_run_and_names_the_items_that_are_not_whole(
 async def test_items_behind_a_trial_that_never_ends_are_still_whole(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
-    desk = bench.desk(patience=RetryPolicy(9, 600, 600))
+    dispatcher = bench.dispatcher(patience=RetryPolicy(9, 600, 600))
 
     async def behave(text: str, attempt: int) -> Reply:
         if text == "i0/r2":
             raise UnavailableError("server error", "x")
         if text == "i2/r29":
-            asyncio.get_running_loop().call_later(0.05, desk.stop, Stopped("enough"))
+            asyncio.get_running_loop().call_later(0.05, dispatcher.stop, Stopped("enough"))
         return Reply("yes")
 
     lane = study.lane(bind(puppet(behave), most=4), study.trials(30, items=3))
-    assert isinstance(await ended(run_lanes([lane], study.conduct, desk)), Stopped)
+    assert isinstance(await ended(run_lanes([lane], study.conduct, dispatcher)), Stopped)
     assert lane.incomplete == ["i0"]
     frame = lane.outcomes.close(lane.incomplete).collect()
     assert frame["trial"].to_list() == [f"i{k // 10}/r{k}" for k in range(10, 30)]
@@ -97,7 +97,7 @@ async def test_no_access_is_what_the_run_raises(bench: Any, puppet: Any, bind: A
 
     answerer = puppet(behave)
     lane = study.lane(bind(answerer, most=8), study.trials(5000))
-    error = await ended(run_lanes([lane], study.conduct, bench.desk()))
+    error = await ended(run_lanes([lane], study.conduct, bench.dispatcher()))
     assert isinstance(error, AccessError)
     assert "OPENAI_API_KEY" in str(error)
     assert len(answerer.asked) <= 8
@@ -124,7 +124,7 @@ async def test_an_error_in_one_conduct_lets_the_others_replies_reach_the_journal
         return list(records)
 
     lane = study.lane(bind(answerer, most=4), study.trials(100))
-    assert isinstance(await ended(run_lanes([lane], conduct, bench.desk())), ZeroDivisionError)
+    assert isinstance(await ended(run_lanes([lane], conduct, bench.dispatcher())), ZeroDivisionError)
     bench.close()
     assert {one.place.trial for one in entries(bench.path)} == set(answerer.asked)
     assert len(answerer.asked) < 100
@@ -135,7 +135,7 @@ async def test_a_failure_that_a_study_lets_pass_stops_the_run(bench: Any, puppet
         raise RejectedError("filtered", "no")
 
     lane = study.lane(bind(puppet(behave)), study.trials(50))
-    assert isinstance(await ended(run_lanes([lane], study.conduct, bench.desk())), CallFailed)
+    assert isinstance(await ended(run_lanes([lane], study.conduct, bench.dispatcher())), CallFailed)
 
 
 async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
@@ -159,7 +159,7 @@ async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: 
         return [study.Row(trial.name, "failed")]
 
     lane = study.lane(bind(puppet(behave)), study.trials(1))
-    assert await ended(run_lanes([lane], conduct, bench.desk())) is None
+    assert await ended(run_lanes([lane], conduct, bench.dispatcher())) is None
     bench.close()
     assert {one.place.speaker: type(one.outcome).__name__ for one in entries(bench.path)} == {
         "one": "Reply",
@@ -180,7 +180,9 @@ async def test_a_cancellation_cuts_off_what_is_in_flight_and_leaves_no_task(
 
     answerer = puppet(behave)
     before = asyncio.all_tasks()
-    run = asyncio.create_task(run_lanes([study.lane(bind(answerer, most=6), study.trials(50))], conduct, bench.desk()))
+    run = asyncio.create_task(
+        run_lanes([study.lane(bind(answerer, most=6), study.trials(50))], conduct, bench.dispatcher())
+    )
     await until(lambda: len(answerer.asked) == 6)
     run.cancel()
     await asyncio.wait([run], timeout=10)
@@ -195,12 +197,12 @@ async def test_a_stop_leaves_nobody_waiting_at_the_window(bench: Any, puppet: An
         await gates[text].wait()
         return Reply("yes")
 
-    answerer, desk = puppet(behave), bench.desk()
+    answerer, dispatcher = puppet(behave), bench.dispatcher()
     run = asyncio.create_task(
-        run_lanes([study.lane(bind(answerer, most=8), study.trials(50), window=2)], study.conduct, desk)
+        run_lanes([study.lane(bind(answerer, most=8), study.trials(50), window=2)], study.conduct, dispatcher)
     )
     await until(lambda: len(answerer.asked) == 2)
-    desk.stop(Stopped("interrupted"))
+    dispatcher.stop(Stopped("interrupted"))
     for gate in gates.values():
         gate.set()
     assert isinstance(await ended(run), Stopped)
@@ -214,10 +216,10 @@ async def test_a_disk_that_fills_up_stops_the_run(
         await asyncio.sleep(0)
         return Reply("x" * 5000)
 
-    desk = bench.desk()
-    monkeypatch.setattr(desk.journal, "_error", OSError(28, "No space left on device"))
+    dispatcher = bench.dispatcher()
+    monkeypatch.setattr(dispatcher.journal, "_error", OSError(28, "No space left on device"))
     answerer = puppet(behave)
-    error = await ended(run_lanes([study.lane(bind(answerer), study.trials(5000))], study.conduct, desk))
+    error = await ended(run_lanes([study.lane(bind(answerer), study.trials(5000))], study.conduct, dispatcher))
     assert isinstance(error, JournalError)
     assert "No space left" in str(error)
     assert len(answerer.asked) <= 8
@@ -228,7 +230,7 @@ async def test_a_rehearsal_counts_the_trials_that_cannot_end_and_asks_nothing(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
     answerer = puppet()
-    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.dispatcher())
     assert (
         await count_missing(
             [study.lane(bind(answerer), study.trials(10))], study.conduct, bench.again(recall_only=True)
@@ -242,7 +244,7 @@ async def test_a_rehearsal_counts_the_trials_that_cannot_end_and_asks_nothing(
 
 async def test_a_rehearsal_names_what_no_longer_matches(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
     answerer = puppet()
-    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.dispatcher())
 
     async def changed(trial: Any, ask: Any) -> list[Any]:
         await ask("subject", (user(trial.name + ("!" if trial.name == "i0/r7" else "")),))
@@ -261,9 +263,9 @@ HELLO = (user("hello"),)
 async def test_a_shared_call_is_asked_once_however_many_trials_wait_for_it(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    model, desk = puppet(), bench.desk()
+    model, dispatcher = puppet(), bench.dispatcher()
     bound = bind(model)
-    trials = [asking(desk, bound, f"t{number}") for number in range(5)]
+    trials = [asking(dispatcher, bound, f"t{number}") for number in range(5)]
     replies = await asyncio.gather(*(ask("subject", HELLO, shared=True) for ask in trials))
     assert {reply.text for reply in replies} == {"re: hello"}
     assert model.asked == ["hello"]
@@ -272,14 +274,14 @@ async def test_a_shared_call_is_asked_once_however_many_trials_wait_for_it(
 async def test_a_shared_call_is_recalled_later_in_the_session_and_in_the_next(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    model, desk = puppet(), bench.desk()
+    model, dispatcher = puppet(), bench.dispatcher()
     bound = bind(model)
-    await asking(desk, bound, "first")("subject", HELLO, shared=True)
-    while not desk.journal.written:  # noqa: ASYNC110 (a thread writes it)
+    await asking(dispatcher, bound, "first")("subject", HELLO, shared=True)
+    while not dispatcher.journal.written:  # noqa: ASYNC110 (a thread writes it)
         await asyncio.sleep(0.005)
-    await asking(desk, bound, "second")("subject", (user("other"),), shared=True)
-    assert len(desk._shared) == 1  # what is on disk is not also kept in memory
-    await asking(desk, bound, "third")("subject", HELLO, shared=True)
+    await asking(dispatcher, bound, "second")("subject", (user("other"),), shared=True)
+    assert len(dispatcher._shared) == 1  # what is on disk is not also kept in memory
+    await asking(dispatcher, bound, "third")("subject", HELLO, shared=True)
     again = bench.again()
     assert (await asking(again, bound, "fourth")("subject", HELLO, shared=True)).text == "re: hello"
     assert model.asked == ["hello", "other"]
@@ -288,8 +290,8 @@ async def test_a_shared_call_is_recalled_later_in_the_session_and_in_the_next(
 async def test_what_is_shared_differs_by_content_speaker_and_answerer(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    one, other, desk = puppet(), puppet(identity="test/other"), bench.desk()
-    ask = asking(desk, bind(one), "t", pages=bind(other))
+    one, other, dispatcher = puppet(), puppet(identity="test/other"), bench.dispatcher()
+    ask = asking(dispatcher, bind(one), "t", pages=bind(other))
     for role, speaker, text in [
         ("subject", None, "a"),
         ("subject", None, "b"),
@@ -305,8 +307,8 @@ async def test_shared_calls_leave_the_numbers_of_a_trials_own_alone(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     """A call that other trials happened to make before must not change this trial's later calls."""
-    model, desk = puppet(), bench.desk()
-    await asking(desk, bind(model), "t")("subject", HELLO)
+    model, dispatcher = puppet(), bench.dispatcher()
+    await asking(dispatcher, bind(model), "t")("subject", HELLO)
     again = bench.again()
     ask = asking(again, bind(model), "t")
     await ask("subject", (user("page"),), shared=True)
@@ -320,13 +322,13 @@ async def test_a_shared_failure_is_every_trials_failure_and_is_journaled_once(
     async def reject(text: str, attempt: int) -> Reply:
         raise RejectedError("rejected", "no such page")
 
-    model, desk = puppet(reject), bench.desk()
+    model, dispatcher = puppet(reject), bench.dispatcher()
     bound = bind(model)
-    asks = [asking(desk, bound, name)("subject", HELLO, shared=True) for name in "abc"]
+    asks = [asking(dispatcher, bound, name)("subject", HELLO, shared=True) for name in "abc"]
     outcomes = await asyncio.gather(*asks, return_exceptions=True)
     assert all(isinstance(outcome, CallFailed) for outcome in outcomes)
     assert model.asked == ["hello"]
-    assert desk.tally.failed == 1
+    assert dispatcher.tally.failed == 1
 
 
 async def test_the_trial_that_asked_first_may_be_cancelled_and_the_others_get_their_reply(
@@ -339,11 +341,11 @@ async def test_the_trial_that_asked_first_may_be_cancelled_and_the_others_get_th
         await free.wait()
         return Reply("late")
 
-    model, desk = puppet(wait), bench.desk()
+    model, dispatcher = puppet(wait), bench.dispatcher()
     bound = bind(model)
-    first = asyncio.create_task(asking(desk, bound, "first")("subject", HELLO, shared=True))
+    first = asyncio.create_task(asking(dispatcher, bound, "first")("subject", HELLO, shared=True))
     await sent.wait()
-    second = asyncio.create_task(asking(desk, bound, "second")("subject", HELLO, shared=True))
+    second = asyncio.create_task(asking(dispatcher, bound, "second")("subject", HELLO, shared=True))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -355,9 +357,9 @@ async def test_the_trial_that_asked_first_may_be_cancelled_and_the_others_get_th
 async def test_a_shared_call_that_is_only_recalled_is_not_asked(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    model, desk = puppet(), bench.desk(recall_only=True)
+    model, dispatcher = puppet(), bench.dispatcher(recall_only=True)
     with pytest.raises(Stopped, match="is not in the journal"):
-        await asking(desk, bind(model))("subject", HELLO, shared=True)
+        await asking(dispatcher, bind(model))("subject", HELLO, shared=True)
     assert not model.asked
 
 
@@ -377,7 +379,7 @@ async def test_settings_of_a_call_take_the_place_of_its_roles_where_they_say_som
         async def close(self) -> None:
             """Nothing to release."""
 
-    ask = asking(bench.desk(), bind(Model(), temperature=1.0, max_tokens=9, extra={"a": 1}))
+    ask = asking(bench.dispatcher(), bind(Model(), temperature=1.0, max_tokens=9, extra={"a": 1}))
     await ask("subject", HELLO, settings=Settings(temperature=0.0, extra={"b": 2}))
     await ask.all([Question("subject", HELLO, settings=Settings(max_tokens=3))])
     assert seen == [
@@ -387,7 +389,9 @@ async def test_settings_of_a_call_take_the_place_of_its_roles_where_they_say_som
 
 
 async def test_two_temperatures_are_two_calls(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
-    model, desk = puppet(), bench.desk()
+    model, dispatcher = puppet(), bench.dispatcher()
     for temperature in (0.0, 1.0):
-        await asking(desk, bind(model), "t")("subject", HELLO, shared=True, settings=Settings(temperature=temperature))
+        await asking(dispatcher, bind(model), "t")(
+            "subject", HELLO, shared=True, settings=Settings(temperature=temperature)
+        )
     assert model.asked == ["hello", "hello"]

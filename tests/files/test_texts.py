@@ -66,7 +66,7 @@ def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overton.files.texts._MOST_FILES", 2)
+    monkeypatch.setattr("overton.files.texts._MAX_FILES", 2)
     assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "contains more than 2 files"
 
 

@@ -176,7 +176,7 @@ def test_logs_are_written_a_few_samples_at_a_time_and_are_as_good(
 ) -> None:
     run = asked("open-mindedness", tmp_path)
     whole = log_of(run, tmp_path / "whole")
-    monkeypatch.setattr(export_logs, "_AT_ONCE", 3)
+    monkeypatch.setattr(export_logs, "_SAMPLES_PER_PART", 3)
     (done,) = overton.export_run(run.path, out=tmp_path / "parts")
     parts = read_eval_log(done.path)
     assert [sample.id for sample in parts.samples] == [sample.id for sample in whole.samples]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 import overton
 from overton.calls import Ask, Draw, Reply, Request, Trial, user
 from overton.cli.main import app
-from overton.cli.options import joined
+from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 from overton.runs.run import Run
@@ -31,7 +31,7 @@ from overton.studies import (
     Study,
     registry,
 )
-from overton.studies.judge_checks.rejudging import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
+from overton.studies.judge_checks.consistency import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
 from overton.studies.simulated import SeededAnswerer
 from overton.testing import Case, check_declaration, check_kill, check_plan, check_replay, check_report
 
@@ -244,7 +244,7 @@ def test_two_runs_by_one_judge_tell_a_drifting_judge_from_another_model(tmp_path
 
 
 def called(*words: object) -> Result:
-    return CliRunner().invoke(app, joined([str(word) for word in words]))
+    return CliRunner().invoke(app, join_values([str(word) for word in words]))
 
 
 def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: Path) -> None:

@@ -333,7 +333,7 @@ def test_a_small_model_is_loaded_once_a_core_up_to_four(tmp_path: Path, monkeypa
     path = small_gguf(tmp_path / "model.gguf")
     assert [EmbeddedModel(path, name="m", threads=n).copies for n in (1, 2, 4, 9)] == [1, 2, 4, 4]
     assert [EmbeddedModel(path, name="m", threads=n).connections for n in (1, 2, 4, 9)] == [1, 4, 8, 8]
-    monkeypatch.setattr(llama_cpp, "_SMALL", 10)
+    monkeypatch.setattr(llama_cpp, "_SMALL_BYTES", 10)
     assert EmbeddedModel(path, name="m", threads=9).connections == 1
 
 

@@ -32,11 +32,11 @@ def anthropic_body(text=b'"fine"', usage=b"{}", model=b'"m"'):
 
 
 def read_openai(body):
-    return openai._reply(body, TARGET)
+    return openai._read_reply(body, TARGET)
 
 
 def read_anthropic(body):
-    return anthropic._reply(body, TARGET)
+    return anthropic._read_reply(body, TARGET)
 
 
 FORMATS = [(openai_body, read_openai), (anthropic_body, read_anthropic)]
@@ -187,7 +187,7 @@ def authority(monkeypatch):
     made = trustme.CA()
     context = ssl.create_default_context()
     made.configure_trust(context)
-    monkeypatch.setattr("overton.models.http_connection._secure", lambda: context)
+    monkeypatch.setattr("overton.models.http_connection._ssl_context", lambda: context)
     return made
 
 

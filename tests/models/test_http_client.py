@@ -246,9 +246,9 @@ def authority(monkeypatch, tmp_path):
     made = trustme.CA()
     made.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    http_connection._secure.cache_clear()
+    http_connection._ssl_context.cache_clear()
     yield made
-    http_connection._secure.cache_clear()
+    http_connection._ssl_context.cache_clear()
 
 
 def certified(authority, *names):

@@ -10,7 +10,7 @@ import pytest
 from overton.calls import Reach
 from overton.errors import MissingExtra
 from overton.models import open_model, ray_cluster
-from overton.models.reach import reached
+from overton.models.reach import reach_of
 
 
 def test_without_ray_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,11 +23,11 @@ def test_the_cluster_that_would_be_used_is_named_next_to_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "ray://somebody:secret@head:10001")
-    told = [str(reach) for reach in reached(f"ray/gguf:{tmp_path}/m.gguf", [("replicas", "9")])]
+    told = [str(reach) for reach in reach_of(f"ray/gguf:{tmp_path}/m.gguf", [("replicas", "9")])]
     assert told == [f"open {tmp_path}/m.gguf", "run its replicas on the Ray cluster at ray://...@head:10001"]
     monkeypatch.delenv("RAY_ADDRESS")
-    assert reached("ray/embedded/smollm2-135m") == [Reach("this machine, started by Ray", runs=True)]
-    assert reached("embedded/smollm2-135m") == []
+    assert reach_of("ray/embedded/smollm2-135m") == [Reach("this machine, started by Ray", runs=True)]
+    assert reach_of("embedded/smollm2-135m") == []
 
 
 def test_a_cluster_of_this_machine_keeps_to_itself_and_leaves_what_a_person_set(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overton.calls import Reply, Request, Settings, user
 from overton.errors import InputError
 from overton.models import open_model, parse_spec
-from overton.models.spec import name_and_spec, published
+from overton.models.spec import name_and_spec, public_model_spec
 from overton.retrieval import open_search
 
 
@@ -116,7 +116,7 @@ def test_a_name_and_its_spec_come_back(name: str, spec: str) -> None:
 
 @given(SPECS)
 def test_a_spec_alone_names_itself(spec: str) -> None:
-    assert name_and_spec(spec) == (published(spec), spec)
+    assert name_and_spec(spec) == (public_model_spec(spec), spec)
 
 
 @given(st.text())
@@ -126,7 +126,7 @@ def test_any_text_has_a_name_or_is_an_input_error(text: str) -> None:
     except InputError:
         return
     if spec == text:
-        assert name == published(spec)
+        assert name == public_model_spec(spec)
     else:
         assert f"{name}={spec}" == text
         assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
@@ -151,7 +151,7 @@ def test_what_cannot_be_a_name_is_refused(text: str) -> None:
     ],
 )
 def test_of_a_local_file_only_its_name_is_published(spec: str, shown: str) -> None:
-    assert published(spec) == shown
+    assert public_model_spec(spec) == shown
 
 
 class Answering:
@@ -219,7 +219,7 @@ def test_what_cannot_run_on_ray_is_refused(text: str) -> None:
 
 
 def test_where_a_model_runs_is_no_part_of_what_it_is_called() -> None:
-    assert published("ray/gguf:/models/m.gguf") == published("gguf:/other/m.gguf") == "gguf:m.gguf"
+    assert public_model_spec("ray/gguf:/models/m.gguf") == public_model_spec("gguf:/other/m.gguf") == "gguf:m.gguf"
     assert name_and_spec("wide=ray/gguf:/models/m.gguf") == ("wide", "ray/gguf:/models/m.gguf")
     assert parse_spec("ray/gguf:/m.gguf").runs_here
     assert (parse_spec("ray/gguf:/m.gguf").on_ray, parse_spec("gguf:/m.gguf").on_ray) == (True, False)

@@ -30,7 +30,7 @@ async def readers() -> AsyncIterator[ExtractionProcesses]:
 
 async def test_a_process_that_dies_costs_one_page(readers: ExtractionProcesses) -> None:
     assert await readers.read(SMALL) == PageText("Some text.")
-    (process,) = readers._all
+    (process,) = readers._processes
     process.kill()
     await process.wait()
     with pytest.raises(PageSkipped, match="unreadable"):
@@ -43,14 +43,14 @@ async def test_a_page_that_takes_too_long_is_given_up(pages: Any) -> None:
     long = PageBody(pages.article(*(f"<b>{number}</b> and so on." for number in range(20_000))).encode())
     with pytest.raises(PageSkipped, match="too long"):
         await hasty.read(long)
-    assert not hasty._all
+    assert not hasty._processes
     await hasty.close()
 
 
 async def test_no_process_is_left_after_the_end() -> None:
     made = ExtractionProcesses()
     await made.read(SMALL)
-    processes = list(made._all)
+    processes = list(made._processes)
     await made.close()
     assert processes
     assert all(process.returncode is not None for process in processes)
@@ -60,7 +60,7 @@ async def test_no_process_is_left_after_the_end() -> None:
 async def test_the_processes_know_no_key(readers: ExtractionProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-do-not-pass-on")
     await readers.read(SMALL)
-    (process,) = readers._all
+    (process,) = readers._processes
     environment = environment_of(process.pid)
     assert b"PYTHONPATH" in environment
     assert b"sk-do-not-pass-on" not in environment

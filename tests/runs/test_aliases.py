@@ -255,7 +255,7 @@ def test_a_local_path_stands_in_the_manifest_only(
     prefix: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "folder-of-mine"
-    monkeypatch.setattr(factory, "_embedded", lambda spec, arguments: Weights(spec.text, spec.name))
+    monkeypatch.setattr(factory, "_open_embedded", lambda spec, arguments: Weights(spec.text, spec.name))
     spec = f"gguf:/home/{secret}/model.gguf"
     run = overton.run(
         "open-mindedness",

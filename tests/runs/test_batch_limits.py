@@ -145,7 +145,7 @@ def test_a_bill_from_one_batch_raises_what_is_set_aside_for_the_others(
 ) -> None:
     """A hundred calls fit, in some ten batches. One call of the first batch bills half more than it may; the others
     are still under way, and would fit only if they cost what they may: nothing is added to them."""
-    monkeypatch.setattr(batches, "_MOST_BYTES", 15_000)
+    monkeypatch.setattr(batches, "_MAX_BATCH_BYTES", 15_000)
     fit, usual, more = 100, 10, 60
     billed = list[int]()
 

@@ -165,12 +165,12 @@ def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_en
     again = resume_folder(study, runs.folder / "run")
     for manifest in (first, again, runs.manifest()):
         assert (manifest.status, manifest.missing) == ("finished", {runs.spec(): ["trams"]})
-        (unmade,) = manifest.unmade.values()
-        assert unmade.count == len(unmade.trials) > 0
-        assert all(line.startswith("trams/") and ": column wording: " in line for line in unmade.trials)
+        (unwritable,) = manifest.unmade.values()
+        assert unwritable.count == len(unwritable.trials) > 0
+        assert all(line.startswith("trams/") and ": column wording: " in line for line in unwritable.trials)
     assert runs.records()["issue"].unique().to_list() == ["night-buses"]
     assert len(endpoint.replied) == 132
     warnings = list(_warnings_of(open_run(runs.folder / "run")))
     assert any(
-        f"{unmade.count} trials of {runs.spec()} have records that do not fit a table" in one for one in warnings
+        f"{unwritable.count} trials of {runs.spec()} have records that do not fit a table" in one for one in warnings
     )

@@ -142,9 +142,9 @@ def test_a_stop_while_earlier_rounds_are_replayed_loses_no_records(
     assert len(noted) > 2
     answer = Dispatcher.outcome
 
-    async def stop_at_once(desk: Dispatcher, *call: Any) -> Any:
-        desk.stop(Stopped("interrupted"))
-        return await answer(desk, *call)
+    async def stop_at_once(dispatcher: Dispatcher, *call: Any) -> Any:
+        dispatcher.stop(Stopped("interrupted"))
+        return await answer(dispatcher, *call)
 
     monkeypatch.setattr(Dispatcher, "outcome", stop_at_once)
     assert whole.resume("cut", limits=Limits(calls=99_000)).status == "stopped"

@@ -16,8 +16,8 @@ import pytest
 from overton.calls import Reach
 from overton.engine import Limits
 from overton.errors import InputError, Notice
-from overton.models.reach import reached
-from overton.retrieval.sources import reached as reached_by_source
+from overton.models.reach import reach_of
+from overton.retrieval.sources import reach_of as reach_of_source
 from overton.runs.answerers import ModelRequest
 from overton.runs.trust import Trust, check_trusted, note_used
 from overton.studies.open_mindedness import STUDY
@@ -201,7 +201,7 @@ KEY = "OPENAI_API_KEY"
     ],
 )
 def test_what_a_model_reaches(spec: str, arguments: dict[str, str], reaches: list[Reach]) -> None:
-    assert reached(spec, list(arguments.items())) == reaches
+    assert reach_of(spec, list(arguments.items())) == reaches
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_a_model_reaches(spec: str, arguments: dict[str, str], reaches: lis
 )
 def test_an_address_with_something_before_an_at_sign_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="credentials do not belong"):
-        reached("openai/m", [("base_url", url)])
+        reach_of("openai/m", [("base_url", url)])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_an_address_with_something_before_an_at_sign_is_refused(url: str) -> Non
     ],
 )
 def test_what_a_source_reaches(spec: str, arguments: dict[str, str], searches: bool, reaches: list[Reach]) -> None:
-    assert reached_by_source(spec, list(arguments.items()), searches=searches) == reaches
+    assert reach_of_source(spec, list(arguments.items()), searches=searches) == reaches
 
 
 def test_all_that_is_strange_is_named_at_once_and_by_whom(tmp_path: Path) -> None:
@@ -287,10 +287,10 @@ def test_the_command_asks_at_a_terminal_and_exits_2_elsewhere(stopped: Any, endp
 
 def test_a_list_of_servers_is_confirmed_by_its_file_and_the_variable(tmp_path: Path) -> None:
     listed = tmp_path / "servers.txt"
-    (reach,) = reached("vllm/m", [("base_url", f"@{listed}"), ("key_env", SECRET)])
+    (reach,) = reach_of("vllm/m", [("base_url", f"@{listed}"), ("key_env", SECRET)])
     assert reach == Reach(str(listed), SECRET, lists=True)
     assert str(reach) == f"send the content of {SECRET} to every server that {listed} lists, as it may change"
-    assert reached("vllm/m", [("base_url", "@http://Model.svc:8000/v1")]) == [
+    assert reach_of("vllm/m", [("base_url", "@http://Model.svc:8000/v1")]) == [
         Reach("http://model.svc:8000/v1", "VLLM_API_KEY")
     ]
 

@@ -69,7 +69,7 @@ class Measured:
         beside: dict[str, Any] = {"findings": self.findings} if self._has_findings else {}
         labels = self.labels.document() if self.labels else {}
         if self.study.nulls:
-            beside["against_null"] = [one for _, _, one in self.against]
+            beside["against_null"] = [contrast for _, _, contrast in self.against]
         if self.judges is not None:
             beside["judges"] = self.judges
         made = document(self.study.name, measuring.schema, self.analysis, without=without, beside=beside) | labels
@@ -77,7 +77,7 @@ class Measured:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What was found, in sentences: see `overton.studies.findings`."""
+        """The findings in sentences: see `overton.studies.findings`."""
         measuring = measuring_of(self.study)
         more = findings_against(self.against, measuring.comparing)
         beside = count_said(self.against, measuring.comparing)
@@ -93,9 +93,9 @@ class Measured:
         if self.results is None:
             return []
         with blaming(self.study, "comparing its headlines with their nulls"):
-            return self._against(self.results)
+            return self._compare_with_nulls(self.results)
 
-    def _against(self, results: Results) -> list[Found]:
+    def _compare_with_nulls(self, results: Results) -> list[Found]:
         measuring = measuring_of(self.study)
         said = measuring.findings(self.analysis) if measuring.findings else ()
         return against(self.study.nulls, measuring.comparing, results, self.how, said)
@@ -119,7 +119,7 @@ class Measured:
         return sections_against(self.against, comparing.unit, self.how.level) if comparing else []
 
     def summary(self) -> list[Section]:
-        """What readers want first: the report's marked tables and callouts, in its sections."""
+        """The report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
         own = measuring_of(self.study).sections(self.analysis)
         with blaming(self.study, "sections()"):
@@ -201,11 +201,11 @@ def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:
     """
     kind = measuring_of(study).how
     files = {field.name for field in fields_of(kind) if field.option.file}
-    opened = {name: _opened(value) if name in files else value for name, value in given.items()}
+    opened = {name: _open_if_file(value) if name in files else value for name, value in given.items()}
     return options_of(kind, opened)
 
 
-def _opened(given: Any) -> Any:
+def _open_if_file(given: Any) -> Any:
     from overton.files.tables import open_table
 
     return open_table(Path(given)) if isinstance(given, str | Path) else given

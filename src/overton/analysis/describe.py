@@ -29,18 +29,18 @@ def parts_of(study: AnyStudy) -> dict[str, str]:
     A study without measures has no 'analysis', one whose records are not described has no 'record'.
     Documentation pages have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
     """
-    made = {"options": table(("option", "in Python", "", "by default", "`extend`"), _options(study))}
+    made = {"options": table(("option", "in Python", "", "by default", "`extend`"), _option_rows(study))}
     if study.measuring is not None:
         how = fields_of(study.measuring.how)
-        made["analysis"] = table(("option", "in Python", "", "by default"), (_field(one)[:4] for one in how))
-    if (columns := _described(study)) is not None:
-        made["record"] = _columns(columns, "always there")
+        made["analysis"] = table(("option", "in Python", "", "by default"), (_field_row(field)[:4] for field in how))
+    if (columns := _record_columns(study)) is not None:
+        made["record"] = _columns_table(columns, "always there")
     for read in study.measuring.read if study.measuring is not None else ():
-        made[f"table {read.name}"] = _columns(read.documented(), "needed")
+        made[f"table {read.name}"] = _columns_table(read.documented(), "needed")
     return made
 
 
-def _described(study: AnyStudy) -> Sequence[Documented] | None:
+def _record_columns(study: AnyStudy) -> Sequence[Documented] | None:
     """The columns of its records; None if some lack a description, as they may in a study of another package."""
     try:
         return columns_of_record(study.record)
@@ -48,21 +48,21 @@ def _described(study: AnyStudy) -> Sequence[Documented] | None:
         return None
 
 
-def _options(study: AnyStudy) -> Iterator[Sequence[str]]:
+def _option_rows(study: AnyStudy) -> Iterator[Sequence[str]]:
     """Who answers, what is asked about, and the options that shape it."""
     for role in study.roles:
-        yield _role(study, role)
+        yield _role_row(study, role)
     items = study.items
     flags = " or ".join(f"`--{name}`" for name in items.words[:2])
     starter = f"the starter {items.plural}" if items.starter else ""
     layouts = f"{items.noun} by its name; repeat" if items.named else items.layouts
     by_place = study.kind != "asks" and items.starter is None
     yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", layouts, starter, "")
-    yield from map(_field, fields_of(items.reading))
-    yield from (_field(one) for one in fields_of(study.options) if not one.option.follows)
+    yield from map(_field_row, fields_of(items.reading))
+    yield from (_field_row(field) for field in fields_of(study.options) if not field.option.follows)
 
 
-def _role(study: AnyStudy, role: Role) -> Sequence[str]:
+def _role_row(study: AnyStudy, role: Role) -> Sequence[str]:
     first = role.name == study.first
     name = "models" if first else role.word
     usual = role.usual or ("none" if role.optional else "")
@@ -75,14 +75,14 @@ def _role(study: AnyStudy, role: Role) -> Sequence[str]:
     )
 
 
-def _field(field: Field) -> Sequence[str]:
+def _field_row(field: Field) -> Sequence[str]:
     flag = f"`{field.name.upper()}`" if field.option.argument else f"`{field.flag}`"
     grows = ("adds" if field.several else "replaces") if field.option.extends else ""
     default = field.shown_default() or ("no" if field.kind is bool else "")
     return (flag, f"`{field.name}`", field.meant(), default, grows)
 
 
-def _columns(columns: Sequence[Documented], needed: str) -> str:
+def _columns_table(columns: Sequence[Documented], needed: str) -> str:
     rows = (
         (f"`{column.column}`", column.kind, column.meaning, column.values, "yes" if column.needed else "")
         for column in columns
@@ -92,8 +92,8 @@ def _columns(columns: Sequence[Documented], needed: str) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
-    return "\n".join([_row(heads), "|---" * len(heads) + "|", *map(_row, rows)])
+    return "\n".join([_markdown_row(heads), "|---" * len(heads) + "|", *map(_markdown_row, rows)])
 
 
-def _row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

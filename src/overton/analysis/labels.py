@@ -44,16 +44,16 @@ class CorrectedNumbers:
         Of several draws of one label, the one with most labels has its name, the others also have their task's.
         """
         labels: dict[str, Any] = {}
-        for one in sorted(self.found, key=lambda one: (-one.labelled, one.task)):
-            labels[one.what if one.what not in labels else f"{one.what}/{one.task}"] = plain(one)
+        for shares in sorted(self.found, key=lambda shares: (-shares.labelled, shares.task)):
+            labels[shares.what if shares.what not in labels else f"{shares.what}/{shares.task}"] = plain(shares)
         return {"labels": labels} if labels else {}
 
     def corrected(self, analysis: Any) -> Any:
-        """An analysis with the corrected numbers in place of the judge's own; see `Led`."""
+        """An analysis with the corrected numbers in place of the judge's own; see `PreferredEstimate`."""
         numbers = {
-            place: one
+            place: corrected
             for declared, case in self.cases
-            for number, one in case.placed().items()
+            for number, corrected in case.placed().items()
             if (place := declared.place(analysis, number)) is not None
         }
         return placed(analysis, numbers)
@@ -64,7 +64,7 @@ class CorrectedNumbers:
 
     def noted(self, sections: Sequence[Section]) -> list[Section]:
         """A study's sections, with notes on what in them is not corrected if other numbers are."""
-        leads = any(one.leads == "corrected" for _, case in self.cases for one in case.found)
+        leads = any(number.leads == "corrected" for _, case in self.cases for number in case.found)
         said = {key: note for declared, _ in self.cases for key, note in declared.alone.items()} if leads else {}
         return [
             replace(section, exhibits=[Callout(said[section.key]), *section.exhibits])
@@ -74,8 +74,8 @@ class CorrectedNumbers:
         ]
 
     def warnings(self) -> list[str]:
-        """What has to be read before any number: that nobody has checked the judge, or there are too few labels."""
-        return [self.alone] if self.alone else [warning for one in self.found if (warning := too_few(one))]
+        """Warnings to read before any number: nobody has checked the judge, or there are too few labels."""
+        return [self.alone] if self.alone else [warning for shares in self.found if (warning := too_few(shares))]
 
 
 def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
@@ -93,8 +93,8 @@ def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumber
         label_shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), how)
         for run, labels in given
     ]
-    shares = [one for one, _ in made]
-    cases = [case for _, case in sorted(made, key=lambda one: one[0].labelled) if case] if len(runs) == 1 else []
+    shares = [shares for shares, _ in made]
+    cases = [case for _, case in sorted(made, key=lambda entry: entry[0].labelled) if case] if len(runs) == 1 else []
     checked = any(facts.agreements for facts in results.runs)
     alone_ = "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE
     return CorrectedNumbers(shares, alone_, cases)
@@ -107,7 +107,7 @@ def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Correction
         (labels.task.name, *label_shares(run, results, labels, str(kept_file(run.path, labels.task.name)), how))
         for labels in facts.labels
     ]
-    return [(name, found[1]) for name, shares, found in sorted(made, key=lambda one: one[1].labelled) if found]
+    return [(name, found[1]) for name, shares, found in sorted(made, key=lambda entry: entry[1].labelled) if found]
 
 
 def _is_judged(run: Run) -> bool:
@@ -134,13 +134,15 @@ def label_shares(
     judged = sheet.rows(results, task.what)
     why = UNEQUAL if is_weighted(results.records) else ""
     shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level, why=why)
-    found = None if shares.why else _case(run, results, labels, judged.labels, how)
+    found = None if shares.why else _correction_case(run, results, labels, judged.labels, how)
     if found is None:
         return shares, None
     return msgspec.structs.replace(shares, measures=found[1].summary()), found
 
 
-def _case(run: Run, results: Results, labels: SavedLabels, names: Sequence[str], how: How) -> Corrects | None:
+def _correction_case(
+    run: Run, results: Results, labels: SavedLabels, names: Sequence[str], how: How
+) -> Corrects | None:
     """How the run's study corrects its measures of many of these labels, if it declares that."""
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:

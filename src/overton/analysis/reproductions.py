@@ -34,7 +34,7 @@ class Reproductions:
     @property
     def same(self) -> bool:
         """Whether every published number equals the computed one, to its last digit."""
-        return all(one.same for one in self.compared)
+        return all(number.same for number in self.compared)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -58,9 +58,9 @@ class Reproductions:
         rows = [
             (
                 escape(visible_line(number.what)),
-                _shown(number.published, number.digits),
-                _shown(number.computed, number.digits),
-                _SAID[number.same],
+                _format_number(number.published, number.digits),
+                _format_number(number.computed, number.digits),
+                _SAME_WORDS[number.same],
             )
             for number in self.numbers
         ]
@@ -72,7 +72,7 @@ class Reproductions:
         compared = self.compared
         if not compared:
             return "No published numbers are on file for these tables, so there is nothing to compare with."
-        same = sum(bool(one.same) for one in compared)
+        same = sum(bool(number.same) for number in compared)
         return f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
 
     def write(self, out: str | Path) -> Path:
@@ -84,20 +84,24 @@ class Reproductions:
         return write_atomic(Path(out), [self.markdown().encode()])
 
 
-_SAID = {True: "yes", False: "**no**", None: "none published"}
+_SAME_WORDS = {True: "yes", False: "**no**", None: "none published"}
 
 
-def _shown(number: float | None, digits: int) -> str:
+def _format_number(number: float | None, digits: int) -> str:
     return "" if number is None else f"{number:.{digits}f}"
 
 
 def publications() -> dict[str, tuple[str, Reproduction]]:
-    """What can be reproduced, by name, with its study."""
-    return {reproduction.name: (study, reproduction) for study in asking_names() for reproduction in _declared(study)}
+    """The publications that can be reproduced, by name, with their study."""
+    return {
+        reproduction.name: (study, reproduction)
+        for study in asking_names()
+        for reproduction in _declared_reproductions(study)
+    }
 
 
-def _declared(name: str) -> Iterator[Reproduction]:
-    """What a study declares; an unusable study declares nothing here, and says why when it is used by name."""
+def _declared_reproductions(name: str) -> Iterator[Reproduction]:
+    """A study's reproductions; an unusable study has none here, and says why when it is used by name."""
     try:
         measuring = study_named(name).measuring
     except InputError:

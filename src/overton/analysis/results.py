@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quoted, reason_of
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import kept_in
 from overton.runs.run import Run, items_of
@@ -35,10 +35,10 @@ TRIED = "controls.json"
 """The file in a run folder with how its judge did on texts whose label is beyond doubt."""
 AGREEMENT = "agreement.json"
 """The file in a run folder with how well its judge agrees with people."""
-_LARGEST = 50_000_000
+_MOST_BYTES = 50_000_000
 _MOST_ROWS = 10_000_000
-_tried = msgspec.json.Decoder(list[JudgeOnControls]).decode
-_agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
+_decode_controls = msgspec.json.Decoder(list[JudgeOnControls]).decode
+_decode_agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
@@ -64,13 +64,13 @@ def results_of(runs: Sequence[Run]) -> Results:
             records that do not fit together.
         RunError: one has no records.
     """
-    study, labels = study_named(runs[0].manifest.study), _labels(runs)
-    whole = [_weighted(run) for run in runs]
+    study, labels = study_named(runs[0].manifest.study), _run_labels(runs)
+    whole = [_read_records(run) for run in runs]
     judges = [judges_of(table) if study.several else [] for table in whole]
     led = [judge_of(table, own[0]) if own else table for table, own in zip(whole, judges, strict=True)]
-    first = _put_together(study, [*zip(runs, led, labels, [own[0] if own else "" for own in judges], strict=True)])
+    first = _combine_runs(study, [*zip(runs, led, labels, [own[0] if own else "" for own in judges], strict=True)])
     others = {
-        judge: _put_together(
+        judge: _combine_runs(
             study,
             [
                 (run, judge_of(table, judge), label, judge)
@@ -83,7 +83,7 @@ def results_of(runs: Sequence[Run]) -> Results:
     return replace(first, others=others)
 
 
-def _weighted(run: Run) -> pl.DataFrame:
+def _read_records(run: Run) -> pl.DataFrame:
     """A run's records, with weights if it asked some items more often than others.
 
     Raises:
@@ -97,30 +97,30 @@ def _weighted(run: Run) -> pl.DataFrame:
     return with_weights(run.records(), study.blocks, trials, together=study.together)
 
 
-_By = tuple[Run, "pl.DataFrame", str, str]
+_JudgedRecords = tuple[Run, "pl.DataFrame", str, str]
 """A run, its records by one judge, its name, and the judge's, '' if only one judged."""
 
 
-def _put_together(study: AnyStudy, parts: Sequence[_By]) -> Results:
+def _combine_runs(study: AnyStudy, parts: Sequence[_JudgedRecords]) -> Results:
     """The results of runs, by one judge each."""
     measuring = measuring_of(study)
     runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
-    shown = _apart([_names(table, measuring) for table in whole], labels)
+    shown = _names_shown([_model_names(table, measuring) for table in whole], labels)
     parted = [apart(table, study.nulls) for table in whole]
     return Results(
-        records=_stacked([table for table, _ in parted], shown, labels, study),
+        records=_concatenate([table for table, _ in parted], shown, labels, study),
         items=items_of(runs),
         models=[
             replace(model, name=names.get(model.name, model.name), run=label)
             for run, names, label in zip(runs, shown, labels, strict=True)
-            for model in {model.name: model for model in map(_measured, run.entries)}.values()
+            for model in {model.name: model for model in map(_measured_model, run.entries)}.values()
         ],
-        runs=[_facts(run, label, judge) for run, _, label, judge in parts],
-        nulls=_nulls([nulls for _, nulls in parted], shown, labels, study),
+        runs=[_run_facts(run, label, judge) for run, _, label, judge in parts],
+        nulls=_combine_nulls([nulls for _, nulls in parted], shown, labels, study),
     )
 
 
-def _nulls(
+def _combine_nulls(
     parted: Sequence[Mapping[str, pl.DataFrame]],
     shown: Sequence[Mapping[str, str]],
     labels: Sequence[str],
@@ -133,15 +133,15 @@ def _nulls(
         if asked:
             tables = [parted[place][null.name] for place in asked]
             named, own = [shown[place] for place in asked], [labels[place] for place in asked]
-            found[null.name] = _stacked(tables, named, own, study)
+            found[null.name] = _concatenate(tables, named, own, study)
     return found
 
 
-def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
-    """What is known of a run, as if only `judge` had judged if there were several."""
-    roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
+def _run_facts(run: Run, label: str, judge: str = "") -> RunFacts:
+    """The facts of a run, as if only `judge` had judged if there were several."""
+    roles = {role: tuple(map(_measured_model, entries)) for role, entries in run.manifest.models.items()}
     if judge:
-        roles[run.study.several] = tuple(one for one in roles[run.study.several] if one.name == judge)
+        roles[run.study.several] = tuple(answerer for answerer in roles[run.study.several] if answerer.name == judge)
     manifest = run.manifest
     people = kept_in(run.path)
     return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
@@ -155,18 +155,18 @@ def controls_kept(run: Path) -> list[JudgeOnControls]:
     """
     path = run / TRIED
     try:
-        found = decode_json(read_bytes(path, _LARGEST), _tried)
+        found = decode_json(read_bytes(path, _MOST_BYTES), _decode_controls)
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
         raise UnreadableRun(f"{path} cannot be read: {reason_of(error)}; delete it and test the judge again") from error
-    if any(not 0 <= one.right <= one.controls <= _MOST_ROWS or not one.controls for one in found):
+    if any(not 0 <= result.right <= result.controls <= _MOST_ROWS or not result.controls for result in found):
         raise UnreadableRun(f"{path} has impossible counts; delete it and test the judge again")
     return found
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:
-    """What is known of how well a run's judge agrees with people; empty if nothing is.
+    """The agreement of a run's judge with people, by sheet; empty if none is known.
 
     Raises:
         RunError: the file is damaged.
@@ -175,8 +175,8 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
 
     path = run.path / AGREEMENT
     try:
-        stored = decode_json(read_bytes(path, _LARGEST), _agreements)
-        found = [converted(_numbers(one), SheetAgreement) for one in stored]
+        stored = decode_json(read_bytes(path, _MOST_BYTES), _decode_agreements)
+        found = [converted(_restore_nan(agreement), SheetAgreement) for agreement in stored]
         _check_counts(found)
         return found
     except FileNotFoundError:
@@ -202,26 +202,26 @@ def _check_counts(found: Sequence[SheetAgreement]) -> None:
             raise Unreadable(f"its counts of the sheet {quoted(sheet_agreement.sheet)} do not add up")
 
 
-_FLOATS = frozenset(("value", "low", "high"))
+_NULLABLE_FIELDS = frozenset(("value", "low", "high"))
 """Fields of an estimate that JSON cannot represent if they are NaN."""
 
 
-def _numbers(value: Any) -> Any:
+def _restore_nan(value: Any) -> Any:
     """Estimates as they were: JSON has null for NaN."""
     if isinstance(value, dict):
-        number = _FLOATS if value.keys() >= _FLOATS else frozenset()
-        return {key: nan if inner is None and key in number else _numbers(inner) for key, inner in value.items()}
+        number = _NULLABLE_FIELDS if value.keys() >= _NULLABLE_FIELDS else frozenset()
+        return {key: nan if inner is None and key in number else _restore_nan(inner) for key, inner in value.items()}
     return value
 
 
-def _measured(entry: ModelEntry) -> MeasuredModel:
+def _measured_model(entry: ModelEntry) -> MeasuredModel:
     # A value with a slash may be a path or an address, and neither is published.
     settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
-    own = (entry.name, published(entry.spec), entry.family, entry.holds_form)
-    return MeasuredModel(*own, settings=settings, sampled=_sampled(entry))
+    own = (entry.name, public_spec(entry.spec), entry.family, entry.holds_form)
+    return MeasuredModel(*own, settings=settings, sampled=_temperature_words(entry))
 
 
-def _sampled(entry: ModelEntry) -> str:
+def _temperature_words(entry: ModelEntry) -> str:
     """At which temperature a model answered, in words; nothing if it was left to the endpoint."""
     if "temperature" in entry.not_sent:
         return "no temperature sent, since the model does not accept one"
@@ -229,7 +229,7 @@ def _sampled(entry: ModelEntry) -> str:
     return "" if heat is None else f"temperature {heat:g}"
 
 
-def _labels(runs: Sequence[Run]) -> list[str]:
+def _run_labels(runs: Sequence[Run]) -> list[str]:
     """A name for each run: its folder's, with a number if several have the same."""
     names = [run.path.resolve().name for run in runs]
     seen: Counter[str] = Counter()
@@ -240,15 +240,14 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     return labels
 
 
-def _names(table: pl.DataFrame, measuring: Measuring[Any, Any]) -> list[str]:
-    """The models named in a run's records."""
+def _model_names(table: pl.DataFrame, measuring: Measuring[Any, Any]) -> list[str]:
     found: list[str] = []
     for column in measuring.names:
         found += table[column].drop_nulls().unique(maintain_order=True).to_list()
     return list(dict.fromkeys(found))
 
 
-def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[str, str]]:
+def _names_shown(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[str, str]]:
     """For each run, the displayed name of each of its models."""
     known = Counter(name for names in named for name in names)
     return [
@@ -257,7 +256,7 @@ def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[s
     ]
 
 
-def _stacked(
+def _concatenate(
     tables: Sequence[pl.DataFrame], shown: Sequence[Mapping[str, str]], labels: Sequence[str], study: AnyStudy
 ) -> pl.DataFrame:
     """The records concatenated; values unique only within their run are prefixed with the run's name.
@@ -268,7 +267,7 @@ def _stacked(
     import polars as pl
 
     measuring = measuring_of(study)
-    named = [_renamed(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
+    named = [_rename_models(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
     if len(named) > 1:
         named = [
             table.with_columns((pl.lit(f"{label}/") + pl.col(column)).alias(column) for column in measuring.apart)
@@ -287,7 +286,7 @@ def _with_all_columns(tables: Sequence[pl.DataFrame], record: type[msgspec.Struc
     import polars as pl
 
     kinds = {name: kind for table in tables for name, kind in table.schema.items()}
-    usual = {field.name: _usual(field) for field in msgspec.structs.fields(record) if not field.required}
+    usual = {field.name: _field_default(field) for field in msgspec.structs.fields(record) if not field.required}
     return [
         table.with_columns(
             pl.Series(name, [usual[name]], kinds[name]).new_from_index(0, table.height)
@@ -298,11 +297,11 @@ def _with_all_columns(tables: Sequence[pl.DataFrame], record: type[msgspec.Struc
     ]
 
 
-def _usual(field: msgspec.structs.FieldInfo) -> Any:
+def _field_default(field: msgspec.structs.FieldInfo) -> Any:
     return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
 
 
-def _renamed(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:
+def _rename_models(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:
     """The records with models under their displayed names."""
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""What a provider's batches, a server and a list of servers can do."""
+"""Protocols of a provider's batches, of a server and of a list of servers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Server(Protocol):
         ...
 
     async def look(self) -> Mapping[str, str]:
-        """What it reports of the weights that it serves, by property, empty if it reports nothing. Costs nothing.
+        """Ask what it reports of the weights that it serves, by property, empty if it reports nothing. Costs nothing.
 
         Raises:
             UnavailableError: it does not answer.

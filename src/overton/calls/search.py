@@ -53,7 +53,7 @@ def hits_of(reply: Reply) -> tuple[Hit, ...]:
     Raises:
         CallFailed: the reply contains none in the agreed form.
     """
-    return _decoded(_hits, reply, "hits").hits
+    return _decode_reply(_hits_decoder, reply, "hits").hits
 
 
 def page_of(reply: Reply) -> Page:
@@ -62,16 +62,16 @@ def page_of(reply: Reply) -> Page:
     Raises:
         CallFailed: the reply contains none in the agreed form.
     """
-    return _decoded(_page, reply, "a page")
+    return _decode_reply(_page_decoder, reply, "a page")
 
 
-_hits = msgspec.json.Decoder(Hits)
-_page = msgspec.json.Decoder(Page)
+_hits_decoder = msgspec.json.Decoder(Hits)
+_page_decoder = msgspec.json.Decoder(Page)
 
 T = TypeVar("T")
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
+def _decode_reply(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
     try:
         return decode_json(reply.text, decoder.decode)
     except Unreadable as error:

@@ -69,8 +69,8 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     weigh: tuple[str, ...] = ()
 
 
-_MOST_TOKENS = 10**9
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MOST_TOKENS)]
+_MAX_TOKENS = 10**9
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MAX_TOKENS)]
 """The most tokens a call can take. More than a billion is not a count but a number gone wrong."""
 
 
@@ -87,23 +87,29 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @classmethod
     def said(cls, input_tokens: object, output_tokens: object, cached: object = None, written: object = None) -> Usage:
-        """What an endpoint reported. An impossible number (negative, above a billion, not whole) counts as unreported:
-        the reply is kept, and the call counts at its worst case."""
-        return cls(_tokens(input_tokens), _tokens(output_tokens), _tokens(cached) or None, _tokens(written) or None)
+        """Usage as an endpoint reported it. An impossible number (negative, above a billion, not whole) counts as
+        unreported: the reply is kept, and the call counts at its worst case."""
+        return cls(
+            _possible_tokens(input_tokens),
+            _possible_tokens(output_tokens),
+            _possible_tokens(cached) or None,
+            _possible_tokens(written) or None,
+        )
 
     @property
     def sound(self) -> bool:
         """Whether all numbers are possible for a call."""
         return all(
-            _tokens(count) == count for count in (self.input_tokens, self.output_tokens, self.cached, self.written)
+            _possible_tokens(count) == count
+            for count in (self.input_tokens, self.output_tokens, self.cached, self.written)
         )
 
 
-def _tokens(count: object) -> int | None:
-    return count if type(count) is int and 0 <= count <= _MOST_TOKENS else None
+def _possible_tokens(count: object) -> int | None:
+    return count if type(count) is int and 0 <= count <= _MAX_TOKENS else None
 
 
-_ENDLESS = 2**53
+_IMPOSSIBLE_AMOUNT = 2**53
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,7 +131,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     def sound(self) -> bool:
         """Whether all amounts are possible for a price."""
         amounts = self.input, self.output, self.cached or 0.0, self.written or 0.0
-        return all(0 <= amount < _ENDLESS for amount in amounts) and 0 <= (self.batch or 0.0) <= 1
+        return all(0 <= amount < _IMPOSSIBLE_AMOUNT for amount in amounts) and 0 <= (self.batch or 0.0) <= 1
 
     @property
     def worst_input(self) -> float:
@@ -147,26 +153,26 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         return Price(self.input * share, self.output * share, cached, written, as_of=self.as_of)
 
     def cost(self, usage: Usage) -> float | None:
-        """What a call cost in dollars; None if the endpoint reported no token counts, or impossible ones."""
+        """The cost of a call in dollars; None if the endpoint reported no token counts, or impossible ones."""
         if usage.input_tokens is None or usage.output_tokens is None or not usage.sound:
             return None
         dollars = usage.input_tokens * self.input + usage.output_tokens * self.output
         if usage.cached or usage.written:
             read = min(usage.cached or 0, usage.input_tokens)
             wrote = min(usage.written or 0, usage.input_tokens - read)
-            dollars += read * _more(self.cached, self.input) + wrote * _more(self.written, self.input)
+            dollars += read * _extra_cost(self.cached, self.input) + wrote * _extra_cost(self.written, self.input)
         return dollars / 1e6
 
 
-def _more(price: float | None, usual: float) -> float:
+def _extra_cost(price: float | None, usual: float) -> float:
     """How much more than usual a token costs; negative if it is cheaper."""
     return 0.0 if price is None else price - usual
 
 
 class Reach(msgspec.Struct, frozen=True, order=True):
-    """What an answerer would reach: an address, with the variable whose content would be sent there, '' if none; or
-    with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file lists,
-    whatever they are by then; with `runs` where answering processes would be started."""
+    """Something that an answerer would reach: an address, with the variable whose content would be sent there, '' if
+    none; or with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file
+    lists, whatever they are by then; with `runs` where answering processes would be started."""
 
     place: str
     variable: str = ""
@@ -186,7 +192,7 @@ class Reach(msgspec.Struct, frozen=True, order=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an answerer receives. `seed` is this call's own, already derived; None if none is to be sent.
+    """A call as an answerer receives it. `seed` is this call's own, already derived; None if none is to be sent.
 
     `head` is how many characters of the first message are shared with other calls made at about the same time: an
     answerer that caches what it has read may read them once for all. It changes nothing but rounding, and is not part
@@ -200,7 +206,7 @@ class Request(msgspec.Struct, frozen=True):
     head: int = 0
 
 
-_Chance = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -211,8 +217,8 @@ class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """
 
     token: str
-    plain: _Chance
-    drawn: _Chance
+    plain: _Probability
+    drawn: _Probability
 
 
 class Spot(msgspec.Struct, frozen=True, gc=False):
@@ -323,7 +329,7 @@ class Answerer(Protocol):
 
     @property
     def identity(self) -> str:
-        """What makes two calls the same: provider and name, or the weights' hash; never an address."""
+        """By what its calls are the same as others: provider and name, or the weights' hash; never an address."""
         ...
 
     @property
@@ -371,10 +377,10 @@ def options_named(token: str, options: Sequence[str], lead: str = "", said: str 
     if not piece:
         return ()
     whole = (said + piece).casefold()
-    return tuple(option for option in options if _names(whole, option.casefold()))
+    return tuple(option for option in options if _can_name(whole, option.casefold()))
 
 
-def _names(whole: str, option: str) -> bool:
+def _can_name(whole: str, option: str) -> bool:
     if option.startswith(whole):
         return True
     return whole.startswith(option) and not (whole[len(option)].isalnum() or whole[len(option)] == "_")

@@ -14,7 +14,7 @@ from overton.errors import InputError
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
-_NAMED = Param.KEYWORD_ONLY
+_KEYWORD_ONLY = Param.KEYWORD_ONLY
 
 
 class Checking(StudyGroup):
@@ -34,11 +34,9 @@ class Checking(StudyGroup):
             if not Path(cmd_name).exists():
                 wrong = [replace(problem, reason=f"{problem.reason}; and no such file") for problem in error.problems]
                 raise InputError(wrong) from None
-        return typed(cmd_name, self._recognised(Path(cmd_name)))
+        return typed(cmd_name, self._command_for_file(Path(cmd_name)))
 
-    def _recognised(self, path: Path) -> Any:
-        """The command that checks a file as the kind of items it contains."""
-
+    def _command_for_file(self, path: Path) -> Any:
         def body(**reading: Any) -> None:
             from overton.cli.output import say
             from overton.items import kind_of, recognised
@@ -58,7 +56,7 @@ class Checking(StudyGroup):
             _check(study, path, reading)
 
         layouts = f"{study.items.layouts[:1].upper()}{study.items.layouts[1:]}."
-        path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
+        path = Param("path", _KEYWORD_ONLY, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
         params = [path, *field_params(fields_of(study.items.reading))]
         help_ = (
             f"List every problem in {study.items.plural}, without asking anything. Exit code 2 if an error would"

@@ -77,8 +77,8 @@ def batches(
     from overton.runs.batch_status import batches as listed
 
     found = listed(run, cancel=cancel, trust=trust, confirm=confirmation())
-    for one in found:
-        results().print(str(one), soft_wrap=True)
+    for batch in found:
+        results().print(str(batch), soft_wrap=True)
     if not found:
         say("This run has no batches in progress.")
 
@@ -124,7 +124,7 @@ def reproduce(
 
 
 class LogFormat(StrEnum):
-    """What a run can be exported to."""
+    """A format to which a run can be exported."""
 
     INSPECT = "inspect"
 

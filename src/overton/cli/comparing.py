@@ -74,7 +74,7 @@ def compare(
     if json:
         print_json(made.to_json())
     else:
-        _show(made)
+        _show_comparison(made)
     if out is not None:
         page = write_page(made, out)
         say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
@@ -129,8 +129,8 @@ def gate(
     if json:
         print_json(made.to_json())
     else:
-        for one in made.comparison.differing:
-            results().print(f"Note: {one.base} and {one.candidate}: {one.said}.")
+        for difference in made.comparison.differing:
+            results().print(f"Note: {difference.base} and {difference.candidate}: {difference.said}.")
         for check in made.checks:
             results().print(f"{gate.check_line(check)}.")
         results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
@@ -144,18 +144,18 @@ def gate(
     raise typer.Exit(Exit.DONE if made.passes else codes[made.outcome])
 
 
-def _show(made: Comparison) -> None:
-    """What differs in how they were asked, then the verdicts in words, then the tables."""
+def _show_comparison(made: Comparison) -> None:
+    """Print the differences in how they were asked, then the verdicts, then the tables."""
     from overton.cli.output import results
     from overton.cli.tables import show, show_sections
     from overton.comparison.sections import findings, sections
     from overton.studies.sections import Prose, summary
 
     found = summary(sections(made))
-    same = [one for one in found if one.key == "same"]
+    same = [section for section in found if section.key == "same"]
     show_sections(same, results())
     if same:
         results().print()
     show([Prose(said) for said in findings(made)], results())
     results().print()
-    show_sections([one for one in found if one.key != "same"], results())
+    show_sections([section for section in found if section.key != "same"], results())

@@ -13,10 +13,10 @@ from overton.untrusted import visible_line
 
 def confirmation() -> Confirm | None:
     """A function that asks the user at the terminal; None without a terminal."""
-    return _asked if sys.stdin.isatty() and sys.stderr.isatty() else None
+    return _ask_for_trust if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
-def _asked(run: Path, would: Sequence[str]) -> bool:
+def _ask_for_trust(run: Path, would: Sequence[str]) -> bool:
     say(visible_line(f"The run in {run} would use what this machine has not used before:"))
     for sentence in would:
         say(f"  {sentence}")

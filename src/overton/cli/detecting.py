@@ -1,4 +1,4 @@
-"""What differences a plan can detect: the options of `overton plan --detect`, and its answer in words and a table."""
+"""Differences that a plan can detect: the options of `overton plan --detect`, and its answer in words and a table."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from overton.studies.sections import Table
 
 
-_KEYWORD = Parameter.KEYWORD_ONLY
+_KEYWORD_ONLY = Parameter.KEYWORD_ONLY
 
 
 def detect_params() -> list[Parameter]:
     """The options that ask which differences a plan would detect."""
     measured = list[str] | None
     return [
-        Parameter(name, _KEYWORD, annotation=Annotated[kind, option], default=default)
+        Parameter(name, _KEYWORD_ONLY, annotation=Annotated[kind, option], default=default)
         for name, kind, default, option in (
             (
                 "detect",
@@ -117,12 +117,18 @@ def show_detections(planned: PlanDetecting) -> None:
     from overton.cli.tables import show
     from overton.studies.sections import Prose
 
-    for one in planned.detect:
+    for detection in planned.detect:
         results().print()
-        show([Prose("\n\n".join(_said(one, one.unit))), *([_table(one, one.unit)] if one.needed else [])], results())
+        show(
+            [
+                Prose("\n\n".join(_describe_detection(detection, detection.unit))),
+                *([_needed_table(detection, detection.unit)] if detection.needed else []),
+            ],
+            results(),
+        )
 
 
-def _said(detection: Detection, plural: str) -> Iterator[str]:
+def _describe_detection(detection: Detection, plural: str) -> Iterator[str]:
     head = f"{detection.title}: a difference of {detection.difference:g} between two models"
     if detection.differing:
         yield (
@@ -133,25 +139,27 @@ def _said(detection: Detection, plural: str) -> Iterator[str]:
         yield f"{head}: {detection.why}."
         return
     if detection.chance is not None and detection.smallest is not None and detection.chance_equivalent is not None:
-        trials = "" if detection.trials is None else f" and {_trials(detection.trials)} of each"
+        trials = "" if detection.trials is None else f" and {_count_trials(detection.trials)} of each"
         yield (
-            f"{head} is detected with a probability of {detection.chance:.0%} by this plan ({detection.items} {plural}{trials}),"
-            f" which detects one of {detection.smallest:.3g} with {detection.power:.0%}. A true difference of {detection.margin / 2:g},"
-            f" half the margin, is found equivalent with a probability of {detection.chance_equivalent:.0%}."
+            f"{head} is detected with a probability of {detection.chance:.0%} by this plan"
+            f" ({detection.items} {plural}{trials}), which detects one of {detection.smallest:.3g} with"
+            f" {detection.power:.0%}. A true difference of {detection.margin / 2:g}, half the margin, is"
+            f" found equivalent with a probability of {detection.chance_equivalent:.0%}."
         )
     else:
         yield f"{head}: this plan has {detection.items} {plural}, and there is no interval for fewer than 5."
-    yield _rests_on(detection, plural)
+    yield _describe_basis(detection, plural)
 
 
-def _trials(count: int) -> str:
+def _count_trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count} trials"
 
 
-def _rests_on(detection: Detection, plural: str) -> str:
-    trials = f" with {_trials(detection.pilot_trials)} of each" if detection.pilot_trials else ""
+def _describe_basis(detection: Detection, plural: str) -> str:
+    trials = f" with {_count_trials(detection.pilot_trials)} of each" if detection.pilot_trials else ""
     if detection.assumed:
-        how = f"A correlation of {detection.correlation:g} between two models' values over {plural} is assumed (--correlation)."
+        correlation = f"A correlation of {detection.correlation:g} between two models' values over {plural}"
+        how = f"{correlation} is assumed (--correlation)."
     elif detection.correlation is None:
         how = "The correlation of its models' values is unknown."
     else:
@@ -166,7 +174,7 @@ def _rests_on(detection: Detection, plural: str) -> str:
     )
 
 
-def _table(detection: Detection, plural: str) -> Table:
+def _needed_table(detection: Detection, plural: str) -> Table:
     from overton.studies.sections import Cell, Column, EmptyCell, Table
 
     def dollars(cost: float | None) -> Cell:

@@ -21,12 +21,12 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     if json:
         print_json(found)
     else:
-        for line in _lines(found):
+        for line in _health_lines(found):
             results().print(line, soft_wrap=True)
     raise typer.Exit(1 if found.problems else 0)
 
 
-def _lines(found: Health) -> Iterator[str]:
+def _health_lines(found: Health) -> Iterator[str]:
     memory = "" if found.memory is None else f", {found.memory / 1e9:.1f} GB of memory"
     yield f"overton {found.overton}, Python {found.python}, {found.platform}, {found.cores} cores{memory}"
     yield ""
@@ -41,7 +41,8 @@ def _lines(found: Health) -> Iterator[str]:
     yield f"  {'+' if found.browser else '-'} browser: {found.browser or 'none found; reports open in any'}"
     yield f"  cache: {found.cache}"
     for weight in found.weights:
-        yield f"  {'+' if weight.cached else '-'} weights of {weight.name}: {'cached' if weight.cached else 'not downloaded'}"
+        state = "cached" if weight.cached else "not downloaded"
+        yield f"  {'+' if weight.cached else '-'} weights of {weight.name}: {state}"
     yield f"Studies: {', '.join(found.studies)}"
     yield "This machine can run"
     yield from (f"  {line}" for line in found.can)

@@ -1,4 +1,4 @@
-"""What commands print at the end: a run's summary, report, next steps and exit code; a plan; an analysis."""
+"""The output at the end of commands: a run's summary, report, next steps and exit code; a plan; an analysis."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 
     measured = True
     if run.study.kind != "asks" and run.study.measuring is None:
-        _show_made(run)
+        _show_dataset(run)
     elif run.records().height:
-        measured = _reported(run, json=json)
+        measured = _report_results(run, json=json)
         if unread := unread_judge(run):
             say(unread)
     else:
         say("No item is complete yet, so there is nothing to report.")
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
-    state = _state(run)
+    state = _show_state(run)
     return state if measured else state or Exit.FAILED
 
 
-def _reported(run: Run, *, json: bool) -> bool:
+def _report_results(run: Run, *, json: bool) -> bool:
     """Show the results and write the report; False if there is nothing to measure."""
     from overton.analysis.analyze import measure_run
     from overton.cli.output import print_json
@@ -67,7 +67,7 @@ def _reported(run: Run, *, json: bool) -> bool:
         if json:
             print_json(outcome.document())
         else:
-            _summarise(outcome, run)
+            _show_summary(outcome, run)
         report = report_of(run, outcome)
         if not json:
             results().print(f"Report: {report}", soft_wrap=True)
@@ -109,11 +109,10 @@ def show_done(done: Done, *, json: bool) -> Exit:
         show(done.exhibits, results())
     if done.path:
         results().print(done.path, soft_wrap=True)
-    return Exit.DONE if done.run is None else _state(done.run)
+    return Exit.DONE if done.run is None else _show_state(done.run)
 
 
-def _show_made(run: Run) -> None:
-    """Show what was made, and where it is."""
+def _show_dataset(run: Run) -> None:
     dataset = run.study.dataset
     for line in dataset.summary(run.rows()) if dataset and dataset.summary else ():
         say(line)
@@ -122,7 +121,7 @@ def _show_made(run: Run) -> None:
         results().print(str(run.dataset), soft_wrap=True)
 
 
-def _state(run: Run) -> Exit:
+def _show_state(run: Run) -> Exit:
     manifest = run.manifest
     for name, note in manifest.notes.items():
         say(f"Note: {name} {note}.")
@@ -132,38 +131,39 @@ def _state(run: Run) -> Exit:
         if manifest.out:
             cancel = command("batches", run.path, "--cancel")
             say(f"{manifest.out:,} calls are in batches that continue by themselves. To cancel them: {cancel}")
-        resume = command("resume", run.path, *_hint(run))
+        resume = command("resume", run.path, *_resume_options(run))
         if run.manifest.precision is None or missing:
             say(f"{missing} items are incomplete and are left out. Resume with: {resume}")
         else:
             say(f"The answers of an incomplete round are left out. Resume with: {resume}")
         return Exit.STOPPED
-    unmade = [trial for lane in manifest.unmade.values() for trial in lane.trials]
-    if unmade:
+    unwritable = [trial for lane in manifest.unmade.values() for trial in lane.trials]
+    if unwritable:
         count = sum(lane.count for lane in manifest.unmade.values())
-        say(f"{count} trials have records that do not fit a table; their items are left out. The first: {unmade[0]}")
+        say(
+            f"{count} trials have records that do not fit a table; their items are left out. The first: {unwritable[0]}"
+        )
     if run.failed:
         again = command("resume", run.path, "--retry-failed")
         some = "1 call" if run.failed == 1 else f"{run.failed:,} calls"
         say(f"{some} failed for good. Retry with: {again}")
         return Exit.SOME_FAILED
-    return Exit.SOME_FAILED if unmade or _lacking(run) else Exit.DONE
+    return Exit.SOME_FAILED if unwritable or _has_missing_items(run) else Exit.DONE
 
 
-def _lacking(run: Run) -> bool:
-    """Whether some items could not be made."""
+def _has_missing_items(run: Run) -> bool:
     made = run.study.dataset
     return made is not None and made.lacking is not None and made.lacking(run.rows()) > 0
 
 
-def _hint(run: Run) -> tuple[str, ...]:
+def _resume_options(run: Run) -> tuple[str, ...]:
     reached = run.manifest.reached
     if run.manifest.batch_refused:
         return ("--retry-failed",)
     return (f"--max-{reached}", "MORE") if reached else ()
 
 
-def _summarise(outcome: Measured, run: Run) -> None:
+def _show_summary(outcome: Measured, run: Run) -> None:
     from overton.cli.tables import show_findings, show_sections
     from overton.reports.run_report import precision_sections
     from overton.studies.sections import summary
@@ -180,9 +180,9 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
     if json:
         print_json(document(planned.study, SCHEMA, planned))
         return
-    results().print(_table(planned))
+    results().print(_calls_table(planned))
     if planned.nulls:
-        results().print(_nulls(planned))
+        results().print(_nulls_table(planned))
         say("Nulls are included in the calls above but not in the published design; each is priced as if alone.")
     say("Tokens are estimated at four bytes each; 'at most' assumes that every answer uses all its allowed tokens.")
     if planned.prices_as_of:
@@ -198,7 +198,7 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
         say(
             "Searches and pages are counted as if none were requested twice; what a search service charges is left out."
         )
-    _warn(planned, max_cost, max_calls)
+    _warn_limits(planned, max_cost, max_calls)
 
 
 def show_ways(planned: Plan) -> None:
@@ -224,20 +224,22 @@ def show_precision(planned: Plan) -> None:
     """Say what a run with precision stopping is expected to take."""
     from overton.cli.output import say
 
-    if (one := planned.precision) is None:
+    if (expected := planned.precision) is None:
         return
-    within = "" if one.calls_least == one.calls_most else f" ({one.calls_least:,} to {one.calls_most:,})"
+    within = (
+        "" if expected.calls_least == expected.calls_most else f" ({expected.calls_least:,} to {expected.calls_most:,})"
+    )
     whole = f"{planned.calls:,}" if planned.calls == planned.calls_at_most else f"{planned.calls:,} or more"
     say(
-        f"Stopping once precise: about {one.calls:,} calls{within} instead of {whole},"
-        f" {_dollars(one.cost)} instead of {_dollars(planned.cost)}, in {one.rounds} rounds, if answers are like"
-        f" those of {one.pilot}."
+        f"Stopping once precise: about {expected.calls:,} calls{within} instead of {whole},"
+        f" {_dollars(expected.cost)} instead of {_dollars(planned.cost)}, in {expected.rounds} rounds, if answers are"
+        f" like those of {expected.pilot}."
     )
-    for name, half in one.halves.items():
+    for name, half in expected.halves.items():
         say(f"The interval of {name} is then within {half:.2g} to either side.")
 
 
-def _table(planned: Plan) -> Table:
+def _calls_table(planned: Plan) -> Table:
     from rich.table import Table
 
     table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials per model")
@@ -248,11 +250,11 @@ def _table(planned: Plan) -> Table:
     for row in planned.models:
         calls = _range(row.calls, row.calls_at_most)
         in_batches = ["-" if row.cost_in_batches is None else _dollars(row.cost_in_batches)] if batched else []
-        table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)), *in_batches)
+        table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _cost_cells(row)), *in_batches)
     return table
 
 
-def _nulls(planned: Plan) -> Table:
+def _nulls_table(planned: Plan) -> Table:
     from rich.table import Table
 
     table = Table(title="of these, null conditions")
@@ -264,12 +266,12 @@ def _nulls(planned: Plan) -> Table:
     return table
 
 
-def _paid(row: ModelPlan) -> list[str]:
+def _cost_cells(row: ModelPlan) -> list[str]:
     sent = _range(row.input_tokens, row.input_tokens_at_most)
     return [sent, f"{row.output_tokens:,}", _dollars(row.cost), _dollars(row.cost_at_most)]
 
 
-def _warn(planned: Plan, max_cost: float | None, max_calls: int | None) -> None:
+def _warn_limits(planned: Plan, max_cost: float | None, max_calls: int | None) -> None:
     from overton.cli.output import say
 
     if max_calls is not None and planned.calls > max_calls:

@@ -26,13 +26,13 @@ def list_(
     if json:
         print_json(found)
         return
-    for noun, study in dict.fromkeys((one.kind, one.study) for one in found):
+    for noun, study in dict.fromkeys((item.kind, item.study) for item in found):
         table = Table(title=Text(f"{noun}s ({study})"))
         for heading in ("id", "about"):
             table.add_column(heading, overflow="fold", no_wrap=heading == "id")
-        for one in found:
-            if (one.kind, one.study) == (noun, study):
-                table.add_row(Text(one.id), Text(one.title))
+        for item in found:
+            if (item.kind, item.study) == (noun, study):
+                table.add_row(Text(item.id), Text(item.title))
         results().print(table)
 
 

@@ -172,10 +172,10 @@ def agreement(
     elif run is not None:
         say(f"Stored in {run}; include it in the report with: {command('report', Path(run))}")
     if settle is not None and run is not None and isinstance(found, PeopleAgreement):
-        _settle(run, settle, found.people.task)
+        _make_settling_page(run, settle, found.people.task)
 
 
-def _settle(run: Path, page: Path, task: str) -> None:
+def _make_settling_page(run: Path, page: Path, task: str) -> None:
     from overton.cli.output import say
     from overton.judge.pages import settling_page
 
@@ -319,10 +319,10 @@ def correct(
         cluster=cluster,
         chance=chance,
         group={
-            name: [one.strip() for words in lists for one in words.split(",")]
+            name: [word.strip() for words in lists for word in words.split(",")]
             for name, lists in by_key(group or (), "--group", "NAME=LABEL,LABEL").items()
         },
-        value={one: given[-1] for one, given in by_key(value or (), "--value", "LABEL=NUMBER").items()},
+        value={key: given[-1] for key, given in by_key(value or (), "--value", "LABEL=NUMBER").items()},
         population=population,
         level=level,
     )

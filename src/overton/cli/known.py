@@ -22,25 +22,28 @@ class StrictCommand(TyperCommand):
         Raises:
             InputError: there are unknown options.
         """
-        if not ctx.resilient_parsing and (unknown := [*self._unknown(args)]):
-            known = ", ".join(name for names in self._names() for name in names[:1]) or "none"
+        if not ctx.resilient_parsing and (unknown := [*self._unknown_options(args)]):
+            known = ", ".join(name for names in self._option_names() for name in names[:1]) or "none"
             raise InputError(
-                [Problem(name, "", self._renamed(name) or f"no such option; known are {known}") for name in unknown]
+                [
+                    Problem(name, "", self._new_name_hint(name) or f"no such option; known are {known}")
+                    for name in unknown
+                ]
             )
         return super().parse_args(ctx, args)
 
-    def _renamed(self, name: str) -> str:
+    def _new_name_hint(self, name: str) -> str:
         """The present name of an option, '' if this command never had it."""
         today = RENAMED.get(name, "")
-        return f"is now {today}" if any(today in names for names in self._names()) else ""
+        return f"is now {today}" if any(today in names for names in self._option_names()) else ""
 
-    def _names(self) -> Iterator[list[str]]:
+    def _option_names(self) -> Iterator[list[str]]:
         """The names of each option, the preferred one first."""
         for param in self.params:
             if param.param_type_name == "option" and not getattr(param, "hidden", False):
                 yield [name for name in param.opts if name.startswith("--")]
 
-    def _unknown(self, args: list[str]) -> Iterator[str]:
+    def _unknown_options(self, args: list[str]) -> Iterator[str]:
         """Words in the position of an option that are not one; the values of options are skipped."""
         takes_value = {"--help": False}
         for param in self.params:

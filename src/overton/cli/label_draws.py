@@ -25,7 +25,7 @@ def for_measure(
 
     _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
     measure, equals, width = wanted.partition("=")
-    found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
+    found = labels_for(run, measure, _parse_width(width) if equals else WIDTH, what=what)
     if found.labelled < PILOT:
         so_far = f"{found.labelled} labels so far are too few" if found.labelled else "There are no labels yet"
         say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
@@ -37,7 +37,7 @@ def for_measure(
     return chosen.labels, chosen.unit == "units", found.what
 
 
-def _width(text: str) -> float:
+def _parse_width(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -85,7 +85,7 @@ def draw_pages(run: Path, out: Path, **how: Any) -> None:
 
 
 def _say_if_whole(task: Path) -> None:
-    """Say that whole groups were drawn although nobody asked for them, how many, and how to draw single rows."""
+    """Say that whole groups were drawn by default, how many, and how to draw single rows."""
     from overton.cli.output import say
     from overton.judging.label_tasks import LabelTask
     from overton.runs.labels import read_file

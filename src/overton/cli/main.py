@@ -14,7 +14,7 @@ from overton.cli import items as making
 from overton.cli.checking import Checking
 from overton.cli.doctor import doctor
 from overton.cli.known import StrictCommand
-from overton.cli.options import joined
+from overton.cli.options import join_values
 from overton.cli.output import guard, say, write
 from overton.cli.params import as_flags
 from overton.cli.splitting import Splitting
@@ -24,15 +24,15 @@ from overton.untrusted import visible_line
 from overton.version import __version__
 
 
-class _Ordered(TyperGroup):
+class _OrderedGroup(TyperGroup):
     """The commands in the order in which people meet them."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Names, those that start a run first."""
-        return sorted(self.commands, key=_ORDER.index)
+        return sorted(self.commands, key=_COMMAND_ORDER.index)
 
 
-_ORDER = [
+_COMMAND_ORDER = [
     "run",
     "plan",
     "resume",
@@ -52,10 +52,10 @@ _ORDER = [
     "models",
     "corpus",
 ]
-_ORDER += ["export", "import", "describe", "demo", "doctor"]
+_COMMAND_ORDER += ["export", "import", "describe", "demo", "doctor"]
 
 
-def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
+def _make_group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
     return typer.Typer(
         cls=kind,
         help=help_,
@@ -66,7 +66,7 @@ def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]")
 
 
 app = typer.Typer(
-    cls=_Ordered,
+    cls=_OrderedGroup,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done; 1 failed; 2 bad input (no requests sent); 3 done, but some calls failed; "
     "4 stopped by a limit, Ctrl-C or SIGTERM, and resumable; 5 beyond a gate's margin, or not reproduced; "
@@ -75,14 +75,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawing boxes doubles the time that --help takes
 )
-app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
-app.add_typer(_group(Planning, "Show what a run would ask and cost, without asking anything."), name="plan")
+app.add_typer(_make_group(Running, "Run a study in a new folder."), name="run")
+app.add_typer(_make_group(Planning, "Show what a run would ask and cost, without asking anything."), name="plan")
 app.command(cls=StrictCommand)(commands.resume)
 app.command(cls=StrictCommand)(commands.batches)
-app.add_typer(_group(Splitting, "Split a run into shards, for machines that share no network."), name="split")
+app.add_typer(_make_group(Splitting, "Split a run into shards, for machines that share no network."), name="split")
 app.command(cls=StrictCommand)(commands.merge)
 app.add_typer(
-    _group(
+    _make_group(
         Extending,
         "Add trials, models or conditions to a run. 'overton extend RUN --help' lists what can be added.",
         metavar="RUN [OPTIONS]",
@@ -90,7 +90,7 @@ app.add_typer(
     name="extend",
 )
 app.command(cls=StrictCommand)(commands.report)
-app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
+app.add_typer(_make_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
 app.command(cls=StrictCommand)(commands.reproduce)
 app.command(cls=StrictCommand)(comparing.compare)
 app.command(cls=StrictCommand)(comparing.baseline)
@@ -121,7 +121,7 @@ app.command(cls=StrictCommand)(commands.demo)
 app.command(cls=StrictCommand)(doctor)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         write(f"overton {__version__}\n")
         raise typer.Exit
@@ -130,7 +130,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -138,10 +138,10 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
-    warnings.formatwarning = _sentence
+    warnings.formatwarning = _format_warning
     guard()
     try:
-        app(joined(sys.argv[1:]))
+        app(join_values(sys.argv[1:]))
     except InputError as error:
         _fail(as_flags(error, {}), 2)
     except Stopped as error:
@@ -156,7 +156,7 @@ def main() -> None:
 _usual_format = warnings.formatwarning
 
 
-def _sentence(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+def _format_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
     """One of our warnings as a sentence, any other as Python formats it."""
     if issubclass(category, Notice):
         return f"overton: {visible_line(str(message))}\n"

@@ -109,21 +109,21 @@ WithOption = Annotated[
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 
-_SEVERAL = {"--model-arg": 2, "--price": 3}
+_VALUES_PER_OPTION = {"--model-arg": 2, "--price": 3}
 """Options that take several values at once, which Typer cannot combine with repetition."""
 
-_JOINT = "\x1f"
+_VALUE_SEPARATOR = "\x1f"
 
 
-def joined(words: list[str]) -> list[str]:
+def join_values(words: list[str]) -> list[str]:
     """A command line in which the values of `--model-arg` and `--price` are joined into one word each."""
     words, result = list(words), []
     while words:
         word = words.pop(0)
         result.append(word)
-        if word in _SEVERAL:
-            values, words = words[: _SEVERAL[word]], words[_SEVERAL[word] :]
-            result.append(_JOINT.join(values))
+        if word in _VALUES_PER_OPTION:
+            values, words = words[: _VALUES_PER_OPTION[word]], words[_VALUES_PER_OPTION[word] :]
+            result.append(_VALUE_SEPARATOR.join(values))
     return result
 
 
@@ -147,7 +147,7 @@ def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:
     """
     arguments: dict[str, dict[str, list[str]]] = {}
     for words in given or ():
-        name, _, pair = words.partition(_JOINT)
+        name, _, pair = words.partition(_VALUE_SEPARATOR)
         key, value = pair_of(pair, f"--model-arg {name}", "NAME KEY=VALUE, as in temperature=0")
         arguments.setdefault(name, {}).setdefault(key, []).append(value)
     return arguments
@@ -170,10 +170,10 @@ def prices(given: list[str] | None) -> dict[str, tuple[float, float]]:
     Raises:
         InputError: they are not a name and two amounts.
     """
-    return dict(_price(words.split(_JOINT)) for words in given or ())
+    return dict(_parse_price(words.split(_VALUE_SEPARATOR)) for words in given or ())
 
 
-def _price(words: list[str]) -> tuple[str, tuple[float, float]]:
+def _parse_price(words: list[str]) -> tuple[str, tuple[float, float]]:
     name, *amounts = words
     try:
         inward, outward = map(float, amounts)

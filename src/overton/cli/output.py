@@ -1,4 +1,4 @@
-"""What commands print, and the one door to the terminal: results on standard output, everything else on standard error.
+"""The only module that prints: results on standard output, everything else on standard error.
 
 Names, replies, pages and errors are other people's texts, and a terminal obeys what it reads. So there are exactly two
 ways out. `guard` replaces the process's standard streams with ones that make visible whatever is written to them: by
@@ -36,12 +36,12 @@ class Guarded(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the underlying stream."""
+        """As the underlying stream has it."""
         return self.beneath.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """That of the underlying stream."""
+        """As the underlying stream has it."""
         return self.beneath.errors
 
     def write(self, text: str) -> int:
@@ -64,7 +64,7 @@ class Guarded(io.TextIOBase):
         return self.beneath.isatty()
 
     def fileno(self) -> int:
-        """That of the underlying stream."""
+        """As the underlying stream has it."""
         return self.beneath.fileno()
 
     def writable(self) -> bool:
@@ -74,10 +74,10 @@ class Guarded(io.TextIOBase):
 
 def guard() -> None:
     """From now on, nothing written to a standard stream acts on a terminal."""
-    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
+    sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
 
 
-def _guarded(stream: Any) -> Any:
+def _guard_stream(stream: Any) -> Any:
     """The stream, guarded; None if the process was started without it."""
     return stream if stream is None or isinstance(stream, Guarded) else Guarded(stream)
 
@@ -105,7 +105,7 @@ def say(text: str) -> None:
 
 
 def answer(question: str) -> str:
-    """What the user types after a question on standard error; '' at the end of input."""
+    """The user's answer to a question on standard error; '' at the end of input."""
     sys.stderr.write(visible(question))
     sys.stderr.flush()
     return sys.stdin.readline().strip()

@@ -17,7 +17,7 @@ from overton.studies.study import AnyStudy, Role
 
 Param = inspect.Parameter
 
-_WIDEST = 40
+_WIDEST_METAVAR = 40
 """Characters of the longest list of values shown as an option's metavar; a longer one appears only in its help."""
 
 
@@ -40,10 +40,10 @@ def command(body: Callable[..., Any], params: Iterable[Param], flags: Mapping[st
 
 def as_flags(error: InputError, flags: Mapping[str, str]) -> InputError:
     """`error` with the places of its problems replaced by their command-line flags."""
-    return error.placed(lambda place: flags.get(place, _flagged(place)))
+    return error.placed(lambda place: flags.get(place, _flag_of_place(place)))
 
 
-def _flagged(place: str) -> str:
+def _flag_of_place(place: str) -> str:
     """The command-line name of an option that no study declares."""
     kind, _, name = place.partition(" ")
     return f"--{name.replace('_', '-')}" if kind in ("option", "role") and name else place
@@ -65,20 +65,20 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
         if field.option.argument:
             kind, default = list[str] if field.several else str, Param.empty if field.needed else None
             argument = typer.Argument(metavar=field.name.upper(), help=said)
-            yield _keyword(field.name, kind, argument, default)
+            yield _keyword_param(field.name, kind, argument, default)
             continue
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
         names = list(dict.fromkeys(name for name in flags if RENAMED.get(name) != field.flag))
         if field.kind is bool:
             off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
-            yield _keyword(field.name, bool | None, typer.Option(*off, help=said, show_default=False), None)
+            yield _keyword_param(field.name, bool | None, typer.Option(*off, help=said, show_default=False), None)
             continue
         shown = typer.Option(*names, metavar=_metavar(field), help=said, show_default=False)
         kind = list[str] if field.several else str
         if field.needed:
-            yield _keyword(field.name, kind, shown, Param.empty)
+            yield _keyword_param(field.name, kind, shown, Param.empty)
         else:
-            yield _keyword(field.name, kind | None, shown, None)
+            yield _keyword_param(field.name, kind | None, shown, None)
 
 
 def _growing_help(field: Field) -> str:
@@ -94,9 +94,9 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
         *names, metavar="MODEL", help=f"{first.help}, as provider/name or NAME=provider/name; repeatable."
     )
     yield (
-        _keyword(first.name, list[str], more, Param.empty)
+        _keyword_param(first.name, list[str], more, Param.empty)
         if needed
-        else _keyword(first.name, list[str] | None, more, None)
+        else _keyword_param(first.name, list[str] | None, more, None)
     )
     for role in others:
         metavar = "SPEC" if role.retrieves else "MODEL"
@@ -106,15 +106,15 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
         option = typer.Option(_role_flag(role), metavar=metavar, help=help_)
         kind = list[str] if role.several else str
         if role.optional or role.usual or not needed or role.retrieves == "pages":
-            yield _keyword(role.name, kind | None, option, None)
+            yield _keyword_param(role.name, kind | None, option, None)
         else:
-            yield _keyword(role.name, kind, option, Param.empty)
+            yield _keyword_param(role.name, kind, option, Param.empty)
     for role in others:
         if role.retrieves:
             option = typer.Option(
                 f"--{role.word}-arg", metavar="KEY=VALUE", help=f"A setting of the {role.word}; repeatable."
             )
-            yield _keyword(f"{role.name}_arg", list[str] | None, option, None)
+            yield _keyword_param(f"{role.name}_arg", list[str] | None, option, None)
 
 
 def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
@@ -122,14 +122,14 @@ def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
     layouts = f"{items.noun} by its name" if items.named else items.layouts
     help_ = f"{layouts[:1].upper()}{layouts[1:]}"
     if argument and items.starter is None:
-        yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
+        yield _keyword_param("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
     else:
         starter = f"; the starter {items.plural} by default" if items.starter else ""
         kind, metavar, repeat = (list[str], "WORD", "; repeatable") if items.named else (str, "PATH", "")
         option = typer.Option(
             *(f"--{name}" for name in items.words), metavar=metavar, help=f"{help_}{repeat}{starter}."
         )
-        yield _keyword("items", kind | None, option, None)
+        yield _keyword_param("items", kind | None, option, None)
     yield from field_params(fields_of(items.reading))
 
 
@@ -142,7 +142,7 @@ def _role_flag(role: Role) -> str:
     return f"--{role.word.replace('_', '-')}"
 
 
-def _keyword(name: str, kind: Any, option: Any, default: Any) -> Param:
+def _keyword_param(name: str, kind: Any, option: Any, default: Any) -> Param:
     return Param(name, Param.KEYWORD_ONLY, annotation=Annotated[kind, option], default=default)
 
 
@@ -150,6 +150,6 @@ def _metavar(field: Field) -> str:
     if field.option.file:
         return "FILE"
     if field.option.known:
-        words = "|".join(field.word(one) for one in field.option.known)
-        return words if len(words) <= _WIDEST else "WORD"
+        words = "|".join(field.word(value) for value in field.option.known)
+        return words if len(words) <= _WIDEST_METAVAR else "WORD"
     return {int: "N", float: "X", tuple: "N-N-N"}.get(field.kind, "WORD")

@@ -44,14 +44,14 @@ def profile(
     else:
         for text in made.warnings:
             say(f"Warning: {text}")
-        show_sections([_for_terminal(section) for section in sections(made)], results())
+        show_sections([_drop_methods(section) for section in sections(made)], results())
     if out is not None:
         page = write_page(made, out)
         say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
 
 
-def _for_terminal(section: Section) -> Section:
-    """The section without its methods texts, which are for the page."""
+def _drop_methods(section: Section) -> Section:
+    """The section as the terminal shows it: methods texts are for the page."""
     from overton.studies.sections import Method
 
     return replace(section, exhibits=[exhibit for exhibit in section.exhibits if not isinstance(exhibit, Method)])

@@ -10,21 +10,21 @@ from overton.cli.output import notes
 from overton.runs.progress import Progress, Watch
 from overton.runs.progress_bar import detail, share
 
-_PLAIN_EVERY = 15.0
+_SECONDS_BETWEEN_LINES = 15.0
 
 
 @contextmanager
 def watching(what: str) -> Iterator[Watch]:
     """A watcher that shows progress on standard error while the block runs."""
     if notes().is_terminal:
-        with _live(what) as watch:
+        with _progress_bar(what) as watch:
             yield watch
     else:
-        yield _plain(what)
+        yield _line_printer(what)
 
 
 @contextmanager
-def _live(what: str) -> Iterator[Watch]:
+def _progress_bar(what: str) -> Iterator[Watch]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -50,12 +50,12 @@ def _live(what: str) -> Iterator[Watch]:
         bar.stop()
 
 
-def _plain(what: str) -> Watch:
+def _line_printer(what: str) -> Watch:
     last = monotonic()
 
     def watch(seen: Progress) -> None:
         nonlocal last
-        if monotonic() - last >= _PLAIN_EVERY:
+        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = monotonic()
             notes().print(f"{what}: {seen.done} of {seen.total} trials; {detail(seen)}")
 

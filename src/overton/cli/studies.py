@@ -30,10 +30,10 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import StudyEntry, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Command, Kind
 
-_NAMED = Param.KEYWORD_ONLY
-_SHARED = ("seed", "model_arg", "max_cost", "max_calls")
+_KEYWORD_ONLY = Param.KEYWORD_ONLY
+_SHARED_PARAMS = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a study's own command shares with all commands, under the same names."""
-_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
+_PARAMS_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
 
 
 class StudyGroup(TyperGroup, ABC):
@@ -47,7 +47,7 @@ class StudyGroup(TyperGroup, ABC):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The group's own commands, then one word per study."""
-        return [*super().list_commands(ctx), *map(self.word, self._listed())]
+        return [*super().list_commands(ctx), *map(self.word, self._entries())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command with this name.
@@ -70,27 +70,27 @@ class StudyGroup(TyperGroup, ABC):
         return found if found.kind in self.kinds else None
 
     def word(self, study_entry: StudyEntry) -> str:
-        """What a study is called here: its name, since a study and the one that labels for it share a word."""
+        """The study's word on the command line: its name, since a study and the one that labels for it share a word."""
         return study_entry.name
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What follows the group's name in its usage line: the group has no options of its own."""
+        """The words after the group's name in its usage line: the group has no options of its own."""
         return [self.subcommand_metavar]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """What each study asks, in one line; or why it cannot be used."""
+        """Write each study's question in one line, or why the study cannot be used."""
         own = [(name, self.commands[name]) for name in sorted(self.commands)]
-        rows = [(name, one.get_short_help_str(120)) for name, one in own if not one.hidden]
+        rows = [(name, own_command.get_short_help_str(120)) for name, own_command in own if not own_command.hidden]
         rows += self.rows()
         with formatter.section("Commands" if own else "Studies"):
             formatter.write_dl(rows)
 
     def rows(self) -> list[tuple[str, str]]:
         """One line per study: what it asks, or why it cannot be used."""
-        return [(self.word(one), one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
+        return [(self.word(entry), entry.question or f"Cannot be used: {entry.problem}") for entry in self._entries()]
 
-    def _listed(self) -> list[StudyEntry]:
-        return [one for one in listed() if one.kind in self.kinds]
+    def _entries(self) -> list[StudyEntry]:
+        return [entry for entry in listed() if entry.kind in self.kinds]
 
 
 def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
@@ -124,21 +124,21 @@ def shared_params(*, paying: bool) -> list[Param]:
     """Parameters of every command that asks, or would."""
     hidden = not paying
     return [
-        Param("only", _NAMED, annotation=opt.OnlyOption, default=None),
-        Param("seed", _NAMED, annotation=opt.SeedOption, default=0),
-        Param("model_arg", _NAMED, annotation=opt.ModelArgOption, default=None),
-        Param("price", _NAMED, annotation=opt.PriceOption, default=None),
-        Param("price_list", _NAMED, annotation=opt.PriceListOption, default=None),
-        Param("batch", _NAMED, annotation=_hidden(opt.BatchOption, hidden), default=False),
-        Param("max_cost", _NAMED, annotation=_hidden(opt.MaxCostOption, hidden), default=None),
-        Param("max_calls", _NAMED, annotation=_hidden(opt.MaxCallsOption, hidden), default=None),
-        Param("precision", _NAMED, annotation=opt.PrecisionOption, default=None),
-        Param("at_most_calls", _NAMED, annotation=opt.AtMostCallsOption, default=None),
-        Param("out", _NAMED, annotation=_hidden(opt.OutOption, hidden), default=None),
+        Param("only", _KEYWORD_ONLY, annotation=opt.OnlyOption, default=None),
+        Param("seed", _KEYWORD_ONLY, annotation=opt.SeedOption, default=0),
+        Param("model_arg", _KEYWORD_ONLY, annotation=opt.ModelArgOption, default=None),
+        Param("price", _KEYWORD_ONLY, annotation=opt.PriceOption, default=None),
+        Param("price_list", _KEYWORD_ONLY, annotation=opt.PriceListOption, default=None),
+        Param("batch", _KEYWORD_ONLY, annotation=_set_hidden(opt.BatchOption, hidden), default=False),
+        Param("max_cost", _KEYWORD_ONLY, annotation=_set_hidden(opt.MaxCostOption, hidden), default=None),
+        Param("max_calls", _KEYWORD_ONLY, annotation=_set_hidden(opt.MaxCallsOption, hidden), default=None),
+        Param("precision", _KEYWORD_ONLY, annotation=opt.PrecisionOption, default=None),
+        Param("at_most_calls", _KEYWORD_ONLY, annotation=opt.AtMostCallsOption, default=None),
+        Param("out", _KEYWORD_ONLY, annotation=_set_hidden(opt.OutOption, hidden), default=None),
     ]
 
 
-def _hidden(annotation: Any, hidden: bool) -> Any:
+def _set_hidden(annotation: Any, hidden: bool) -> Any:
     from copy import copy
 
     kind, option = annotation.__origin__, copy(annotation.__metadata__[0])
@@ -158,9 +158,7 @@ def study_words(study: AnyStudy) -> dict[str, str]:
     return words_of(study, study.options, study.items.reading)
 
 
-def _runs(study: AnyStudy, *, argument: bool) -> Any:
-    """The command that runs a study."""
-
+def _run_command(study: AnyStudy, *, argument: bool) -> Any:
     def body(**given: Any) -> None:
         from overton.cli.ending import conclude
         from overton.cli.progress import watching
@@ -175,7 +173,7 @@ def _runs(study: AnyStudy, *, argument: bool) -> Any:
     )
 
 
-def _own(own: Command) -> Any:
+def _added_command(own: Command) -> Any:
     """A command that a study adds: its parameters are those of its function."""
     function, fields = own.function, fields_of_call(own.function)
     taken = signature(function).parameters
@@ -184,7 +182,7 @@ def _own(own: Command) -> Any:
         from overton.cli.ending import show_done
         from overton.cli.progress import watching
 
-        shared = {name: given.pop(name) for name in list(given) if name in _SHARED}
+        shared = {name: given.pop(name) for name in list(given) if name in _SHARED_PARAMS}
         if "model_arg" in shared:
             shared["model_args"] = opt.model_arguments(shared.pop("model_arg"))
         values = values_of(fields, given) | shared
@@ -194,11 +192,11 @@ def _own(own: Command) -> Any:
             done = function(watch=watch, **values)
         raise typer.Exit(show_done(own.shown(done), json=json))
 
-    wanted = {"model_arg" if name == "model_args" else name for name in taken} & set(_SHARED)
+    wanted = {"model_arg" if name == "model_args" else name for name in taken} & set(_SHARED_PARAMS)
     params = [
         *field_params(fields),
         *(param for param in shared_params(paying=True) if param.name in wanted),
-        Param("json", _NAMED, annotation=opt.JsonOption, default=False),
+        Param("json", _KEYWORD_ONLY, annotation=opt.JsonOption, default=False),
     ]
     return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
 
@@ -208,7 +206,7 @@ class Running(StudyGroup):
 
     def make(self, study: AnyStudy) -> Any:
         """The command that runs the study."""
-        return _runs(study, argument=False)
+        return _run_command(study, argument=False)
 
 
 class ItemMaking(StudyGroup):
@@ -218,7 +216,7 @@ class ItemMaking(StudyGroup):
 
     def make(self, study: AnyStudy) -> Any:
         """The command that makes them."""
-        return _runs(study, argument=True)
+        return _run_command(study, argument=True)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Studies, then the commands that studies add."""
@@ -230,9 +228,9 @@ class ItemMaking(StudyGroup):
             return found
         own = [own_command for own_command in own_commands() if own_command.name == cmd_name]
         if len(own) > 1:
-            added = " and ".join(one.call for one in own)
+            added = " and ".join(own_command.call for own_command in own)
             raise InputError([Problem("items", cmd_name, f"{added} both add a command of this name; uninstall one")])
-        return typed(cmd_name, _own(own[0])) if own else None
+        return typed(cmd_name, _added_command(own[0])) if own else None
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this name; None if there is none, since it may be a command that a study adds."""
@@ -242,7 +240,7 @@ class ItemMaking(StudyGroup):
             return None
 
     def rows(self) -> list[tuple[str, str]]:
-        """What each study and each added command does."""
+        """One line per study and per added command, with what it does."""
         return [*super().rows(), *((own_command.name, own_command.help) for own_command in own_commands())]
 
 
@@ -257,12 +255,12 @@ class Labelling(StudyGroup):
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this word, None if there is none."""
-        found = next((one.name for one in self._listed() if one.word == name), None)
+        found = next((entry.name for entry in self._entries() if entry.word == name), None)
         return None if found is None else study_named(found)
 
     def make(self, study: AnyStudy) -> Any:
         """The command that labels."""
-        return _runs(study, argument=True)
+        return _run_command(study, argument=True)
 
 
 class Planning(StudyGroup):
@@ -298,7 +296,7 @@ class Planning(StudyGroup):
 
         params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
         params += detect_params() if study.measuring and study.measuring.comparing else []
-        params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
+        params.append(Param("json", _KEYWORD_ONLY, annotation=opt.JsonOption, default=False))
         return command(body, params, study_words(study), f"Count calls and tokens, and price them. {study.question}")
 
 
@@ -331,9 +329,9 @@ class Analyzing(StudyGroup):
         schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and exit.")
         every = typer.Option("--json", help="Print every measure as JSON.")
         params = [
-            Param("file", _NAMED, annotation=Annotated[Path | None, source], default=None),
-            Param("json", _NAMED, annotation=Annotated[bool, every], default=False),
-            Param("schema", _NAMED, annotation=Annotated[bool, schema], default=False),
+            Param("file", _KEYWORD_ONLY, annotation=Annotated[Path | None, source], default=None),
+            Param("json", _KEYWORD_ONLY, annotation=Annotated[bool, every], default=False),
+            Param("schema", _KEYWORD_ONLY, annotation=Annotated[bool, schema], default=False),
             *field_params(fields_of(measuring.how)),
         ]
         return command(
@@ -377,8 +375,8 @@ class Extending(TyperGroup):
                 if role_parameter.name in (study.first, study.several)
             ),
             *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
-            *(param for param in shared_params(paying=True) if param.name not in _NOT_EXTENDED),
-            Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
+            *(param for param in shared_params(paying=True) if param.name not in _PARAMS_NOT_EXTENDED),
+            Param("trust", _KEYWORD_ONLY, annotation=opt.TrustOption, default=False),
         ]
         help_ = "Add trials, models or conditions to the run. Options that take several values add to those it has."
         return typed(cmd_name, command(body, params, words_of(study, study.options), help_))

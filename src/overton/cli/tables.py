@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 """Most rows of a table in a summary; the number left out is shown below it."""
 
-_GAP = 2
+_COLUMN_GAP = 2
 _NARROW, _NARROWEST = 18, 4
 """Texts are wrapped to the first width before a table is split, to the second if even a part lacks room."""
-_RAISED = str.maketrans(
+_SUPERSCRIPTS = str.maketrans(
     "0123456789",
     "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
     "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}"
@@ -49,20 +49,20 @@ def show_findings(findings: Sequence[Finding], console: Console) -> None:
     shared = common(findings)
     console.print(Text("What was found", style="bold"))
     if shared:
-        console.print(Text(_caution(shared, quotable=any(finding.quotable for finding in findings))))
+        console.print(Text(_format_cautions(shared, quotable=any(finding.quotable for finding in findings))))
     for _, said in by_model(findings):
-        for one in said:
-            console.print(Padding(Text(_finding(one, shared)), (0, 0, 0, 2)))
+        for finding in said:
+            console.print(Padding(Text(_format_finding(finding, shared)), (0, 0, 0, 2)))
     console.print()
 
 
-def _finding(finding: Finding, shared: Sequence[str]) -> str:
+def _format_finding(finding: Finding, shared: Sequence[str]) -> str:
     own = [text for text in finding.cautions if text not in shared]
-    cautioned = f" {_caution(own, quotable=finding.quotable)}" if own else ""
+    cautioned = f" {_format_cautions(own, quotable=finding.quotable)}" if own else ""
     return visible(f"\N{BULLET} {finding.sentence} ({evidence(finding)}){cautioned}")
 
 
-def _caution(texts: Sequence[str], *, quotable: bool) -> str:
+def _format_cautions(texts: Sequence[str], *, quotable: bool) -> str:
     return visible(" ".join([*([] if quotable else [f"{DO_NOT_QUOTE}."]), *texts]))
 
 
@@ -78,24 +78,24 @@ def show_sections(sections: Iterable[Section], console: Console, *, most: int = 
 def show(exhibits: Iterable[Exhibit], console: Console, *, most: int | None = None) -> None:
     """Print exhibits as wide as the console. Charts are for reports, and are skipped."""
     for exhibit in exhibits:
-        for part in _parts(exhibit, console.width, most):
+        for part in _render_exhibit(exhibit, console.width, most):
             console.print(part)
 
 
-def _parts(exhibit: Exhibit, width: int, most: int | None) -> Iterator[RenderableType]:
+def _render_exhibit(exhibit: Exhibit, width: int, most: int | None) -> Iterator[RenderableType]:
     match exhibit:
         case Table():
-            yield from _table(exhibit, width, most)
+            yield from _render_table(exhibit, width, most)
         case Callout():
             word = "Warning" if exhibit.kind == "warning" else "Note"
             yield from (Text(f"{word}: {line}") for line in visible(exhibit.text).splitlines())
         case Statement():
-            yield Padding(Text(visible(_stated(exhibit))), (0, 0, 0, 2))
+            yield Padding(Text(visible(_statement_text(exhibit))), (0, 0, 0, 2))
         case Prose() | Method():
             yield Text(visible(exhibit.text))
 
 
-def _stated(statement: Statement) -> str:
+def _statement_text(statement: Statement) -> str:
     return " ".join(
         filter(
             None, [f"\N{BULLET} {statement.text}", statement.evidence and f"({statement.evidence})", statement.caution]
@@ -104,7 +104,7 @@ def _stated(statement: Statement) -> str:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _PrintedColumn:
     """A column as printed; a cell may have several lines."""
 
     title: str
@@ -128,36 +128,40 @@ class _Column:
         return max(self.widest, cell_len(self.title))
 
 
-def _table(table: Table, width: int, most: int | None) -> Iterator[RenderableType]:
+def _render_table(table: Table, width: int, most: int | None) -> Iterator[RenderableType]:
     made = format_table(table)
     made_rows = made.rows if most is None else made.rows[:most]
     reasons: dict[str, int] = {}
-    columns, same = _columns(made, made_rows, reasons, " "), list[str]()
-    if _room(columns) + sum(column.widest - column.least for column in columns if column.text) > width:
-        columns, same = _unlike(columns)
-    if _room(columns) > width:
-        columns, same = _unlike(_columns(made, made_rows, reasons, "\n"))
+    columns, same = _printed_columns(made, made_rows, reasons, " "), list[str]()
+    if _least_width(columns) + sum(column.widest - column.least for column in columns if column.text) > width:
+        columns, same = _take_out_constants(columns)
+    if _least_width(columns) > width:
+        columns, same = _take_out_constants(_printed_columns(made, made_rows, reasons, "\n"))
     yield ""
     yield Text(visible(table.title), style="italic")
     yield from map(Text, same)
-    for number, part in enumerate(_parted(columns, width)):
+    for number, part in enumerate(_split_to_width(columns, width)):
         if number:
             yield ""
-        yield _grid(part, width)
+        yield _make_grid(part, width)
     if left_out := len(made.rows) - len(made_rows):
         yield Text(f"The first {len(made_rows):,} of {len(made.rows):,} rows; {left_out:,} are left out.")
-    yield from (Text(visible(line), style="dim") for line in _beneath(made, reasons))
+    yield from (Text(visible(line), style="dim") for line in _notes_below(made, reasons))
 
 
-def _columns(made: TableView, rows: Sequence[Sequence[CellView]], reasons: dict[str, int], joint: str) -> list[_Column]:
+def _printed_columns(
+    made: TableView, rows: Sequence[Sequence[CellView]], reasons: dict[str, int], joint: str
+) -> list[_PrintedColumn]:
     """The columns, with `joint` between a value and its interval; `reasons` collects why cells are empty, numbered."""
     return [
-        _Column(visible(column.title), [_cell(row[place], reasons, joint) for row in rows], column.kind == "text")
+        _PrintedColumn(
+            visible(column.title), [_format_cell(row[place], reasons, joint) for row in rows], column.kind == "text"
+        )
         for place, column in enumerate(made.table.columns)
     ]
 
 
-def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
+def _take_out_constants(columns: Sequence[_PrintedColumn]) -> tuple[list[_PrintedColumn], list[str]]:
     """The columns without text columns that are the same in every row, and those as lines."""
     same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
     lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
@@ -165,49 +169,49 @@ def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
     return (unlike, lines) if unlike else (list(columns), [])
 
 
-def _cell(cell: CellView, reasons: dict[str, int], joint: str) -> str:
+def _format_cell(cell: CellView, reasons: dict[str, int], joint: str) -> str:
     if cell.reason:
-        return cell.text + str(reasons.setdefault(cell.reason, len(reasons) + 1)).translate(_RAISED)
+        return cell.text + str(reasons.setdefault(cell.reason, len(reasons) + 1)).translate(_SUPERSCRIPTS)
     return visible(f"{cell.text}{joint}{cell.interval}" if cell.interval else cell.text)
 
 
-def _room(columns: Sequence[_Column]) -> int:
-    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
+def _least_width(columns: Sequence[_PrintedColumn]) -> int:
+    return sum(column.least for column in columns) + _COLUMN_GAP * (len(columns) - 1)
 
 
-def _parted(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """The table split by columns so that each part fits, repeating the first columns, which name the rows."""
+def _split_to_width(columns: Sequence[_PrintedColumn], width: int) -> Iterator[list[_PrintedColumn]]:
+    """Parts of columns that fit, each with the first columns, which name the rows."""
     names = list(takewhile(lambda column: column.text, columns))
     part = list(names)
     for column in columns[len(names) :]:
-        if len(part) > len(names) and _room([*part, column]) > width:
+        if len(part) > len(names) and _least_width([*part, column]) > width:
             yield part
             part = list(names)
         part.append(column)
     yield part
 
 
-def _grid(columns: Sequence[_Column], width: int) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
-    for column, wide in zip(columns, _widths(columns, width), strict=True):
+def _make_grid(columns: Sequence[_PrintedColumn], width: int) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP - 1, 0, 0))
+    for column, wide in zip(columns, _column_widths(columns, width), strict=True):
         grid.add_column(Text(column.title), justify="left" if column.text else "right", width=wide, overflow="fold")
     for row in zip(*(column.cells for column in columns), strict=True):
         grid.add_row(*map(Text, row))
     return grid
 
 
-def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """What each column needs; spare width goes to texts, then to titles, narrowest first.
+def _column_widths(columns: Sequence[_PrintedColumn], width: int) -> list[int]:
+    """The width that each column needs; spare width goes to texts, then to titles, narrowest first.
 
     If there is too little, texts are wrapped further, widest first; numbers are never broken.
     """
     widths = [column.least for column in columns]
-    for _ in range(_room(columns) - width):
+    for _ in range(_least_width(columns) - width):
         texts = [(wide, place) for place, wide in enumerate(widths) if columns[place].text and wide > _NARROWEST]
         if not texts:
             break
         widths[max(texts)[1]] -= 1
-    for _ in range(width - _room(columns)):
+    for _ in range(width - _least_width(columns)):
         narrow = [
             (not columns[place].text, wide, place) for place, wide in enumerate(widths) if wide < columns[place].whole
         ]
@@ -217,12 +221,12 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     return widths
 
 
-def _beneath(made: TableView, reasons: dict[str, int]) -> Iterator[str]:
-    """Why cells are empty, the table's own note, its intervals, and the paper's number for it."""
+def _notes_below(made: TableView, reasons: dict[str, int]) -> Iterator[str]:
+    """Reasons for empty cells, the table's own note, its intervals, and the paper's number for it."""
     more_lines = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
     yield from (f"{text} {' '.join(more)}" for text, more in more_lines.items())
     for reason, number in reasons.items():
-        yield f"{str(number).translate(_RAISED)} {reason}"
+        yield f"{str(number).translate(_SUPERSCRIPTS)} {reason}"
     source = f"The paper's {made.table.source}." if made.table.source else ""
     intervals = f"{made.intervals}." if made.intervals else ""
     if said := " ".join(part for part in (made.table.note, intervals, source) if part):

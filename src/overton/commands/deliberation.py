@@ -68,7 +68,7 @@ def dilemmas(
     if target.exists():
         raise InputError([Problem(option_place("out"), str(target), "already exists; nothing is ever overwritten")])
     posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
-    options = SelectionOptions(first=_day("first", first), last=_day("last", last), top=top, fewest=fewest)
+    options = SelectionOptions(first=_parse_day("first", first), last=_parse_day("last", last), top=top, fewest=fewest)
     unread = (ReadCounts(), ReadCounts())
     surveyed = survey(
         read_posts(posts, community=community, tally=unread[0]),
@@ -97,15 +97,15 @@ def dilemmas(
 
 def show_dilemmas(built: BuiltDilemmas) -> Done:
     """The steps with what each kept, what was read from the dumps, and the file."""
-    return Done(lines=[*_steps(built), *notes_on(built.unread)], path=str(built.path))
+    return Done(lines=[*_step_lines(built), *notes_on(built.unread)], path=str(built.path))
 
 
-def _steps(built: BuiltDilemmas) -> Iterator[str]:
+def _step_lines(built: BuiltDilemmas) -> Iterator[str]:
     for step in built.steps:
         yield f"{step.number}. {step.name}: {step.kept:,} posts. {step.note}"
 
 
-def _day(name: str, given: str | date | None) -> date | None:
+def _parse_day(name: str, given: str | date | None) -> date | None:
     if given is None or isinstance(given, date):
         return given
     try:

@@ -56,12 +56,12 @@ def fill_templates(
         reason = "has no positions to fill in: give pro and con in the file or in positions.csv"
         raise InputError([Problem(str(issues), name, reason) for name in lacking])
     ids = {issue.id for issue in wanted}
-    made = [_filled(issue) if issue.id in ids else issue for issue in read]
+    made = [_fill_paraphrases(issue) if issue.id in ids else issue for issue in read]
     file = Path(out)
     return FilledIn(write_items(STUDY, made, file if file.suffix else file / "issues.jsonl"), made, len(wanted))
 
 
-def _filled(issue: Issue) -> Issue:
+def _fill_paraphrases(issue: Issue) -> Issue:
     six = render_templates(f'the question "{issue.question.strip()}"', issue.pro or "", issue.con or "")
     return msgspec.structs.replace(issue, paraphrases=six)
 

@@ -57,7 +57,7 @@ def threads(
     Raises:
         InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range.
     """
-    target = _jsonl(Path(out))
+    target = _check_jsonl(Path(out))
     rules = sampling.rules_for(
         community,
         year=year,
@@ -170,7 +170,7 @@ def preferences(
     *,
     key: Annotated[str | Path | None, Option("The sheets' key, if it is not beside the first", file=True)] = None,
 ) -> preferring.Preferences:
-    """What people who filled in copies of one side-by-side sheet prefer; `key` defaults to that beside the first.
+    """Preferences of people who filled in copies of one side-by-side sheet; `key` defaults to that beside the first.
 
     Raises:
         InputError: a file cannot be read, or a sheet is wrong, with its lines.
@@ -186,7 +186,7 @@ def show_preferences(found: preferring.Preferences) -> Done:
     return Done(exhibits=[preferring.preference_table(found)], data=document(REFERENCING.name, SCHEMA, found))
 
 
-def _jsonl(path: Path) -> Path:
+def _check_jsonl(path: Path) -> Path:
     if path.exists():
         raise InputError([Problem(option_place("out"), str(path), "exists already; nothing is ever overwritten")])
     if path.suffix != ".jsonl":

@@ -46,12 +46,12 @@ from overton.studies.options import option_place
 from overton.studies.power import chance_of
 from overton.studies.study import AnyStudy
 
-_ALIKE = 1.25
+_ALIKE_FACTOR = 1.25
 """Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves a plain score
 by 0.2 of 100 (docs/compare.md)."""
 
-_AGAIN = "Make the baseline again from its run (overton baseline)"
-_EQUAL = "ask both with the same number of trials"
+_REMAKE_BASELINE = "Make the baseline again from its run (overton baseline)"
+_USE_EQUAL_TRIALS = "ask both with the same number of trials"
 
 
 class Matched(NamedTuple):
@@ -72,58 +72,66 @@ def matched(base: ComparedModel, candidate: ComparedModel, measure: str) -> Matc
     declared, of_table = both[0].measure, any(side.source.is_table for side in sides)
     if not (declared.unbiased or declared.matched):
         return Matched(both)
-    if of_table and any(side.source.is_baseline and one.answers is None for side, one in zip(sides, both, strict=True)):
-        return Matched(both, refused=f"few answers change it, and the baseline does not say how many it has. {_AGAIN}")
-    trials, answers = _trials_of_both(*sides), _answers(both[0].answers, both[1].answers)
+    if of_table and any(
+        side.source.is_baseline and contribution.answers is None for side, contribution in zip(sides, both, strict=True)
+    ):
+        return Matched(
+            both, refused=f"few answers change it, and the baseline does not say how many it has. {_REMAKE_BASELINE}"
+        )
+    trials, answers = _trials_if_different(*sides), _answers_if_different(both[0].answers, both[1].answers)
     if declared.unbiased and (counted := trials or answers):
         advice = _advice(sides, declared.unbiased)
         return Matched(both, refused=f"they have {counted}, and chance in few of these raises it. {advice}")
     if declared.matched and trials:
-        return _with_as_few(sides, both, trials)
+        return _match_trials(sides, both, trials)
     if declared.matched and of_table and answers:
-        advice = f"A table does not say which answers belong to one trial: compare their run folders, or {_EQUAL}"
+        advice = (
+            f"A table does not say which answers belong to one trial: compare their run folders, or {_USE_EQUAL_TRIALS}"
+        )
         return Matched(both, refused=f"they have {answers}, and it depends on how many. {advice}")
     return Matched(both)
 
 
-def _with_as_few(
+def _match_trials(
     sides: tuple[ComparedModel, ComparedModel], both: tuple[Contribution, Contribution], counted: str
 ) -> Matched:
     """Take both with the largest number of trials that both have."""
-    measure, trials = both[0].measure.name, _common(*(side.source for side in sides))
+    measure, trials = both[0].measure.name, _most_shared_trials(*(side.source for side in sides))
     first, second = (side.with_trials(measure, trials) if trials else None for side in sides)
     if trials is None or first is None or second is None:
-        return Matched(both, refused=f"they have {counted}, and it depends on how many. {_AGAIN}, or {_EQUAL}")
+        return Matched(
+            both, refused=f"they have {counted}, and it depends on how many. {_REMAKE_BASELINE}, or {_USE_EQUAL_TRIALS}"
+        )
     return Matched((first, second), trials)
 
 
-def _common(base: ComparisonSource, candidate: ComparisonSource) -> int | None:
+def _most_shared_trials(base: ComparisonSource, candidate: ComparisonSource) -> int | None:
     """The most trials that both can be taken with."""
-    fewest = min(one.trials or 0 for one in (base, candidate))
-    known = [{*one.kept, one.trials or 0} for one in (base, candidate) if one.kept is not None]
-    return max((one for one in range(1, fewest + 1) if all(one in some for some in known)), default=None)
+    fewest = min(source.trials or 0 for source in (base, candidate))
+    known = [{*source.kept, source.trials or 0} for source in (base, candidate) if source.kept is not None]
+    return max((count for count in range(1, fewest + 1) if all(count in some for some in known)), default=None)
 
 
 def _advice(sides: tuple[ComparedModel, ComparedModel], unbiased: str) -> str:
     """The advice for a measure that is not compared across numbers of trials."""
     if any(side.source.is_table for side in sides):
-        return f"Compare {unbiased} of their run folders, or {_EQUAL}"
+        return f"Compare {unbiased} of their run folders, or {_USE_EQUAL_TRIALS}"
     if all(unbiased in side.contributions for side in sides):
-        return f"Compare {unbiased}, or {_EQUAL}"
-    return f"{_AGAIN}, so that it has {unbiased}, or {_EQUAL}"
+        return f"Compare {unbiased}, or {_USE_EQUAL_TRIALS}"
+    return f"{_REMAKE_BASELINE}, so that it has {unbiased}, or {_USE_EQUAL_TRIALS}"
 
 
-def _trials_of_both(base: ComparedModel, candidate: ComparedModel) -> str:
+def _trials_if_different(base: ComparedModel, candidate: ComparedModel) -> str:
     """The numbers of trials that runs, or the runs of baselines, were given, if they differ."""
-    one, other = (side.source.trials for side in (base, candidate))
-    return "" if one is None or other is None or one == other else f"{one} and {other} trials"
+    first, second = (side.source.trials for side in (base, candidate))
+    return "" if first is None or second is None or first == second else f"{first} and {second} trials"
 
 
-def _answers(one: float | None, other: float | None) -> str:
+def _answers_if_different(first: float | None, second: float | None) -> str:
     """How many answers numbers have in a condition, if they differ: tables do not say how many trials there were."""
-    if one is None or other is None or max(one, other) <= _ALIKE * min(one, other):
+    if first is None or second is None or max(first, second) <= _ALIKE_FACTOR * min(first, second):
         return ""
-    return f"{one:.3g} and {other:.3g} answers to an item in a condition"
+    return f"{first:.3g} and {second:.3g} answers to an item in a condition"
 
 
 def compare(
@@ -175,11 +183,11 @@ def of_sources(  # noqa: PLR0917
         InputError: an unknown measure, or sources asked with different instruments without `although`.
     """
     pairs = pairs_of(found)
-    differing = list(_differing(found, pairs, named))
-    _refuse(differing, although)
+    differing = list(_find_differences(found, pairs, named))
+    _refuse_other_instruments(differing, although)
     jackknife = replace(how, unit=comparing_of(named).unit)
-    asked = _asked(pairs, measures, margins)
-    compared = {measure: _family(pairs, measure, jackknife, margins.get(measure)) for measure in asked}
+    asked = _measures_to_compare(pairs, measures, margins)
+    compared = {measure: _compare_pairs(pairs, measure, jackknife, margins.get(measure)) for measure in asked}
     return Comparison(
         study=named.name,
         title=named.title or named.name,
@@ -197,7 +205,7 @@ def of_sources(  # noqa: PLR0917
     )
 
 
-def _differing(
+def _find_differences(
     found: Sequence[ComparisonSource], pairs: Sequence[tuple[ComparedModel, ComparedModel]], study: AnyStudy
 ) -> Iterator[Difference]:
     for base, candidate in combinations(found, 2) if len(found) > 1 else [(found[0], found[0])]:
@@ -206,17 +214,21 @@ def _differing(
         yield from subjects(first, second, study)
 
 
-def _refuse(differing: Sequence[Difference], although: str) -> None:
-    """Refuse what was asked with different instruments, unless there is a reason."""
+def _refuse_other_instruments(differing: Sequence[Difference], although: str) -> None:
     changed = [difference for difference in differing if difference.kind == "instrument"]
     if changed and not although.strip():
         advice = "a difference could come from the instrument; to compare anyway, give a reason"
         raise InputError(
-            [Problem(f"{one.base} and {one.candidate}", "", f"{one.said}: {advice} (--although)") for one in changed]
+            [
+                Problem(
+                    f"{difference.base} and {difference.candidate}", "", f"{difference.said}: {advice} (--although)"
+                )
+                for difference in changed
+            ]
         )
 
 
-def _asked(
+def _measures_to_compare(
     pairs: Sequence[tuple[ComparedModel, ComparedModel]], measures: Sequence[str], margins: Mapping[str, float]
 ) -> list[str]:
     """The names of the measures to compare: headlines that some pair has, before their variants, and those requested.
@@ -229,7 +241,11 @@ def _asked(
         other = candidate.contributions
         known |= {name: contribution.measure for name, contribution in base.contributions.items() if name in other}
     problems = [
-        Problem(option_place(place), name, _not_kept(pairs, name) or f"no such measure; known are {', '.join(known)}")
+        Problem(
+            option_place(place),
+            name,
+            _why_not_in_baseline(pairs, name) or f"no such measure; known are {', '.join(known)}",
+        )
         for place, names in (("measure", measures), ("margin", margins))
         for name in names
         if name not in known
@@ -241,11 +257,11 @@ def _asked(
     ]
     if problems:
         raise InputError(problems)
-    leading = sorted((name for name, one in known.items() if one.leads), key=lambda name: known[name].variant)
+    leading = sorted((name for name, measure in known.items() if measure.leads), key=lambda name: known[name].variant)
     return list(dict.fromkeys([*leading, *measures, *margins]))
 
 
-def _not_kept(pairs: Sequence[tuple[ComparedModel, ComparedModel]], name: str) -> str:
+def _why_not_in_baseline(pairs: Sequence[tuple[ComparedModel, ComparedModel]], name: str) -> str:
     """The reason if a measure of the runs is not compared because a baseline does not contain it, otherwise ''."""
     sides = [side for pair in pairs for side in pair]
     lacking = {side.source.label for side in sides if side.source.is_baseline and name not in side.contributions}
@@ -254,51 +270,59 @@ def _not_kept(pairs: Sequence[tuple[ComparedModel, ComparedModel]], name: str) -
     return f"is not in {', '.join(sorted(lacking))}: make the baseline again from its run (overton baseline)"
 
 
-class _Met(NamedTuple):
+class _PairMeasure(NamedTuple):
     """A measure of one pair, with the pair's index."""
 
     place: int
     sides: tuple[ComparedModel, ComparedModel]
     matched: Matched
-    meeting: SharedItems
+    shared: SharedItems
 
     @property
     def both(self) -> tuple[Contribution, Contribution]:
-        """What both contribute."""
+        """The contributions of both."""
         return self.matched.both
 
 
-def _met(pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
+def _pairs_with_measure(
+    pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife
+) -> Iterator[_PairMeasure]:
     for place, sides in enumerate(pairs):
         if all(measure in side.contributions for side in sides):
             found = matched(*sides, measure)
-            met = find_shared_items(*found.both, jackknife)
+            shared = find_shared_items(*found.both, jackknife)
             if found.refused:
-                met = replace(met, flaw=f"{NOT_COMPUTED}{found.refused}")
-            yield _Met(place, sides, found, met)
+                shared = replace(shared, flaw=f"{NOT_COMPUTED}{found.refused}")
+            yield _PairMeasure(place, sides, found, shared)
 
 
-def _family(
+def _compare_pairs(
     pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife, margin: float | None
 ) -> dict[int, Compared]:
     """A measure of all pairs, by the pair's index, with intervals for each pair and simultaneous ones for all."""
-    met = list(_met(pairs, measure, jackknife))
-    joint = _joint(met, jackknife) if len(met) > 1 else None
-    made = {one.place: _compared(one, jackknife, margin, joint) for one in met}
-    return _with_labels(met, made, jackknife)
+    measured = list(_pairs_with_measure(pairs, measure, jackknife))
+    joint = _joint_levels(measured, jackknife) if len(measured) > 1 else None
+    made = {pair.place: _compare_pair(pair, jackknife, margin, joint) for pair in measured}
+    return _correct_by_labels(measured, made, jackknife)
 
 
-def _with_labels(met: Sequence[_Met], made: dict[int, Compared], jackknife: Jackknife) -> dict[int, Compared]:
+def _correct_by_labels(
+    measured: Sequence[_PairMeasure], made: dict[int, Compared], jackknife: Jackknife
+) -> dict[int, Compared]:
     """The same with corrections by people's labels. Corrected numbers replace the judge's only if they lead in every
     pair, so that each verdict is about the numbers shown beside it."""
     found = {
-        one.place: corrected(one.both, one.meeting.items, jackknife, made[one.place].alone.own, len(met)) for one in met
+        pair.place: corrected(pair.both, pair.shared.items, jackknife, made[pair.place].alone.own, len(measured))
+        for pair in measured
     }
-    lead = all(one is not None and one.leads for one in found.values())
-    return {place: one if (both := found[place]) is None else _led(one, both, lead=lead) for place, one in made.items()}
+    lead = all(correction is not None and correction.leads for correction in found.values())
+    return {
+        place: compared if (both := found[place]) is None else _prefer_corrected(compared, both, lead=lead)
+        for place, compared in made.items()
+    }
 
 
-def _led(compared: Compared, both: Corrected, *, lead: bool) -> Compared:
+def _prefer_corrected(compared: Compared, both: Corrected, *, lead: bool) -> Compared:
     if not lead:
         return replace(compared, corrected=replace(both, leads=False))
     gaps = [both.alone] if both.together is None else [both.alone, both.together]
@@ -317,7 +341,7 @@ def _led(compared: Compared, both: Corrected, *, lead: bool) -> Compared:
     )
 
 
-class _Joint(NamedTuple):
+class _JointLevels(NamedTuple):
     """The levels at which the intervals of all differences hold simultaneously, ordinary and for equivalence, and how
     they were found."""
 
@@ -325,57 +349,59 @@ class _Joint(NamedTuple):
     method: str
 
 
-def _joint(met: Sequence[_Met], jackknife: Jackknife) -> _Joint:
-    every = sorted({name for one in met for name in one.meeting.items})
+def _joint_levels(measured: Sequence[_PairMeasure], jackknife: Jackknife) -> _JointLevels:
+    every = sorted({name for pair in measured for name in pair.shared.items})
     row = {name: place for place, name in enumerate(every)}
     gaps = [
-        (one.meeting.difference, [row[name] for name in one.meeting.items])
-        for one in met
-        if one.meeting.items and not one.meeting.flaw.startswith(NOT_COMPUTED)
+        (pair.shared.difference, [row[name] for name in pair.shared.items])
+        for pair in measured
+        if pair.shared.items and not pair.shared.flaw.startswith(NOT_COMPUTED)
     ]
     level, seed = jackknife.level, jackknife.seed
     levels = joint_differences(gaps, level, seed), joint_differences(gaps, equivalence_level(level), seed)
-    return _Joint(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
+    return _JointLevels(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
 
 
-def _compared(met: _Met, jackknife: Jackknife, margin: float | None, simultaneous: _Joint | None) -> Compared:
-    measure, items = met.both[0].measure, len(met.meeting.items)
+def _compare_pair(
+    pair: _PairMeasure, jackknife: Jackknife, margin: float | None, simultaneous: _JointLevels | None
+) -> Compared:
+    measure, items = pair.both[0].measure, len(pair.shared.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
-    alone = met.meeting.gap(jackknife)
-    joint = None if simultaneous is None else met.meeting.gap(jackknife, simultaneous.levels)
-    base, candidate = (side.shown(met.meeting.items, resampling) for side in met.both)
+    alone = pair.shared.gap(jackknife)
+    joint = None if simultaneous is None else pair.shared.gap(jackknife, simultaneous.levels)
+    base, candidate = (side.shown(pair.shared.items, resampling) for side in pair.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
     more = 0 if needed is None else needed.items - items
-    price = _price(met.sides, more)
-    trials = None if needed is None else _more_trials(met, alone, needed, jackknife)
-    worst = None if met.matched.refused else _worst(met)
+    price = _price_of_items(pair.sides, more)
+    trials = None if needed is None else _trials_to_decide(pair, alone, needed, jackknife)
+    worst = None if pair.matched.refused else _worst_case(pair)
     found = (measure, items, base, candidate, alone, joint, chosen, verdict, worst, needed, price)
     return Compared(
         *found,
         trials=trials,
         joint="" if simultaneous is None else simultaneous.method,
-        refused=met.matched.refused,
-        as_with=met.matched.trials,
+        refused=pair.matched.refused,
+        as_with=pair.matched.trials,
     )
 
 
-def _worst(met: _Met) -> tuple[float, float] | None:
-    """What the difference could be over the items that both were asked about."""
-    items = sorted(met.sides[0].source.asked & met.sides[1].source.asked)
-    first, second = (side.bounds(items) for side in met.both)
+def _worst_case(pair: _PairMeasure) -> tuple[float, float] | None:
+    """The range that the difference could have over the items that both were asked about."""
+    items = sorted(pair.sides[0].source.asked & pair.sides[1].source.asked)
+    first, second = (side.bounds(items) for side in pair.both)
     if first is None or second is None:
         return None
     return second[0] - first[1], second[1] - first[0]
 
 
-def _more_trials(met: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
+def _trials_to_decide(pair: _PairMeasure, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
     """How many trials of the same items would decide; or why none would, or why that is unknown."""
-    measure, error = met.both[0].measure.name, alone.own.error
-    halves = [side.source.halves for side in met.sides]
+    measure, error = pair.both[0].measure.name, alone.own.error
+    halves = [side.source.halves for side in pair.sides]
     base, candidate = (
-        None if half is None else half.both(side.model, measure) for half, side in zip(halves, met.sides, strict=True)
+        None if half is None else half.both(side.model, measure) for half, side in zip(halves, pair.sides, strict=True)
     )
     if base is None or candidate is None or error is None:
         return MoreTrials(why="only runs with two or more trials of each item show the effect of chance in trials")
@@ -384,31 +410,31 @@ def _more_trials(met: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackkn
         return MoreTrials(why="they have different numbers of trials")
     (count,) = counts
     trials = sum(count)
-    chance = chance_of(base, candidate, count, jackknife) / trials / len(met.meeting.items)
+    chance = chance_of(base, candidate, count, jackknife) / trials / len(pair.shared.items)
     wanted = trials_needed(error, chance, trials, needed.error)
-    if wanted is None or wanted > _ENDLESS * trials:
+    if wanted is None or wanted > _MOST_TIMES_TRIALS * trials:
         return MoreTrials(why="more trials of these items would not decide: the variation among items would remain")
-    return MoreTrials(wanted, wanted - trials, _dearer(met.sides, (wanted - trials) / trials))
+    return MoreTrials(wanted, wanted - trials, _cost_times(pair.sides, (wanted - trials) / trials))
 
 
-_ENDLESS = 1000
+_MOST_TIMES_TRIALS = 1000
 """Nobody asks this many times as many trials."""
 
 
-def _dearer(sides: tuple[ComparedModel, ComparedModel], times: float) -> float | None:
+def _cost_times(sides: tuple[ComparedModel, ComparedModel], times: float) -> float | None:
     """The cost of both runs times `times`; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
-    if any(one is None or not one.cost for one in known):
+    if any(provenance is None or not provenance.cost for provenance in known):
         return None
-    return times * sum(one.cost for one in known if one is not None)
+    return times * sum(provenance.cost for provenance in known if provenance is not None)
 
 
-def _price(sides: tuple[ComparedModel, ComparedModel], more: int) -> float | None:
-    """What so many more items would cost in both runs, at the cost of theirs so far; None if a price is unknown."""
+def _price_of_items(sides: tuple[ComparedModel, ComparedModel], more: int) -> float | None:
+    """The cost of so many more items in both runs, at the cost of theirs so far; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
-    if not more or any(one is None or not one.cost or not one.items for one in known):
+    if not more or any(provenance is None or not provenance.cost or not provenance.items for provenance in known):
         return None
-    return more * sum(one.cost / len(one.items) for one in known if one is not None)
+    return more * sum(provenance.cost / len(provenance.items) for provenance in known if provenance is not None)
 
 
 def _ranks(
@@ -420,21 +446,24 @@ def _ranks(
     """The places that each of three or more models could have, if all of them are compared with each other."""
     sides = {side.name: side for place in made for side in pairs[place]}
     gaps = {
-        (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own
-        for place, one in made.items()
-        if not one.refused
+        (pairs[place][0].name, pairs[place][1].name): (compared.together or compared.alone).own
+        for place, compared in made.items()
+        if not compared.refused
     }
     if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
         return []
     found = possible_ranks(list(sides), {(first, second): gap for (first, second), gap in gaps.items()})
     standings = []
     for name, side in sides.items():
-        value = _standing(side.contributions[measure], jackknife, made)
+        value = _own_number(side.contributions[measure], jackknife, made)
         standings.append(Standing(name, value, found[name]))
-    return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))
+    return sorted(
+        standings,
+        key=lambda standing: (standing.places.best + standing.places.worst, -standing.value.value, standing.name),
+    )
 
 
-def _standing(contribution: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
+def _own_number(contribution: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
     """A model's number over all its own items, corrected if its differences are."""
     items, lead = sorted(contribution.place), all(found.corrected and found.corrected.leads for found in made.values())
     resampling, plain = jackknife.over(max(len(items), 1)), contribution.alone(jackknife)

@@ -1,4 +1,4 @@
-"""What was asked otherwise.
+"""Differences in how two sources were asked.
 
 A comparison is refused if the instrument (prompts, items, options, conduct, judge) changed, since a difference could
 come from it. A changed subject is what the comparison is about. Tables record none of these things.
@@ -28,13 +28,13 @@ from overton.version import __version__
 
 
 def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[tuple[Kind, str]]:
-    """What two versions asked differently: nothing if both runs replay as they were asked; if one cannot be replayed,
-    conduct may differ."""
+    """Yield how the conduct of two versions differs: nothing if both runs replay as they were asked; if one cannot be
+    replayed, conduct may differ."""
     assert base.provenance is not None
     assert candidate.provenance is not None
     versions = f"{base.provenance.overton} and {candidate.provenance.overton}"
-    found = [_changed(one) for one in (base, candidate)]
-    if changed := [one.label for one, differs in zip((base, candidate), found, strict=True) if differs]:
+    found = [_has_changed(source) for source in (base, candidate)]
+    if changed := [source.label for source, differs in zip((base, candidate), found, strict=True) if differs]:
         yield (
             "instrument",
             f"conduct differs between versions of Overton ({versions}): this one asks differently from {changed[0]}",
@@ -43,14 +43,14 @@ def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> 
         yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
 
 
-def _changed(source: ComparisonSource) -> bool | None:
+def _has_changed(source: ComparisonSource) -> bool | None:
     """Whether this version would ask differently; None if that cannot be determined."""
     if source.provenance is not None and source.provenance.overton == __version__:
         return False
-    return None if source.run is None else _asks_differently(source.run)
+    return None if source.run is None else _replays_differently(source.run)
 
 
-def _asks_differently(run: Run) -> bool | None:
+def _replays_differently(run: Run) -> bool | None:
     folder = RunFolder(run.path)
     try:
         check_unchanged(run.study, folder, run.manifest)
@@ -67,25 +67,29 @@ def _asks_differently(run: Run) -> bool | None:
 
 def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyStudy) -> Iterator[Difference]:
     """In what ways two sources were not asked alike."""
-    yield from _stopped(base, candidate)
-    tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.provenance is None))
+    yield from _precision_differences(base, candidate)
+    tables = list(dict.fromkeys(source.label for source in (base, candidate) if source.provenance is None))
     if base.provenance is None or candidate.provenance is None:
         said = f"how {' and '.join(tables)} came about is unknown: prompts, items, options and judge may differ"
         yield Difference("unknown", base.label, candidate.label, said)
         return
     if base.path.resolve() == candidate.path.resolve():
         return
-    for kind, said in _between(base.provenance, candidate.provenance, study):
+    for kind, said in _provenance_differences(base.provenance, candidate.provenance, study):
         yield Difference(kind, base.label, candidate.label, said)
     if base.provenance.overton != candidate.provenance.overton:
         for kind, said in conduct_differences(base, candidate):
             yield Difference(kind, base.label, candidate.label, said)
 
 
-def _stopped(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Difference]:
+def _precision_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Difference]:
     """Which of the two are runs that stopped once precise, and so asked some items more often than others."""
-    runs = [one.run for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
-    found = [one.label for one in (base, candidate) if one.run in runs]
+    runs = [
+        source.run
+        for source in (base, candidate)
+        if source.run is not None and source.run.manifest.precision is not None
+    ]
+    found = [source.label for source in (base, candidate) if source.run in runs]
     if found:
         asked = f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required"
         if all(map(is_weighted, runs)):
@@ -96,115 +100,119 @@ def _stopped(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Di
             yield Difference("unknown", base.label, candidate.label, said)
 
 
-def _between(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
-    yield from _prompts(provenance.prompts, other.prompts)
-    yield from _items(provenance, other, study)
+def _provenance_differences(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    yield from _prompt_differences(provenance.prompts, other.prompts)
+    yield from _item_differences(provenance, other, study)
     yield from options_differing(provenance.options, other.options, study)
     for role in study.role_names:
         if role != study.first:
-            yield from _answerers(role, provenance.roles.get(role, []), other.roles.get(role, []))
+            yield from _answerer_differences(role, provenance.roles.get(role, []), other.roles.get(role, []))
     if provenance.seed != other.seed:
         yield "precision", f"seeds differ ({provenance.seed} and {other.seed}): other draws, less precision"
 
 
-def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
-    if changed := sorted({*prompts_changed(one, other)} & {*prompts_changed(other, one)}):
+def _prompt_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
+    if changed := sorted({*prompts_changed(base, candidate)} & {*prompts_changed(candidate, base)}):
         yield "instrument", f"prompts differ: {', '.join(changed)}"
 
 
-def _items(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def _item_differences(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     first, second = provenance.items, other.items
     if changed := sorted(name for name in first.keys() & second.keys() if first[name] != second[name]):
-        yield "instrument", f"{study.items.plural} of the same name differ: {_listed(changed)}"
+        yield "instrument", f"{study.items.plural} of the same name differ: {_join_first_names(changed)}"
     if only := len(first.keys() ^ second.keys()):
         yield "precision", f"{only} {study.items.plural} were asked about in only one of them, and are left out"
 
 
-def options_differing(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def options_differing(
+    base: Mapping[str, Any], candidate: Mapping[str, Any], study: AnyStudy
+) -> Iterator[tuple[Kind, str]]:
     """Which options, as manifests record them, differ."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []))
-    both = [stored_options(study.options, options) for options in (one, other)]
+    both = [stored_options(study.options, options) for options in (base, candidate)]
     for field in fields_of(study.options):
-        mine, theirs = (_plain(options.get(field.name, field.default)) for options in both)
+        mine, theirs = (_comparable_choice(options.get(field.name, field.default)) for options in both)
         if mine != theirs and not field.option.follows:
             kind: Kind = "precision" if field.name in harmless else "instrument"
-            yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"
+            yield kind, f"{field.flag} differs: {_choice_text(mine)} and {_choice_text(theirs)}"
 
 
-def _plain(value: Any) -> Any:
+def _comparable_choice(value: Any) -> Any:
     """A choice as a manifest records it; the order of several does not matter."""
     made = msgspec.to_builtins(value) if value is not msgspec.NODEFAULT else None
     return sorted(made, key=str) if isinstance(made, list | tuple) else made
 
 
-def _worded(value: Any) -> str:
+def _choice_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _answerers(role: str, one: list[AnswererRecord], other: list[AnswererRecord]) -> Iterator[tuple[Kind, str]]:
-    if [entry.instrument for entry in one] != [entry.instrument for entry in other]:
-        names = [", ".join(entry.name for entry in side) or "nobody" for side in (one, other)]
+def _answerer_differences(
+    role: str, base: list[AnswererRecord], candidate: list[AnswererRecord]
+) -> Iterator[tuple[Kind, str]]:
+    if [entry.instrument for entry in base] != [entry.instrument for entry in candidate]:
+        names = [", ".join(entry.name for entry in side) or "nobody" for side in (base, candidate)]
         how = f"{names[0]} and {names[1]}" if names[0] != names[1] else f"{names[0]} with other settings or weights"
         yield "instrument", f"who answers as {role} differs: {how}"
 
 
 def subjects(base: ComparedModel, candidate: ComparedModel, study: AnyStudy) -> Iterator[Difference]:
-    """What differs about the models themselves, as far as runs record it, including the model behind a shared name."""
-    first, second = _of(base, study), _of(candidate, study)
+    """Differences between the models themselves, as far as runs record them; also of models behind a shared name."""
+    first, second = _answerer_of(base, study), _answerer_of(candidate, study)
     if first is not None and second is not None:
-        for said in _about(base, first, candidate, second):
+        for said in _model_differences(base, first, candidate, second):
             yield Difference("subject", base.name, candidate.name, said)
 
 
-def _about(
+def _model_differences(
     base: ComparedModel, first: AnswererRecord, candidate: ComparedModel, second: AnswererRecord
 ) -> Iterator[str]:
     if first.name == second.name and first.identity != second.identity:
         specs = f"{first.spec} and {second.spec}" if first.spec != second.spec else "other arguments or weights"
         yield f"{first.name} names different models ({specs})"
     if first.settings != second.settings:
-        yield f"settings differ ({_settings(first.settings)} and {_settings(second.settings)})"
+        yield f"settings differ ({_settings_text(first.settings)} and {_settings_text(second.settings)})"
     if first.holds_form != second.holds_form:
         yield "a grammar held the answers of one to their form and not of the other"
     if first.name == second.name or first.spec == second.spec:
-        yield from _upstream(base, first, candidate, second)
+        yield from _upstream_differences(base, first, candidate, second)
 
 
-def _of(side: ComparedModel, study: AnyStudy) -> AnswererRecord | None:
+def _answerer_of(side: ComparedModel, study: AnyStudy) -> AnswererRecord | None:
     found = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
     return next((entry for entry in found if entry.name == side.model), None)
 
 
-def _settings(settings: Mapping[str, Any]) -> str:
+def _settings_text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in settings.items()) or "none"
 
 
-_UPSTREAM = {
+_UPSTREAM_CHANGES = {
     "reported": "another upstream model under the same name",
     "fingerprints": "another system fingerprint",
     "servers": "served by another provider, or another version of a package",
 }
 
 
-def _upstream(
+def _upstream_differences(
     base: ComparedModel, first: AnswererRecord, candidate: ComparedModel, second: AnswererRecord
 ) -> Iterator[str]:
     """Differences in what the endpoints reported about themselves."""
-    one, other = (
+    reported, other_reported = (
         side.source.upstream.get(entry.identity, NOBODY) for side, entry in ((base, first), (candidate, second))
     )
-    for name, change in _UPSTREAM.items():
-        mine, theirs = getattr(one, name), getattr(other, name)
+    for name, change in _UPSTREAM_CHANGES.items():
+        mine, theirs = getattr(reported, name), getattr(other_reported, name)
         if mine and theirs and mine != theirs:
-            yield f"{change} ({_listed(mine)} and {_listed(theirs)})"
+            yield f"{change} ({_join_first_names(mine)} and {_join_first_names(theirs)})"
 
 
-_MOST = 8
+_MOST_NAMES = 8
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:_MOST])}{' and more' if len(names) > _MOST else ''}"
+def _join_first_names(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:_MOST_NAMES])}{' and more' if len(names) > _MOST_NAMES else ''}"
 
 
 Kind = Literal["instrument", "subject", "precision", "unknown"]

@@ -33,7 +33,7 @@ from overton.untrusted import converted, decode_text, decode_toml, read_bytes, v
 
 _DIGITS = 12
 
-_FEWER = (1, 2, 3, 5, 8, 12, 20, 30, 50)
+_STORED_TRIALS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
 """Numbers of trials for which a baseline stores measures that depend on it, if its run has more."""
 
 
@@ -52,15 +52,18 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
         raise InputError([Problem(str(run), "", "is not a run: only a run records how it was asked")])
     provenance = provenance_of(source.run, journal=True)
     sides = {name: side for name, side in source.sides.items() if not source.model or name == source.model}
-    known = {one.measure.name for side in sides.values() for one in side}
+    known = {contribution.measure.name for side in sides.values() for contribution in side}
     if unknown := [name for name in measures if name not in known]:
         reason = f"no such measure; known are {', '.join(sorted(known))}"
         raise InputError([Problem(option_place("measure"), name, reason) for name in unknown])
     kept = {
         name: {
-            one.measure.name: _kept(one, _fewer(source, name, one.measure) if one.measure.matched else None)
-            for one in side
-            if one.measure.leads or one.measure.name in measures
+            contribution.measure.name: _baseline_measure(
+                contribution,
+                _values_with_fewer_trials(source, name, contribution.measure) if contribution.measure.matched else None,
+            )
+            for contribution in side
+            if contribution.measure.leads or contribution.measure.name in measures
         }
         for name, side in sides.items()
     }
@@ -68,26 +71,29 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
     return write_atomic(Path(out), [msgspec.json.encode(made), b"\n"])
 
 
-def _fewer(source: ComparisonSource, model: str, measure: Measure) -> dict[int, dict[str, float]]:
+def _values_with_fewer_trials(source: ComparisonSource, model: str, measure: Measure) -> dict[int, dict[str, float]]:
     """Each item's value as with fewer trials than the run has."""
     side = ComparedModel(model, source, model)
-    wanted = [trials for trials in _FEWER if trials < (source.trials or 0)]
+    wanted = [trials for trials in _STORED_TRIALS if trials < (source.trials or 0)]
     found = {trials: side.with_trials(measure.name, trials) for trials in wanted}
     return {
-        trials: {name: round(float(one.parts[row, 0] / one.parts[row, 1]), _DIGITS) for name, row in one.place.items()}
-        for trials, one in found.items()
-        if one is not None and one.items
+        trials: {
+            name: round(float(contribution.parts[row, 0] / contribution.parts[row, 1]), _DIGITS)
+            for name, row in contribution.place.items()
+        }
+        for trials, contribution in found.items()
+        if contribution is not None and contribution.items
     }
 
 
-def _kept(contribution: Contribution, fewer: dict[int, dict[str, float]] | None) -> BaselineMeasure:
-    worst = None if contribution.worst is None or not contribution.items else contribution.worst()
+def _baseline_measure(contribution: Contribution, fewer: dict[int, dict[str, float]] | None) -> BaselineMeasure:
+    extremes = None if contribution.extreme_values is None or not contribution.items else contribution.extreme_values()
     return BaselineMeasure(
         list(contribution.items),
         np.round(contribution.parts, _DIGITS).tolist(),
-        None if contribution.lost is None else contribution.lost.tolist(),
-        None if contribution.moot is None else contribution.moot.tolist(),
-        None if worst is None else (worst[0].tolist(), worst[1].tolist()),
+        None if contribution.failed_weight is None else contribution.failed_weight.tolist(),
+        None if contribution.refused_weight is None else contribution.refused_weight.tolist(),
+        None if extremes is None else (extremes[0].tolist(), extremes[1].tolist()),
         contribution.why,
         fewer or None,
         contribution.answers,
@@ -95,7 +101,7 @@ def _kept(contribution: Contribution, fewer: dict[int, dict[str, float]] | None)
 
 
 GateOutcome = Literal["within", "beyond", "undecided"]
-_LARGEST = 1_000_000
+_MOST_BYTES = 1_000_000
 
 
 class GuardedMeasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -178,8 +184,8 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
             numbers of trials differ; otherwise as `compare`.
         RunError: a folder is not a run, or has no records.
     """
-    chosen = _read(Path(config))
-    margins = {one.measure: one.margin for one in chosen.guard}
+    chosen = _read_gate(Path(config))
+    margins = {guard.measure: guard.margin for guard in chosen.guard}
     made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
     if refused := [
         Problem(str(config), f"guard {name}", f"{pair.base} and {pair.candidate}: {pair.measures[name].refused}")
@@ -189,32 +195,32 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     ]:
         raise InputError(refused)
     checks = [
-        Check(guard, pair.base, pair.candidate, one, _outcome(one, guard))
+        Check(guard, pair.base, pair.candidate, compared, _outcome(compared, guard))
         for guard in chosen.guard
         for pair in made.pairs
-        if (one := pair.measures.get(guard.measure)) is not None
+        if (compared := pair.measures.get(guard.measure)) is not None
     ]
     return Gate(checks, made, chosen.undecided)
 
 
-def _read(path: Path) -> _GateFile:
+def _read_gate(path: Path) -> _GateFile:
     """The gate that a file describes.
 
     Raises:
         InputError: it is not a gate.
     """
     try:
-        found = converted(decode_toml(decode_text(read_bytes(path, _LARGEST))), _GateFile)
+        found = converted(decode_toml(decode_text(read_bytes(path, _MOST_BYTES))), _GateFile)
     except (OSError, Unreadable) as error:
         raise InputError([Problem(str(path), "", f"is not a readable gate: {reason_of(error)}")]) from error
     if not found.guard:
         raise InputError([Problem(str(path), "guard", "guards nothing: name at least one measure and its margin")])
     problems = [
-        Problem(str(path), f"guard {one.measure}", f"its margin is {one.margin}, but must be above 0")
-        for one in found.guard
-        if not (isfinite(one.margin) and one.margin > 0)
+        Problem(str(path), f"guard {guard.measure}", f"its margin is {guard.margin}, but must be above 0")
+        for guard in found.guard
+        if not (isfinite(guard.margin) and guard.margin > 0)
     ]
-    if len({one.measure for one in found.guard}) < len(found.guard):
+    if len({guard.measure for guard in found.guard}) < len(found.guard):
         problems.append(Problem(str(path), "guard", "names a measure twice"))
     if problems:
         raise InputError(problems)
@@ -239,8 +245,8 @@ def check_line(check: Check) -> str:
     """A check in one line."""
     measure = check.compared.measure
     return (
-        f"{measure.title}: {check.candidate} against {check.base} is {check.outcome} (margin {check.guard.margin:g}, guarded"
-        f" {'both ways' if check.guard.direction == 'both' else f'against {check.guard.direction}'}; difference"
+        f"{measure.title}: {check.candidate} against {check.base} is {check.outcome} (margin {check.guard.margin:g},"
+        f" guarded {'both ways' if check.guard.direction == 'both' else f'against {check.guard.direction}'}; difference"
         f" {sentence(check.compared.alone.own, measure.gap)})"
     )
 
@@ -249,33 +255,35 @@ def junit(made: Gate) -> bytes:
     """The checks as JUnit XML: beyond is a failure; so is undecided, or skipped if that passes."""
     failing = {"beyond"} | ({"undecided"} if made.undecided == "fail" else set())
     failed = sum(check.outcome in failing for check in made.checks)
-    skipped = sum(one.outcome == "undecided" and one.outcome not in failing for one in made.checks)
+    skipped = sum(check.outcome == "undecided" and check.outcome not in failing for check in made.checks)
     counts = {"tests": str(len(made.checks)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
     top = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(top, "testsuite", {"name": f"overton gate {made.comparison.study}", **counts})
-    for one in made.checks:
-        name = visible_line(f"{one.guard.measure}: {one.candidate} against {one.base}")
+    for check in made.checks:
+        name = visible_line(f"{check.guard.measure}: {check.candidate} against {check.base}")
         case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": made.comparison.study})
-        if one.outcome != "within":
-            kind = "failure" if one.outcome in failing else "skipped"
-            said = ElementTree.SubElement(case, kind, {"message": visible_line(check_line(one)), "type": one.outcome})
-            said.text = visible_line(check_line(one))
+        if check.outcome != "within":
+            kind = "failure" if check.outcome in failing else "skipped"
+            said = ElementTree.SubElement(
+                case, kind, {"message": visible_line(check_line(check)), "type": check.outcome}
+            )
+            said.text = visible_line(check_line(check))
     made_of: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
     return made_of
 
 
 def markdown(made: Gate) -> str:
     """The checks as a summary for a pull request."""
-    return "\n".join(_lines(made)) + "\n"
+    return "\n".join(_markdown_lines(made)) + "\n"
 
 
-def _lines(made: Gate) -> Iterator[str]:
+def _markdown_lines(made: Gate) -> Iterator[str]:
     yield f"### Overton gate: {made.outcome}{'' if made.passes else ', does not pass'}"
     yield ""
-    for one in made.comparison.differing:
-        yield f"- {_cell(f'{one.base} and {one.candidate}: {one.said}')}"
+    for change in made.comparison.differing:
+        yield f"- {_escape_cell(f'{change.base} and {change.candidate}: {change.said}')}"
     if made.comparison.although:
-        yield f"- Compared although instruments differ: {_cell(made.comparison.although)}"
+        yield f"- Compared although instruments differ: {_escape_cell(made.comparison.although)}"
     yield ""
     yield "| measure | base | candidate | difference | margin | guarded | outcome |"
     yield "|---|---|---|---|--:|---|---|"
@@ -289,12 +297,12 @@ def _lines(made: Gate) -> Iterator[str]:
             f"{check.guard.margin:g}",
             check.guard.direction,
         )
-        yield "| " + " | ".join(map(_cell, (*cells, check.outcome))) + " |"
+        yield "| " + " | ".join(map(_escape_cell, (*cells, check.outcome))) + " |"
 
 
-_MARKUP: dict[str, str | int | None] = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#!~"}
+_MARKUP_ESCAPES: dict[str, str | int | None] = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#!~"}
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Somebody else's text on one line, with all markup escaped."""
-    return visible_line(text).translate(str.maketrans(_MARKUP))
+    return visible_line(text).translate(str.maketrans(_MARKUP_ESCAPES))

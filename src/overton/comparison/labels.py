@@ -45,7 +45,7 @@ class Corrected:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values: which variant leads, and each variant's difference; the sides are measures."""
-        difference = {name: number_of(one) for name, one in self.difference.items()}
+        difference = {name: number_of(estimate) for name, estimate in self.difference.items()}
         sides = {"base": plain(self.base), "candidate": plain(self.candidate)}
         return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
 
@@ -53,15 +53,18 @@ class Corrected:
 def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
     """Every model's contributions, each with its corrected number if people labelled what it is based on."""
     found = {
-        (one.model, one.compared): (partial(case.over, one), task)
+        (entry.model, entry.compared): (partial(case.over, entry), task)
         for task, case in cases_of(run, results, how)
-        for one in case.listed
-        if one.compared
+        for entry in case.listed
+        if entry.compared
     }
-    return {model: [_with(one, found.get((model, one.measure.name))) for one in own] for model, own in sides.items()}
+    return {
+        model: [_add_correction(contribution, found.get((model, contribution.measure.name))) for contribution in own]
+        for model, own in sides.items()
+    }
 
 
-def _with(contribution: Contribution, found: tuple[Correction, str] | None) -> Contribution:
+def _add_correction(contribution: Contribution, found: tuple[Correction, str] | None) -> Contribution:
     return contribution if found is None else replace(contribution, corrected=found[0], labels=found[1])
 
 
@@ -80,7 +83,7 @@ def corrected(
     if both[0].corrected is None or both[1].corrected is None or not items:
         return None
     made = _PairByLevel(both, items, jackknife)
-    base, candidate = (one.variants for one in made.over(jackknife.level))
+    base, candidate = (number.variants for number in made.over(jackknife.level))
     alone, labelled = made.gap(jackknife.level)
     together = made.gap(1 - (1 - jackknife.level) / pairs)[0] if pairs > 1 else None
     leads = base.leads == candidate.leads == "corrected" and not isnan(alone.own.low)
@@ -99,7 +102,11 @@ class _PairByLevel:
     def over(self, level: float) -> tuple[NumberOverItems, NumberOverItems]:
         """Both numbers."""
         resampling = replace(self.jackknife, level=level).over(len(self.items))
-        base, candidate = (one.corrected(self.items, resampling) for one in self.both if one.corrected is not None)
+        base, candidate = (
+            contribution.corrected(self.items, resampling)
+            for contribution in self.both
+            if contribution.corrected is not None
+        )
         return base, candidate
 
     def gap(self, level: float) -> tuple[Gap, Estimate]:
@@ -110,5 +117,5 @@ class _PairByLevel:
         inner = equivalence_level(level)
         own, labelled = between(*self.over(level), within, level, alike=alike)
         every = (own, between(*self.over(inner), within, inner, alike=alike)[0], labelled)
-        counted = [structs.replace(one, n=len(self.items)) for one in every]
+        counted = [structs.replace(estimate, n=len(self.items)) for estimate in every]
         return Gap(*counted[:2]), counted[2]

@@ -1,4 +1,4 @@
-"""What a run records of how it was asked, in a form that a baseline file can store, without addresses or paths."""
+"""A run's record of how it was asked, in a form that a baseline file can store, without addresses or paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from overton.calls import Reply
 from overton.engine import entries
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.folder import ModelEntry
 from overton.runs.run import Run
 
@@ -49,12 +49,12 @@ class AnswererRecord(msgspec.Struct, frozen=True):
 
     @property
     def upstream(self) -> Upstream:
-        """What its endpoint reported about itself."""
+        """Its endpoint's report about itself."""
         return Upstream(self.reported, self.fingerprints, self.servers)
 
     @property
     def instrument(self) -> tuple[Any, ...]:
-        """What makes it the same judge."""
+        """The parts that have to be equal for the same judge."""
         return self.identity, self.settings, self.holds_form, self.not_sent
 
 
@@ -82,7 +82,7 @@ def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
         manifest.options,
         {item.id: blake2b(msgspec.json.encode(item), digest_size=16).hexdigest() for item in run.items()},
         {
-            role: [_answering(answerer, said.get(answerer.identity, NOBODY)) for answerer in answerers]
+            role: [_answerer_record(answerer, said.get(answerer.identity, NOBODY)) for answerer in answerers]
             for role, answerers in manifest.models.items()
         },
         manifest.seed,
@@ -92,14 +92,14 @@ def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
     )
 
 
-def _answering(entry: ModelEntry, said: Upstream) -> AnswererRecord:
+def _answerer_record(entry: ModelEntry, said: Upstream) -> AnswererRecord:
     settings = msgspec.to_builtins(msgspec.structs.replace(entry.settings, seed=None))
-    own = (entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
+    own = (entry.name, public_spec(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
     return AnswererRecord(*own, said.reported, said.fingerprints, said.servers)
 
 
 def upstream_of(run: Run) -> dict[str, Upstream]:
-    """What endpoints reported about themselves with their replies, by the answerer's identity, from the journal."""
+    """Reports of endpoints about themselves with their replies, by the answerer's identity, from the journal."""
     journal = run.path / "journal.db"
     found: defaultdict[str, tuple[set[str], set[str], set[str]]] = defaultdict(lambda: (set(), set(), set()))
     for row in entries(journal) if journal.is_file() else ():

@@ -63,7 +63,7 @@ class Compared:
 
     @property
     def why(self) -> str | None:
-        """Why the verdict can only be 'undecided'; None if the numbers could have given another."""
+        """The reason if the verdict can only be 'undecided'; None if the numbers could have given another."""
         own = self.alone.own
         return own.method if isnan(own.value) or isnan(own.low) else None
 
@@ -77,19 +77,19 @@ class Compared:
             "difference": {
                 **number_of(self.alone.own),
                 "level": self.alone.own.level,
-                "equivalence": _interval(self.alone.equivalence),
-                "simultaneous": None if self.together is None else _simultaneous(self.together, self.joint),
+                "equivalence": _interval_json(self.alone.equivalence),
+                "simultaneous": None if self.together is None else _simultaneous_json(self.together, self.joint),
                 "worst_case": None if self.worst is None else plain(list(self.worst)),
             },
             "margin": self.margin,
             "verdict": self.verdict,
             "why": self.why,
-            "needed": None if self.needed is None else self._needed(self.needed),
+            "needed": None if self.needed is None else self._needed_json(self.needed),
             **({} if self.as_with is None else {"as_with_trials": self.as_with}),
             **({} if self.corrected is None else {"labels": self.corrected.to_json()}),
         }
 
-    def _needed(self, needed: ItemsToDecide) -> dict[str, Any]:
+    def _needed_json(self, needed: ItemsToDecide) -> dict[str, Any]:
         more = needed.items - self.items
         return {
             "items": needed.items,
@@ -101,12 +101,12 @@ class Compared:
         }
 
 
-def _interval(estimate: Estimate) -> dict[str, Any]:
+def _interval_json(estimate: Estimate) -> dict[str, Any]:
     return {"level": estimate.level, **interval_of(estimate)}
 
 
-def _simultaneous(gap: Gap, method: str) -> dict[str, Any]:
-    return {**_interval(gap.own), "equivalence": _interval(gap.equivalence), "method": method}
+def _simultaneous_json(gap: Gap, method: str) -> dict[str, Any]:
+    return {**_interval_json(gap.own), "equivalence": _interval_json(gap.equivalence), "method": method}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Comparison:
             "level": self.level,
             "seed": self.seed,
             "although": self.although or None,
-            "differing": [one._asdict() for one in self.differing],
+            "differing": [difference._asdict() for difference in self.differing],
             "pairs": [
                 {
                     "base": pair.base,
@@ -171,5 +171,5 @@ class Comparison:
                 ]
                 for name, standings in self.ranks.items()
             },
-            "lost": {name: plain(one) for name, one in self.lost.items()},
+            "lost": {name: plain(counts) for name, counts in self.lost.items()},
         }

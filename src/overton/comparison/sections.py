@@ -7,7 +7,7 @@ from math import isnan
 from pathlib import Path
 
 from overton.comparison.differences import Difference
-from overton.comparison.results import Compared, Comparison, MoreTrials, Standing
+from overton.comparison.results import Compared, Comparison, Standing
 from overton.comparison.sources import MissingCounts
 from overton.statistics.comparison import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
@@ -28,20 +28,20 @@ from overton.studies.sections import (
     Table,
 )
 
-_MOST = 30
+_MOST_PAIRS = 30
 """Most pairs that a chart shows."""
 
 
 def sections(made: Comparison) -> list[Section]:
     """Everything there is to show; the terminal prints the tables and callouts marked for it."""
     found = [
-        Section("same", "What differs between the runs", list(_differing(made))),
+        Section("same", "What differs between the runs", list(_difference_callouts(made))),
         Section("verdicts", "Verdicts", [Prose("\n\n".join(findings(made)))]),
-        Section("differences", "Differences", list(_differences(made))),
-        Section("places", "Places", list(_places(made))),
-        Section("missing", "What is missing", list(_missing(made))),
+        Section("differences", "Differences", list(_difference_exhibits(made))),
+        Section("places", "Places", list(_place_exhibits(made))),
+        Section("missing", "What is missing", list(_missing_exhibits(made))),
     ]
-    return [one for one in found if one.exhibits]
+    return [section for section in found if section.exhibits]
 
 
 def in_report(made: Comparison) -> Section:
@@ -55,17 +55,17 @@ def in_report(made: Comparison) -> Section:
 def findings(made: Comparison) -> list[str]:
     """Every verdict as a sentence."""
     return [
-        _said(pair.base, pair.candidate, measure, made.unit)
+        _verdict_sentence(pair.base, pair.candidate, measure, made.unit)
         for pair in made.pairs
         for measure in pair.measures.values()
     ]
 
 
-def _differing(made: Comparison) -> Iterator[Exhibit]:
+def _difference_callouts(made: Comparison) -> Iterator[Exhibit]:
     if made.although:
         yield Callout(f"Compared although the instruments differ. The reason given: {made.although}", "warning", True)
-    for one in made.differing:
-        yield callout(one)
+    for difference in made.differing:
+        yield callout(difference)
     if not made.differing:
         yield Prose("Prompts, items, options and judges are the same, as far as the runs record them.")
 
@@ -80,8 +80,7 @@ def callout(difference: Difference) -> Callout:
     )
 
 
-def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
-    """All pairs that have each measure, by measure."""
+def _pairs_by_measure(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
     found: dict[str, tuple[Measure, list[tuple[str, str, Compared]]]] = {}
     for pair in made.pairs:
         for name, measure in pair.measures.items():
@@ -89,18 +88,17 @@ def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str,
     return found
 
 
-def _differences(made: Comparison) -> Iterator[Exhibit]:
-    for name, (measure, rows) in _measures(made).items():
-        yield _table(measure, rows, made.unit)
-        if any(one.corrected is not None for _, _, one in rows):
-            yield _labelled(measure, rows)
-        if len(rows) <= _MOST and any(not isnan(one.alone.own.value) for _, _, one in rows):
-            yield _chart(name, measure, rows)
-    yield Method(_method(made))
+def _difference_exhibits(made: Comparison) -> Iterator[Exhibit]:
+    for name, (measure, rows) in _pairs_by_measure(made).items():
+        yield _differences_table(measure, rows, made.unit)
+        if any(compared.corrected is not None for _, _, compared in rows):
+            yield _corrections_table(measure, rows)
+        if len(rows) <= _MOST_PAIRS and any(not isnan(compared.alone.own.value) for _, _, compared in rows):
+            yield _differences_chart(name, measure, rows)
+    yield Method(_method_text(made))
 
 
-def _said(base: str, candidate: str, compared: Compared, unit: str) -> str:
-    """A verdict in words."""
+def _verdict_sentence(base: str, candidate: str, compared: Compared, unit: str) -> str:
     measure, own = compared.measure, compared.alone.own
     if isnan(own.value):
         return f"{measure.title}: {candidate} and {base} cannot be compared: {reason(own)}."
@@ -112,12 +110,12 @@ def _said(base: str, candidate: str, compared: Compared, unit: str) -> str:
         "undecided": f"whether {candidate} differs from {base} is undecided",
     }
     counted = sentence(own, measure.gap) + (
-        "" if compared.as_with is None else f", as with {_trials(compared.as_with)} of each"
+        "" if compared.as_with is None else f", as with {_count_trials(compared.as_with)} of each"
     )
-    return f"{measure.title}: {words[compared.verdict]} ({counted}).{_more(compared, unit)}"
+    return f"{measure.title}: {words[compared.verdict]} ({counted}).{_what_would_decide(compared, unit)}"
 
 
-def _trials(count: int) -> str:
+def _count_trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count:,} trials"
 
 
@@ -127,8 +125,7 @@ def _margin(compared: Compared) -> str:
     return f"{margin} percentage points" if compared.measure.gap == "points" else margin
 
 
-def _more(compared: Compared, unit: str) -> str:
-    """What would decide."""
+def _what_would_decide(compared: Compared, unit: str) -> str:
     if compared.why:
         return f" {compared.why[0].upper()}{compared.why[1:]}."
     if compared.needed is None:
@@ -137,24 +134,21 @@ def _more(compared: Compared, unit: str) -> str:
     price = "" if compared.price is None else f", which would cost about ${compared.price:,.2f}"
     return (
         f" About {more:,} more {unit} like these would show it to be {compared.needed.verdict}, with a probability of"
-        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_trials(compared)}"
+        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_more_trials(compared)}"
     )
 
 
-def _or_trials(compared: Compared) -> str:
-    """What more trials of the same items would do, if that is known."""
+def _or_more_trials(compared: Compared) -> str:
+    """How many trials of the same items would decide instead, if that is known."""
     if compared.trials is None or compared.trials.more is None:
         return ""
     price = "" if compared.trials.cost is None else f", for about ${compared.trials.cost:,.2f}"
-    return f" So would {compared.trials.trials:,} trials of each instead of {_present(compared.trials)}{price}."
+    present = (compared.trials.trials or 0) - compared.trials.more
+    return f" So would {compared.trials.trials:,} trials of each instead of {present:,}{price}."
 
 
-def _present(trials: MoreTrials) -> str:
-    return f"{(trials.trials or 0) - (trials.more or 0):,}"
-
-
-def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: str) -> Table:
-    several = any(one.together for _, _, one in rows)
+def _differences_table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: str) -> Table:
+    several = any(compared.together for _, _, compared in rows)
     columns = [
         Column("Candidate"),
         Column("Base"),
@@ -171,15 +165,15 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
     return Table(
         measure.title,
         columns,
-        [_row(*row, several=several) for row in rows],
-        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.{_matched(rows)}",
+        [_differences_row(*row, several=several) for row in rows],
+        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.{_fewer_trials_note(rows)}",
         summary=True,
     )
 
 
-def _matched(rows: Sequence[tuple[str, str, Compared]]) -> str:
+def _fewer_trials_note(rows: Sequence[tuple[str, str, Compared]]) -> str:
     """The note that numbers are for fewer trials than some of the runs have, '' if none are."""
-    counts = sorted({one.as_with for _, _, one in rows if one.as_with is not None})
+    counts = sorted({compared.as_with for _, _, compared in rows if compared.as_with is not None})
     if not counts:
         return ""
     fewer = " or ".join(map(str, counts))
@@ -190,31 +184,31 @@ def _matched(rows: Sequence[tuple[str, str, Compared]]) -> str:
     )
 
 
-def _labelled(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Table:
+def _corrections_table(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Table:
     """Each difference corrected by people's labels, by the judge alone, and over the labelled part only."""
     heads = {"corrected": "Corrected", "plain": "Judge alone", "labelled": "Labelled alone"}
-    lead = all(one.corrected is not None and one.corrected.leads for _, _, one in rows)
+    lead = all(compared.corrected is not None and compared.corrected.leads for _, _, compared in rows)
     cells: list[list[Cell]] = [
-        [candidate, base, *(one.corrected.difference[name] for name in heads)]
-        for base, candidate, one in rows
-        if one.corrected is not None
+        [candidate, base, *(compared.corrected.difference[name] for name in heads)]
+        for base, candidate, compared in rows
+        if compared.corrected is not None
     ]
     return Table(
         f"{measure.title}, corrected by people's labels",
         [Column("Candidate"), Column("Base"), *(Column(head, measure.gap) for head in heads.values())],
         cells,
-        note="The verdict is about the corrected difference." if lead else _NOT_LED,
+        note="The verdict is about the corrected difference." if lead else _JUDGE_LEADS,
         summary=True,
     )
 
 
-_NOT_LED = (
+_JUDGE_LEADS = (
     "The verdict is about the judge's own numbers, errors included: corrected ones lead only if both sides of every"
     " pair have enough labels, and intervals."
 )
 
 
-def _row(base: str, candidate: str, compared: Compared, *, several: bool) -> list[Cell]:
+def _differences_row(base: str, candidate: str, compared: Compared, *, several: bool) -> list[Cell]:
     joint: list[Cell] = (
         [compared.together.own if compared.together else EmptyCell("there is one pair")] if several else []
     )
@@ -252,53 +246,56 @@ def _why_no_trials(compared: Compared) -> str:
     return (compared.trials.why if compared.trials else None) or _why_no_more(compared)
 
 
-def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:
-    estimates = [one.alone.own for _, _, one in rows]
+def _differences_chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:
+    estimates = [compared.alone.own for _, _, compared in rows]
     labels = [f"{candidate} minus {base}" for base, candidate, _ in rows]
-    axis = difference_axis(measure.title, estimates) if measure.gap == "points" else _axis(measure, rows)
-    points = [Dot(label, 0, one.alone.own, more=one.verdict) for label, (_, _, one) in zip(labels, rows, strict=True)]
+    axis = difference_axis(measure.title, estimates) if measure.gap == "points" else _differences_axis(measure, rows)
+    points = [
+        Dot(label, 0, compared.alone.own, more=compared.verdict)
+        for label, (_, _, compared) in zip(labels, rows, strict=True)
+    ]
 
     def draw() -> dict[str, object]:
         return dots(points, labels, series_of(["difference"]), axis)
 
     described = "; ".join(
-        f"{label}: {sentence(one.alone.own, measure.gap)}, {one.verdict}"
-        for label, (_, _, one) in zip(labels, rows, strict=True)
+        f"{label}: {sentence(compared.alone.own, measure.gap)}, {compared.verdict}"
+        for label, (_, _, compared) in zip(labels, rows, strict=True)
     )
     return Chart(f"compared-{name.replace('_', '-')}", f"{measure.title}: differences", described, draw)
 
 
-def _axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
-    ends = map(abs, finite_ends(one.alone.own for _, _, one in rows))
+def _differences_axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
+    ends = map(abs, finite_ends(compared.alone.own for _, _, compared in rows))
     reach = 1.1 * max([*ends, rows[0][2].margin])
     return Axis(f"{measure.title}: difference", -reach, reach, "value", mark=0)
 
 
-def _places(made: Comparison) -> Iterator[Exhibit]:
-    measures = _measures(made)
+def _place_exhibits(made: Comparison) -> Iterator[Exhibit]:
+    measures = _pairs_by_measure(made)
     for name, standings in made.ranks.items():
         measure = measures[name][0]
         yield Table(
             f"Places by {measure.title}",
             [Column("Model"), Column("Places"), Column(measure.title, measure.kind)],
-            [[standing.name, _between(standing), standing.value] for standing in standings],
+            [[standing.name, _place_range(standing), standing.value] for standing in standings],
             note="The highest number has place 1. All places hold simultaneously, at the intervals' level.",
             summary=True,
         )
         yield Chart(
             f"compared-places-{name.replace('_', '-')}",
             f"Places by {measure.title}",
-            "; ".join(f"{one.name}: {_between(one)}" for one in standings),
-            _drawn(standings),
+            "; ".join(f"{standing.name}: {_place_range(standing)}" for standing in standings),
+            _places_drawing(standings),
         )
 
 
-def _between(standing: Standing) -> str:
+def _place_range(standing: Standing) -> str:
     best, worst = standing.places
     return str(best) if best == worst else f"{best} to {worst}"
 
 
-def _drawn(standings: Sequence[Standing]) -> Drawing:
+def _places_drawing(standings: Sequence[Standing]) -> Drawing:
     from overton.statistics import Estimate
 
     def draw() -> dict[str, object]:
@@ -307,20 +304,20 @@ def _drawn(standings: Sequence[Standing]) -> Drawing:
                 standing.name,
                 0,
                 Estimate((best + worst) / 2, best, worst, len(standings), "places"),
-                more=_between(standing),
+                more=_place_range(standing),
             )
             for standing in standings
             for best, worst in [standing.places]
         ]
         axis = Axis("Place, 1 the highest", 0.5, len(standings) + 0.5, "value")
-        return dots(points, [one.name for one in standings], series_of(["places"]), axis)
+        return dots(points, [standing.name for standing in standings], series_of(["places"]), axis)
 
     return draw
 
 
-def _missing(made: Comparison) -> Iterator[Exhibit]:
+def _missing_exhibits(made: Comparison) -> Iterator[Exhibit]:
     rows: list[list[Cell]] = [
-        [name, *_counted(one), ", ".join(one.missing[:8]) or "none"] for name, one in made.lost.items()
+        [name, *_count_cells(counts), ", ".join(counts.missing[:8]) or "none"] for name, counts in made.lost.items()
     ]
     yield Table(
         "Missing replies",
@@ -336,18 +333,18 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
             "The column 'At worst' above shows what a difference could be whatever these had been: failed and refused"
             " replies, answers without a stance and items that only one model has may then be anything."
         ),
-        summary=any(one.failed or one.refused or one.missing for one in made.lost.values()),
+        summary=any(counts.failed or counts.refused or counts.missing for counts in made.lost.values()),
     )
 
 
-def _counted(missing_counts: MissingCounts) -> list[Cell]:
+def _count_cells(missing_counts: MissingCounts) -> list[Cell]:
     return [
         EmptyCell("unknown for a table") if count is None else count
         for count in (missing_counts.records, missing_counts.failed, missing_counts.refused)
     ]
 
 
-def _method(made: Comparison) -> str:
+def _method_text(made: Comparison) -> str:
     level, inner = f"{made.level:.0%}", f"{2 * made.level - 1:.0%}"
     several = (
         " With several pairs, simultaneous intervals for all of them are shown as well (max-t over the items that they"
@@ -380,7 +377,7 @@ def write_page(made: Comparison, out: str | Path) -> Path:
             ("Intervals", f"{made.level:.0%}, over {made.unit}"),
         ],
         sections=sections(made),
-        warnings=[callout(one) for one in made.differing if one.kind == "instrument"],
+        warnings=[callout(difference) for difference in made.differing if difference.kind == "instrument"],
         data=made.to_json(),
         mark="Overton comparison",
     )

@@ -54,7 +54,7 @@ NOTHING_KNOWN = MissingCounts(None, None, None)
 
 
 def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> MissingCounts:
-    """What is missing of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    """Count what a run's records lack of a model, '' for all of them; `missing` are items left out, by model."""
     import polars as pl
 
     own = records.filter(pl.col("model") == model) if model else records
@@ -65,11 +65,11 @@ def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[st
     )
 
 
-def _none() -> None:
+def _no_halves() -> None:
     return None
 
 
-def _no_fewer(trials: int) -> Sides:
+def _no_sides(trials: int) -> Sides:
     return {}
 
 
@@ -90,8 +90,8 @@ class ComparisonSource:
     model: str = ""
     lost: Mapping[str, MissingCounts] = field(default_factory=dict)
     provenance: Provenance | None = None
-    halved: Callable[[], Halves | None] = _none
-    fewer: Callable[[int], Sides] = _no_fewer
+    halved: Callable[[], Halves | None] = _no_halves
+    fewer: Callable[[int], Sides] = _no_sides
     kept: tuple[int, ...] | None = None
 
     @property
@@ -120,20 +120,20 @@ class ComparisonSource:
         """The items that were asked about; for a table, those in it."""
         if self.provenance is not None:
             return frozenset(self.provenance.items)
-        return frozenset(name for side in self.sides.values() for one in side for name in one.items)
+        return frozenset(name for side in self.sides.values() for contribution in side for name in contribution.items)
 
     @cached_property
     def halves(self) -> Halves | None:
-        """What its models contribute by each half of the trials; None unless a run has several trials of each."""
+        """Its models' contributions by each half of the trials; None unless a run has several trials of each."""
         return self.halved()
 
     @cached_property
     def upstream(self) -> Mapping[str, Upstream]:
-        """What endpoints reported about themselves, by the answerer's identity: from the journal, or the baseline."""
+        """Reports of endpoints about themselves, by the answerer's identity: from the journal, or the baseline."""
         if self.run is not None:
             return upstream_of(self.run)
-        answering = [one for some in self.provenance.roles.values() for one in some] if self.provenance else []
-        return {one.identity: one.upstream for one in answering}
+        answering = [entry for some in self.provenance.roles.values() for entry in some] if self.provenance else []
+        return {entry.identity: entry.upstream for entry in answering}
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class ComparedModel:
 
     @property
     def contributions(self) -> dict[str, Contribution]:
-        """What its items contribute, by measure."""
-        return {one.measure.name: one for one in self.source.sides[self.model]}
+        """Its items' contributions, by measure."""
+        return {contribution.measure.name: contribution for contribution in self.source.sides[self.model]}
 
     def with_trials(self, measure: str, trials: int) -> Contribution | None:
         """The contribution of its items to a measure with so many trials, at most its own; None if it is not known."""
@@ -155,12 +155,12 @@ class ComparedModel:
         if trials == self.source.trials or not own.items:
             return own
         found = self.source.fewer(trials).get(self.model, ())
-        return next((one for one in found if one.measure.name == measure), None)
+        return next((contribution for contribution in found if contribution.measure.name == measure), None)
 
 
 FORMAT = 1
 SUFFIX = ".json"
-_LARGEST = 50_000_000
+_MOST_BYTES = 50_000_000
 _LARGEST_NUMBER = 1e100
 """Squares of larger numbers overflow, which ends in intervals without a reason."""
 
@@ -194,7 +194,7 @@ class BaselineFile(msgspec.Struct, frozen=True):
     sides: dict[str, dict[str, BaselineMeasure]]
 
 
-_decoded = msgspec.json.Decoder(BaselineFile).decode
+_decode_baseline = msgspec.json.Decoder(BaselineFile).decode
 
 
 def is_baseline(path: Path) -> bool:
@@ -211,7 +211,7 @@ def study_of(path: Path) -> str:
     Raises:
         InputError: the file is damaged, or of another version.
     """
-    return _read(path).study
+    return _read_baseline(path).study
 
 
 def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> ComparisonSource:
@@ -220,21 +220,20 @@ def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> Co
     Raises:
         InputError: the file is damaged, or of another version.
     """
-    file = _read(path)
-    measures = {name: one.measure for name, one in known.items()}
+    file = _read_baseline(path)
+    measures = {name: contribution.measure for name, contribution in known.items()}
     sides = {
-        model: [_contribution(path, kept, known[name]) for name, kept in found.items() if name in known]
+        model: [_restore_contribution(path, kept, known[name]) for name, kept in found.items() if name in known]
         for model, found in file.sides.items()
     }
-    kept = {count for found in file.sides.values() for one in found.values() for count in one.fewer or {}}
-    fewer = partial(_fewer, file, measures)
+    kept = {count for found in file.sides.values() for measure in found.values() for count in measure.fewer or {}}
+    fewer = partial(_stored_sides, file, measures)
     return ComparisonSource(
         label, path, None, sides, lost=file.lost, provenance=file.told, fewer=fewer, kept=tuple(sorted(kept))
     )
 
 
-def _fewer(file: BaselineFile, measures: Mapping[str, Measure], trials: int) -> Sides:
-    """The stored values that rest on so many trials."""
+def _stored_sides(file: BaselineFile, measures: Mapping[str, Measure], trials: int) -> Sides:
     return {
         model: [
             of_pairs(measures[name], list(values), np.array([*values.values()]), np.ones(len(values)))
@@ -245,9 +244,9 @@ def _fewer(file: BaselineFile, measures: Mapping[str, Measure], trials: int) -> 
     }
 
 
-def _read(path: Path) -> BaselineFile:
+def _read_baseline(path: Path) -> BaselineFile:
     try:
-        file = decode_json(read_bytes(path, _LARGEST), _decoded)
+        file = decode_json(read_bytes(path, _MOST_BYTES), _decode_baseline)
     except (OSError, Unreadable) as error:
         reason = f"is not a readable baseline: {reason_of(error)}"
         raise InputError([Problem(str(path), "", reason)]) from error
@@ -257,7 +256,7 @@ def _read(path: Path) -> BaselineFile:
     return file
 
 
-def _contribution(path: Path, kept: BaselineMeasure, known: Contribution) -> Contribution:
+def _restore_contribution(path: Path, kept: BaselineMeasure, known: Contribution) -> Contribution:
     """Check a stored contribution and return it: it has a row for each item, as wide as a run's, with numbers that the
     measure can have.
 
@@ -265,51 +264,59 @@ def _contribution(path: Path, kept: BaselineMeasure, known: Contribution) -> Con
         InputError: it does not.
     """
     measure, count = known.measure, len(kept.items)
-    rows = [one for one in (kept.lost, kept.moot, *(kept.worst or ())) if one is not None]
+    rows = [row for row in (kept.lost, kept.moot, *(kept.worst or ())) if row is not None]
     widths = {len(row) for row in kept.parts}
-    if len(kept.parts) != count or any(len(one) != count for one in rows) or len(widths) > 1:
+    if len(kept.parts) != count or any(len(row) != count for row in rows) or len(widths) > 1:
         raise InputError([Problem(str(path), measure.name, "does not have one row per item")])
     if len(set(kept.items)) < count:
         raise InputError([Problem(str(path), measure.name, "names an item twice")])
     if kept.answers is not None and not 0 < kept.answers <= _LARGEST_NUMBER:
         raise InputError([Problem(str(path), measure.name, f"has {kept.answers:g} answers to an item")])
     for trials, values in (kept.fewer or {}).items():
-        if reason := _outside(values.values(), measure):
+        if reason := _why_outside_range(values.values(), measure):
             raise InputError([Problem(str(path), f"{measure.name}, {trials} trials", reason)])
     width = known.parts.shape[1] if len(known.parts) else max(widths, default=2)
-    _check(path, kept, measure, width)
+    _check_rows(path, kept, measure, width)
     parts = np.array(kept.parts, float).reshape(count, width)
-    lost, moot = (None if one is None else np.array(one, float) for one in (kept.lost, kept.moot))
-    made = Contribution(measure, tuple(kept.items), parts, lost=lost, moot=moot, why=kept.why, answers=kept.answers)
+    failed, refused = (None if numbers is None else np.array(numbers, float) for numbers in (kept.lost, kept.moot))
+    made = Contribution(
+        measure,
+        tuple(kept.items),
+        parts,
+        failed_weight=failed,
+        refused_weight=refused,
+        why=kept.why,
+        answers=kept.answers,
+    )
     if kept.worst is None:
         return made
-    least, most = (np.array(one, float) for one in kept.worst)
-    return replace(made, worst=lambda: (least, most))
+    least, most = (np.array(numbers, float) for numbers in kept.worst)
+    return replace(made, extreme_values=lambda: (least, most))
 
 
-def _check(path: Path, kept: BaselineMeasure, measure: Measure, width: int) -> None:
+def _check_rows(path: Path, kept: BaselineMeasure, measure: Measure, width: int) -> None:
     """Refuse what a baseline cannot contain, so that an edited one does not become a difference of millions.
 
     Raises:
         InputError: a row has other than `width` numbers, or a number that its measure cannot have; names the item.
     """
     for number, item in enumerate(kept.items):
-        reason = _wrong_row(kept, number, measure, width)
+        reason = _fault_of_row(kept, number, measure, width)
         if reason:
             advice = "make the baseline again from its run (overton baseline)"
             raise InputError([Problem(str(path), f"{measure.name}, {quoted(item)}", f"{reason}: {advice}")])
 
 
-def _wrong_row(kept: BaselineMeasure, number: int, measure: Measure, width: int) -> str:
+def _fault_of_row(kept: BaselineMeasure, number: int, measure: Measure, width: int) -> str:
     """The fault of an item's numbers, '' if there is none."""
     row = kept.parts[number]
-    gone = [one[number] for one in (kept.lost, kept.moot) if one is not None]
-    ends = [one[number] for one in kept.worst or ()]
+    gone = [column[number] for column in (kept.lost, kept.moot) if column is not None]
+    ends = [column[number] for column in kept.worst or ()]
     if len(row) != width:
         return f"has {len(row)} numbers, but in the run {width}"
-    if any(abs(one) > _LARGEST_NUMBER for one in (*row, *gone, *ends)):
+    if any(abs(value) > _LARGEST_NUMBER for value in (*row, *gone, *ends)):
         return f"has a number above {_LARGEST_NUMBER:g}"
-    if any(one < 0 for one in gone):
+    if any(count < 0 for count in gone):
         return "has a negative count of missing or refused answers"
     if ends and ends[0] > ends[1]:
         return f"could be at least {ends[0]:g} and at most {ends[1]:g}"
@@ -318,11 +325,11 @@ def _wrong_row(kept: BaselineMeasure, number: int, measure: Measure, width: int)
     above, below = row
     if below < 0:
         return f"has the weight {below:g}, below 0"
-    return _outside([above / below] if below else [], measure)
+    return _why_outside_range([above / below] if below else [], measure)
 
 
-def _outside(values: Iterable[float], measure: Measure) -> str:
-    """Why values of single items are too far outside the measure's range, or ''.
+def _why_outside_range(values: Iterable[float], measure: Measure) -> str:
+    """The reason if values of single items are too far outside the measure's range, otherwise ''.
 
     A value corrected for chance can be somewhat outside, but not by more than the width of the range.
     """
@@ -375,19 +382,19 @@ def open_sources(
     """
     if not given:
         raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
-    places = [split_model(one) for one in given]
-    content = [_open(path) for path, _ in places]
-    if all(isinstance(one, Path) for one in content):
+    places = [split_model(text) for text in given]
+    content = [_open_source(path) for path, _ in places]
+    if all(isinstance(opened, Path) for opened in content):
         raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table, too")])
-    named = _study(study, content, [path for path, _ in places])
+    named = _study_of_all(study, content, [path for path, _ in places])
     chosen = chosen_how(named, how)
-    labels = _labels([path for path, _ in places])
+    labels = _source_labels([path for path, _ in places])
     with blaming(named, "comparing"):
-        found = _sources(named, chosen, labels, [path for path, _ in places], content)
-    return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
+        found = _make_sources(named, chosen, labels, [path for path, _ in places], content)
+    return named, chosen, [_select_model(source, model) for source, (_, model) in zip(found, places, strict=True)]
 
 
-def _open(path: Path) -> Opened:
+def _open_source(path: Path) -> Opened:
     """A run if there is a manifest, a baseline by its path, otherwise a table."""
     if is_baseline(path):
         return path
@@ -396,14 +403,14 @@ def _open(path: Path) -> Opened:
     return open_table(path)
 
 
-def _study(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
-    found = {_study_of(opened, path, study) for opened, path in zip(content, paths, strict=True)}
+def _study_of_all(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_name(opened, path, study) for opened, path in zip(content, paths, strict=True)}
     if len(found) > 1:
         raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
     return study_named(found.pop())
 
 
-def _study_of(content: Opened, path: Path, study: str | None) -> str:
+def _study_name(content: Opened, path: Path, study: str | None) -> str:
     if isinstance(content, Run):
         name = study_named(content.manifest.study).labels or content.manifest.study
         if study is not None and study_named(study).name != name:
@@ -426,34 +433,39 @@ def _study_of(content: Opened, path: Path, study: str | None) -> str:
     return fitting[0]
 
 
-def _sources(
+def _make_sources(
     study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], content: Sequence[Opened]
 ) -> list[ComparisonSource]:
     """The sources; a baseline's measures are identified by those of the others."""
     made = {
-        label: _source(study, how, label, path, opened)
+        label: _make_source(study, how, label, path, opened)
         for label, path, opened in zip(labels, paths, content, strict=True)
         if not isinstance(opened, Path)
     }
-    known = {one.measure.name: one for source in made.values() for side in source.sides.values() for one in side}
+    known = {
+        contribution.measure.name: contribution
+        for source in made.values()
+        for side in source.sides.values()
+        for contribution in side
+    }
     kept = {
-        label: of_baseline(one, label, known)
-        for label, one in zip(labels, content, strict=True)
-        if isinstance(one, Path)
+        label: of_baseline(opened, label, known)
+        for label, opened in zip(labels, content, strict=True)
+        if isinstance(opened, Path)
     }
     return [(made | kept)[label] for label in labels]
 
 
-def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> ComparisonSource:
+def _make_source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> ComparisonSource:
     comparing = comparing_of(study)
     if isinstance(content, Run):
         results = results_of([content])
-        return _of_run(label, content, results, comparing, how)
+        return _source_of_run(label, content, results, comparing, how)
     return ComparisonSource(label, path, None, comparing.table(design_of_table(study, content), how))
 
 
-def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> ComparisonSource:
-    sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
+def _source_of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> ComparisonSource:
+    sides = _sort_as_named(with_labels(comparing.records(results, how), run, results, how), run)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     halved = partial(halves_of, comparing, results, how)
     fewer = cache(partial(with_fewer_trials, comparing, results, how))
@@ -462,7 +474,7 @@ def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: H
     )
 
 
-def _as_named(sides: Sides, run: Run) -> Sides:
+def _sort_as_named(sides: Sides, run: Run) -> Sides:
     """The models in the order in which they were named: the first is the base of the others."""
     place = {entry.name: at for at, entry in enumerate(chain(*run.manifest.models.values()))}
     return {name: sides[name] for name in sorted(sides, key=lambda name: place.get(name, -1))}
@@ -471,19 +483,19 @@ def _as_named(sides: Sides, run: Run) -> Sides:
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[ComparisonSource]:
     """The sources of open runs, with the `results` of all of them together."""
     comparing = comparing_of(study)
-    labels = _labels([run.path for run in runs])
+    labels = _source_labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
-    return [_of_run(label, run, one, comparing, how) for label, run, one in zip(labels, runs, each, strict=True)]
+    return [_source_of_run(label, run, own, comparing, how) for label, run, own in zip(labels, runs, each, strict=True)]
 
 
-def _of_model(source: ComparisonSource, model: str) -> ComparisonSource:
+def _select_model(source: ComparisonSource, model: str) -> ComparisonSource:
     if model and model not in source.sides:
         known = ", ".join(source.models)
         raise InputError([Problem(f"{source.path}{MARK}{model}", "", f"has no such model; its models are {known}")])
     return replace(source, model=model)
 
 
-def _labels(paths: Sequence[Path]) -> list[str]:
+def _source_labels(paths: Sequence[Path]) -> list[str]:
     """Folders and files by their names; those that share a name by their paths, and repeated ones by number."""
     short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
     several = Counter(short)
@@ -501,20 +513,20 @@ def pairs_of(sources: Sequence[ComparisonSource]) -> list[tuple[ComparedModel, C
     otherwise each with each; and for what is of all models together, each source with each.
     """
     if len(sources) == 1:
-        return [*combinations(_sides(sources[0], sources), 2)]
+        return [*combinations(_compared_models(sources[0], sources), 2)]
     made = []
     for base, candidate in combinations(sources, 2):
-        first, second = _sides(base, sources), _sides(candidate, sources)
-        same = [(one, other) for one in first for other in second if one.model == other.model]
+        first, second = _compared_models(base, sources), _compared_models(candidate, sources)
+        same = [(side, other) for side in first for other in second if side.model == other.model]
         several = len(first) > 1 or len(second) > 1
-        made += same if several and same else [(one, other) for one in first for other in second]
+        made += same if several and same else [(side, other) for side in first for other in second]
         if "" in base.sides and "" in candidate.sides and not (base.model or candidate.model):
             made.append((ComparedModel(base.label, base, ""), ComparedModel(candidate.label, candidate, "")))
     return made
 
 
-def _sides(source: ComparisonSource, sources: Sequence[ComparisonSource]) -> list[ComparedModel]:
-    known = Counter(model for one in sources for model in one.models)
+def _compared_models(source: ComparisonSource, sources: Sequence[ComparisonSource]) -> list[ComparedModel]:
+    known = Counter(model for each in sources for model in each.models)
     return [
         ComparedModel(f"{model} [{source.label}]" if known[model] > 1 else model, source, model)
         for model in source.models

@@ -144,13 +144,13 @@ def gravity(error: BaseException) -> int:
 class TrialAsk(Asking[Seat]):
     """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
 
-    __slots__ = ("_desk", "_meets", "_task")
+    __slots__ = ("_dispatcher", "_meets", "_task")
 
     def __init__(
-        self, desk: Dispatcher, trial: str, bindings: dict[str, Seat], own: str = "", *, meets: bool = False
+        self, dispatcher: Dispatcher, trial: str, bindings: dict[str, Seat], own: str = "", *, meets: bool = False
     ) -> None:
         super().__init__(trial, bindings, own)
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._meets = meets
         self._task = asyncio.current_task()
 
@@ -162,10 +162,10 @@ class TrialAsk(Asking[Seat]):
     async def _answer(self, call: tuple[Seat, Identity, CallKey, Request]) -> Reply:
         _, _, place, _ = call
         alone = place.trial and not self._meets
-        asking = self._desk.outcome(*call) if alone else self._desk.shared_outcome(*call)
+        asking = self._dispatcher.outcome(*call) if alone else self._dispatcher.shared_outcome(*call)
         # A request that is sent is paid, so only the host may cut it off: if a study runs asks in tasks of its own,
         # the failure of one task must not cancel the requests of its siblings.
-        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
+        found = await (asking if asyncio.current_task() is self._task else self._dispatcher.shielded(asking))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found

@@ -28,10 +28,10 @@ Found = tuple[bytes, bytes | AnswerError]
 """The outcome of a call in a batch: the content it was sent with, and its reply's body or why there is none."""
 
 _SPEAKER = f"{NOTE}batch/"
-_SLOT = 16
-_IDENTITY = 40
+_SLOT_BYTES = 16
+_IDENTITY_BYTES = 40
 _CONTENTS, _STATE = 0, 1
-_LARGEST = 2**20
+_MAX_CALLS = 2**20
 """Most calls that a batch's note may name: more than any provider accepts."""
 
 
@@ -55,17 +55,17 @@ def identity_of(id_: str, name: str) -> Identity | None:
         found = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
         return None
-    return Identity(found[:_SLOT], found[_SLOT:]) if len(found) == _IDENTITY else None
+    return Identity(found[:_SLOT_BYTES], found[_SLOT_BYTES:]) if len(found) == _IDENTITY_BYTES else None
 
 
-class _Contents(msgspec.Struct, frozen=True):
-    """What is noted before any part of a batch is sent: its calls' slots and the most each can cost, in dollars."""
+class _ContentsNote(msgspec.Struct, frozen=True):
+    """A note made before any part of a batch is sent: its calls' slots and the most each can cost, in dollars."""
 
     slots: str
     each: float
 
 
-class _State(msgspec.Struct, frozen=True, omit_defaults=True):
+class _StateNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """The later notes of a batch: `at` is their time (Unix), `upload` where its calls are, `id` the provider's for it.
 
     `held` are the slots for which money is still set aside, None for all of them. `over` says that nothing is left to
@@ -81,7 +81,7 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True):
     refused: str = ""
 
 
-_contents, _state = msgspec.json.Decoder(_Contents).decode, msgspec.json.Decoder(_State).decode
+_decode_contents, _decode_state = msgspec.json.Decoder(_ContentsNote).decode, msgspec.json.Decoder(_StateNote).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -129,14 +129,14 @@ class Batch:
 
     def contents(self) -> JournalEntry:
         """The note that lists its calls."""
-        return self._entry(_CONTENTS, _Contents(_joined(list(self.reserved)), self.each))
+        return self._note_entry(_CONTENTS, _ContentsNote(_encode_slots(list(self.reserved)), self.each))
 
     def state(self, *, over: bool = False) -> JournalEntry:
         """The note of its progress."""
-        left = None if self.whole else _joined(list(self.reserved))
-        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over, self.raised, self.refused))
+        left = None if self.whole else _encode_slots(list(self.reserved))
+        return self._note_entry(_STATE, _StateNote(time(), self.upload, self.id, left, over, self.raised, self.refused))
 
-    def _entry(self, number: int, note: msgspec.Struct) -> JournalEntry:
+    def _note_entry(self, number: int, note: msgspec.Struct) -> JournalEntry:
         place = CallKey("", _SPEAKER + self.name, number, self.answerer)
         content = blake2b(f"{self.name}/{number}".encode(), digest_size=24).digest()
         text = _encode(note).decode()
@@ -152,19 +152,19 @@ def noted_batches(notes: Sequence[JournalEntry]) -> Iterator[Batch]:
         JournalError: a note is not one of ours.
     """
     own = [note for note in notes if note.place.speaker.startswith(_SPEAKER)]
-    states = {one.place.speaker: _read(one, _state) for one in own if one.place.number == _STATE}
-    for one in own:
-        if one.place.number != _CONTENTS:
+    states = {entry.place.speaker: _read_note(entry, _decode_state) for entry in own if entry.place.number == _STATE}
+    for entry in own:
+        if entry.place.number != _CONTENTS:
             continue
-        contents, state = _read(one, _contents), states.get(one.place.speaker)
+        contents, state = _read_note(entry, _decode_contents), states.get(entry.place.speaker)
         if state is not None and state.over:
             continue
-        slots = set(_parted(contents.slots))
-        left = slots if state is None or state.held is None else set(_parted(state.held)) & slots
+        slots = set(_decode_slots(contents.slots))
+        left = slots if state is None or state.held is None else set(_decode_slots(state.held)) & slots
         each = max(0.0, contents.each, 0.0 if state is None else state.each)
         yield Batch(
-            name=one.place.speaker.removeprefix(_SPEAKER),
-            answerer=one.place.answerer,
+            name=entry.place.speaker.removeprefix(_SPEAKER),
+            answerer=entry.place.answerer,
             calls=len(slots),
             each=each,
             open=slots,
@@ -180,7 +180,7 @@ def noted_batches(notes: Sequence[JournalEntry]) -> Iterator[Batch]:
         )
 
 
-def _read(note: JournalEntry, decode: Callable[[bytes | str], T]) -> T:
+def _read_note(note: JournalEntry, decode: Callable[[bytes | str], T]) -> T:
     text = note.outcome.text if isinstance(note.outcome, Reply) else ""
     try:
         return decode_json(text, decode)
@@ -188,13 +188,13 @@ def _read(note: JournalEntry, decode: Callable[[bytes | str], T]) -> T:
         raise JournalError(f"the journal's note of a batch {error.reason}") from None
 
 
-def _joined(slots: Sequence[bytes]) -> str:
+def _encode_slots(slots: Sequence[bytes]) -> str:
     return urlsafe_b64encode(b"".join(slots)).decode()
 
 
-def _parted(text: str) -> list[bytes]:
+def _decode_slots(text: str) -> list[bytes]:
     try:
         joined = urlsafe_b64decode(text)
     except ValueError:
         raise JournalError("the journal's note of a batch names no calls") from None
-    return [joined[at : at + _SLOT] for at in islice(range(0, len(joined), _SLOT), _LARGEST)]
+    return [joined[at : at + _SLOT_BYTES] for at in islice(range(0, len(joined), _SLOT_BYTES), _MAX_CALLS)]

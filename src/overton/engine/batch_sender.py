@@ -25,13 +25,13 @@ SETTLES = 30.0
 """Seconds after which a batch that the provider does not list is taken not to exist."""
 FIRST_LOOK, LAST_LOOK = 1.0, 60.0
 """Seconds between polls of a batch: at first, and once it has run for a while."""
-_BLIND = 24
+_MAX_FAILED_POLLS = 24
 """Polls in a row that may fail before the run stops."""
-_SKEW = 3600.0
+_MAX_CLOCK_SKEW_S = 3600.0
 """Seconds by which a provider's clock may differ from ours."""
-_AT_ONCE = 8
+_MAX_REQUESTS_AT_ONCE = 8
 """Requests about batches that are sent to a provider at once."""
-_ABOUT_BATCHES = {"no permission", "unknown model", "wrong address"}
+_BATCH_REFUSAL_KINDS = {"no permission", "unknown model", "wrong address"}
 """Kinds of `AccessError` by which a provider refuses a batch, and not a key or an account."""
 
 
@@ -68,7 +68,7 @@ class BatchQueue:
     held: bool = False
     trial: Batch | None = None
     backoff: Backoff = field(default_factory=Backoff)
-    pacer: RateLimiter = field(default_factory=lambda: RateLimiter(_AT_ONCE))
+    pacer: RateLimiter = field(default_factory=lambda: RateLimiter(_MAX_REQUESTS_AT_ONCE))
 
     def __post_init__(self) -> None:
         self.most_bytes = self.full_bytes
@@ -80,120 +80,126 @@ class BatchQueue:
 
 
 class BatchSender:
-    """Carries batches for a desk. `ids` are those of the run's batches; `report` is called after each poll."""
+    """Carries batches for a dispatcher. `ids` are those of the run's batches; `report` is called after each poll."""
 
     def __init__(
-        self, desk: Dispatcher, ids: Callable[[], set[str]], report: Callable[[BatchQueue, Batch], None]
+        self, dispatcher: Dispatcher, ids: Callable[[], set[str]], report: Callable[[BatchQueue, Batch], None]
     ) -> None:
-        self._desk = desk
-        self._ids = ids
+        self._dispatcher = dispatcher
+        self._batch_ids = ids
         self._report = report
 
     async def send(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
         """Upload the calls and make a batch of them, unless either is already done."""
-        journal = self._desk.journal
+        journal = self._dispatcher.journal
         if not batch.others:
             if not batch.upload:
-                batch.upload = await self._uploaded(box, batch, lines)
+                batch.upload = await self._upload(box, batch, lines)
                 await journal.keep(batch.state())
-            batch.others = await self._made(box, batch, lines)
+            batch.others = await self._create(box, batch, lines)
         batch.id = batch.others.pop(0)
         await journal.keep(batch.state())
 
-    async def _uploaded(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> str:
+    async def _upload(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> str:
         """The upload's id. If it is unclear whether it arrived, it is looked for before it is sent again."""
         attempt, unsure = 0, False
         while True:
             try:
-                made = await self._once(box, lambda: box.batching.upload(batch.name, lines))
+                made = await self._send_once(box, lambda: box.batching.upload(batch.name, lines))
             except AnswerError as error:
-                if _perhaps_done(error):
+                if _is_perhaps_done(error):
                     unsure = True
                     if found := await self.found_upload(box, batch):
                         return found
                 attempt += 1
-                await self._wait_to_try(box, attempt, error)
+                await self._wait_before_retry(box, attempt, error)
             else:
                 return await self.found_upload(box, batch, made) if unsure and made else made
 
     async def found_upload(self, box: BatchQueue, batch: Batch, made: str = "") -> str:
         """The upload of a batch's calls, '' if the provider lists none; others of that name than the one that is
         `made`, or the first, are deleted."""
-        found = await self._tried(box, lambda: box.batching.find_uploads(batch.name, batch.at - _SKEW))
+        found = await self._send_with_retries(
+            box, lambda: box.batching.find_uploads(batch.name, batch.at - _MAX_CLOCK_SKEW_S)
+        )
         kept = made or (found[0] if found else "")
         for extra in found:
             if extra != kept:
-                await self._tried_once(box, partial(box.batching.discard, extra))
+                await self._try_to_clean_up(box, partial(box.batching.discard, extra))
         return kept
 
-    async def _made(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> list[str]:
+    async def _create(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> list[str]:
         """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
         attempt = 0
         while True:
             before = time()
             try:
-                return [await self._once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
+                return [await self._send_once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
             except AnswerError as error:
                 batch.at = time()
                 batch.since = min(before, batch.at)  # the clock may have jumped meanwhile
-                if _perhaps_done(error):
+                if _is_perhaps_done(error):
                     batch.unsure = True
                     if found := await self.listed(box, batch, SETTLES):
                         return found
                 attempt += 1
-                await self._wait_to_try(box, attempt, error)
+                await self._wait_before_retry(box, attempt, error)
             except Stopped as stopped:  # after a reply which leaves that unclear
-                batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _perhaps_done(stopped.__cause__)
+                batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _is_perhaps_done(stopped.__cause__)
                 raise
 
     async def listed(self, box: BatchQueue, batch: Batch, seconds: float | None = None) -> list[str]:
         """The ids that a batch may have been given, none if it was not made: it is not listed for `seconds`, by default
         for what is left of the time within which it must be."""
-        known, wait = self._ids() | batch.disproved, FIRST_LOOK
-        until = monotonic() + (_left(batch, SETTLES) if seconds is None else seconds)
+        known, wait = self._batch_ids() | batch.disproved, FIRST_LOOK
+        until = monotonic() + (_seconds_left(batch, SETTLES) if seconds is None else seconds)
         while True:
-            found = await self._tried(
+            found = await self._send_with_retries(
                 box,
-                lambda: self._desk.unless_stopped(box.batching.find(batch.name, batch.calls, _since(batch))),
+                lambda: self._dispatcher.unless_stopped(
+                    box.batching.find(batch.name, batch.calls, _earliest_creation(batch))
+                ),
             )
-            new = [one for one in found or () if one not in known]
+            new = [batch_id for batch_id in found or () if batch_id not in known]
             rest = until - monotonic()
-            if new or rest <= 0 or self._desk.stopped is not None:
+            if new or rest <= 0 or self._dispatcher.stopped is not None:
                 return new
-            await self._desk.pause(min(rest, wait))
+            await self._dispatcher.pause(min(rest, wait))
             wait *= 2
 
     async def _cancel_extras(self, box: BatchQueue, batch: Batch) -> None:
         """Cancel batches of this one's name besides it: it was perhaps made more than once."""
         batch.others += [
-            one
-            for one in await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, _since(batch)))
-            if one != batch.id and one not in batch.others
+            batch_id
+            for batch_id in await self._send_with_retries(
+                box, lambda: box.batching.find(batch.name, batch.calls, _earliest_creation(batch))
+            )
+            if batch_id != batch.id and batch_id not in batch.others
         ]
         for extra in batch.others:
-            if extra not in batch.disproved and await self._tried_once(box, partial(box.batching.cancel, extra)):
+            if extra not in batch.disproved and await self._try_to_clean_up(box, partial(box.batching.cancel, extra)):
                 batch.disproved.add(extra)
-        batch.others = [one for one in batch.others if one not in batch.disproved]
+        batch.others = [batch_id for batch_id in batch.others if batch_id not in batch.disproved]
 
     async def ended(self, box: BatchQueue, batch: Batch) -> BatchStatus | None:
         """Poll a batch until it is over; None if the run stops before."""
-        desk, wait, blind = self._desk, FIRST_LOOK, 0
-        until = monotonic() + _left(batch, 2 * SETTLES)
-        while desk.stopped is None:
+        dispatcher, wait, blind = self._dispatcher, FIRST_LOOK, 0
+        until = monotonic() + _seconds_left(batch, 2 * SETTLES)
+        while dispatcher.stopped is None:
             try:
                 if batch.unsure and box.batching.named and monotonic() < until:
                     await self._cancel_extras(box, batch)
-                looked = await self._once(box, lambda: box.batching.look(batch.id))
+                looked = await self._send_once(box, lambda: box.batching.look(batch.id))
             except UnavailableError as error:
-                desk.tally.last_trouble, blind = f"{box.name}: {error}", blind + 1
-                if blind >= _BLIND or desk.patience.refuses(error):
+                dispatcher.tally.last_trouble, blind = f"{box.name}: {error}", blind + 1
+                if blind >= _MAX_FAILED_POLLS or dispatcher.patience.refuses(error):
                     raise
             else:
                 batch.looked, blind = looked, 0
                 self._report(box, batch)
                 if looked.over:
                     return looked
-            await desk.pause(wait)
+            await dispatcher.pause(wait)
             wait = min(wait * 1.5, LAST_LOOK)
         return None
 
@@ -201,7 +207,7 @@ class BatchSender:
         """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch. `batch.id`
         is then the next candidate, '' if there is none."""
         try:
-            found = await self._tried(box, lambda: box.batching.results(looked, batch.calls))
+            found = await self._send_with_retries(box, lambda: box.batching.results(looked, batch.calls))
         except AccessError as error:
             if error.kind != "unknown model":  # 404: the provider no longer has it
                 raise
@@ -213,7 +219,7 @@ class BatchSender:
             batch.others = batch.others or await self.listed(box, batch)
             if batch.others:
                 batch.id = batch.others.pop(0)
-                await self._desk.journal.keep(batch.state())
+                await self._dispatcher.journal.keep(batch.state())
             return None
         return {
             identity.slot: (identity.content, found[id_])
@@ -221,7 +227,7 @@ class BatchSender:
             if identity.slot in batch.open
         }
 
-    async def _once(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _send_once(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
         """The outcome of a request, as soon as the provider's pace allows.
 
         Raises:
@@ -229,13 +235,13 @@ class BatchSender:
         """
         ticket = await box.pacer.enter()
         try:
-            self._desk.raise_if_stopped()
+            self._dispatcher.raise_if_stopped()
             found = await attempt()
         except UnavailableError as error:
             if error.kind in OVERLOAD:
-                box.pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self._desk.patience)
+                box.pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self._dispatcher.patience)
                 if box.pacer.exhausted:
-                    raise self._desk.stop_exhausted(box.pacer, error) from error
+                    raise self._dispatcher.stop_exhausted(box.pacer, error) from error
             raise
         except AnswerError:
             box.pacer.responded()
@@ -245,61 +251,60 @@ class BatchSender:
         box.pacer.answered()
         return found
 
-    async def _tried(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
-        """The outcome of a request, retried while that is worthwhile."""
+    async def _send_with_retries(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
         tries = 0
         while True:
             try:
-                return await self._once(box, attempt)
+                return await self._send_once(box, attempt)
             except UnavailableError as error:
                 tries += 1
-                await self._wait_to_try(box, tries, error)
+                await self._wait_before_retry(box, tries, error)
 
-    async def _tried_once(self, box: BatchQueue, attempt: Callable[[], Awaitable[None]]) -> bool:
+    async def _try_to_clean_up(self, box: BatchQueue, attempt: Callable[[], Awaitable[None]]) -> bool:
         """Whether a request to clean up succeeded: if not, the run goes on all the same."""
         try:
-            await self._once(box, attempt)
+            await self._send_once(box, attempt)
         except AnswerError as error:
-            self._desk.tally.last_trouble = f"{box.name}: {error}"
+            self._dispatcher.tally.last_trouble = f"{box.name}: {error}"
             return False
         return True
 
-    async def _wait_to_try(self, box: BatchQueue, attempt: int, error: AnswerError) -> None:
-        desk, wait = self._desk, None
-        desk.tally.last_trouble = f"{box.name}: {error}"
-        if isinstance(error, UnavailableError) and not desk.patience.refuses(error):
-            wait = desk.patience.wait(attempt, error, refusing=box.pacer.refusing)
-        if wait is None or desk.stopped is not None:
+    async def _wait_before_retry(self, box: BatchQueue, attempt: int, error: AnswerError) -> None:
+        dispatcher, wait = self._dispatcher, None
+        dispatcher.tally.last_trouble = f"{box.name}: {error}"
+        if isinstance(error, UnavailableError) and not dispatcher.patience.refuses(error):
+            wait = dispatcher.patience.wait(attempt, error, refusing=box.pacer.refusing)
+        if wait is None or dispatcher.stopped is not None:
             raise error
-        desk.tally.retried += 1
-        await desk.pause(wait)
+        dispatcher.tally.retried += 1
+        await dispatcher.pause(wait)
 
 
 def is_refusal(error: AnswerError) -> bool:
     """Whether a provider has refused a batch itself, and not the key or the account."""
-    return isinstance(error, RejectedError) or error.kind in _ABOUT_BATCHES
+    return isinstance(error, RejectedError) or error.kind in _BATCH_REFUSAL_KINDS
 
 
 def refusal(box: BatchQueue, batch: Batch) -> BatchRefused:
-    """Why a run ends at a batch, and what to do."""
+    """The error that ends a run at a batch, with what to do."""
     return BatchRefused(
         f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"
         " its calls one by one"
     )
 
 
-def _since(batch: Batch) -> float:
+def _earliest_creation(batch: Batch) -> float:
     """Since when a provider may have made the batch (Unix time), also if our clock was ahead when that was noted."""
-    return min(batch.since, batch.at, time()) - _SKEW
+    return min(batch.since, batch.at, time()) - _MAX_CLOCK_SKEW_S
 
 
-def _left(batch: Batch, seconds: float) -> float:
-    """What is left of the `seconds` after the batch was sent, at most all of them: a clock that was set back by days
+def _seconds_left(batch: Batch, seconds: float) -> float:
+    """The rest of the `seconds` after the batch was sent, at most all of them: a clock that was set back by days
     must not make a run wait for days."""
     return min(max(0.0, batch.at + seconds - time()), seconds)
 
 
-def _perhaps_done(error: AnswerError) -> bool:
+def _is_perhaps_done(error: AnswerError) -> bool:
     """Whether a provider may have carried out a request to create something, although it replied with this: its server
     failed, the connection was lost, or the reply cannot be read."""
     return error.maybe_billed or error.kind == "server error"

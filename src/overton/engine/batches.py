@@ -31,37 +31,37 @@ if TYPE_CHECKING:
 
 QUIET = 0.25
 """Seconds without any request or reply before waiting calls are sent."""
-_LONGEST = 300.0
+_MAX_WAIT_S = 300.0
 """Most seconds that a call waits for others."""
-_MOST_BYTES = 64 * 2**20
+_MAX_BATCH_BYTES = 64 * 2**20
 """Most bytes of a batch, which is in memory; providers allow more."""
-_TIMES = 2
+_MAX_EXPIRIES = 2
 """Batches in which a call may expire before it is sent alone."""
-_ABOUT_ACCOUNTS = {"bad key", "no credit"}
-_NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
-_UNSENT = {_NEVER, _NO_ROOM}
-_AGAIN = {EXPIRED, *_UNSENT}
+_ACCOUNT_ERROR_KINDS = {"bad key", "no credit"}
+_NEVER_MADE, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
+_UNSENT_KINDS = {_NEVER_MADE, _NO_ROOM}
+_RESEND_KINDS = {EXPIRED, *_UNSENT_KINDS}
 """Kinds of results after which a call goes into another batch: it was not started, or not even sent."""
 
 
 class Batches:
     """The batches of a run: those that earlier sessions left, and those of this one."""
 
-    def __init__(self, desk: Dispatcher) -> None:
-        self._desk = desk
-        self._boxes: dict[str, BatchQueue] = {}
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._queues: dict[str, BatchQueue] = {}
         self._batches: dict[str, Batch] = {}
         self._batch_of: dict[bytes, Batch] = {}
         self._reserved = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._tending: dict[str, asyncio.Task[None]] = {}
-        self._waiter: asyncio.Task[None] | None = None
-        self._wanted = False
+        self._work: dict[str, asyncio.Task[None]] = {}
+        self._quiet_task: asyncio.Task[None] | None = None
+        self._is_wanted = False
         self._retry_failed = False
-        self._courier = BatchSender(desk, self._ids, self._looked)
+        self._sender = BatchSender(dispatcher, self._batch_ids, self._note_poll)
 
     def __bool__(self) -> bool:
-        return self._wanted or bool(self._batches)
+        return self._is_wanted or bool(self._batches)
 
     def open(self, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Resume what earlier sessions left; without `bounds` only its cost is kept on the books. Batches that were
@@ -70,22 +70,22 @@ class Batches:
         for bound in bounds:
             if bound.batching is not None:
                 who = bound.answerer.identity
-                self._wanted = self._wanted or bound.batched
-                most = min(bound.batching.most_bytes, _MOST_BYTES)
-                self._boxes.setdefault(who, BatchQueue(who, bound.answerer.name, bound.batching, most))
-                self._boxes[who].batched |= bound.batched
-        for batch in noted_batches(self._desk.journal.notes()):
-            batch.open = {slot for slot in batch.open if not self._desk.journal.has(slot)}
+                self._is_wanted = self._is_wanted or bound.batched
+                most = min(bound.batching.most_bytes, _MAX_BATCH_BYTES)
+                self._queues.setdefault(who, BatchQueue(who, bound.answerer.name, bound.batching, most))
+                self._queues[who].batched |= bound.batched
+        for batch in noted_batches(self._dispatcher.journal.notes()):
+            batch.open = {slot for slot in batch.open if not self._dispatcher.journal.has(slot)}
             batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
-            self._desk.budget.adopt(sum(batch.reserved.values()), len(batch.reserved))
+            self._dispatcher.budget.adopt(sum(batch.reserved.values()), len(batch.reserved))
             self._reserved += len(batch.reserved)
-            self._keep(batch)
+            self._register(batch)
             if not batch.open:
                 self._end(batch)
-            elif box := self._boxes.get(batch.answerer):
+            elif box := self._queues.get(batch.answerer):
                 if not batch.refused:
-                    self._tend(batch, self._take_up(box, batch))
-                elif self._creates_again(box, batch):
+                    self._start_work(batch, self._resume(box, batch))
+                elif self._is_created_again(box, batch):
                     for slot, worst in tuple(batch.reserved.items()):  # perhaps billed before it was cancelled
                         self._settle(slot, worst)
                     self._forget(batch)
@@ -97,20 +97,22 @@ class Batches:
             Stopped: the run is stopping.
             RunMismatch: another call was made in its place.
         """
-        box, times = self._boxes.get(bound.answerer.identity), 0
+        box, times = self._queues.get(bound.answerer.identity), 0
         while box is not None:
             batch = self._batch_of.get(identity.slot)
-            if batch is None and (not bound.batched or times >= _TIMES):
+            if batch is None and (not bound.batched or times >= _MAX_EXPIRIES):
                 return None
             content, found = await (
-                self._queued(box, bound, identity, request) if batch is None else self._of(batch, identity)
+                self._await_queued(box, bound, identity, request)
+                if batch is None
+                else self._await_in_batch(batch, identity)
             )
             if content not in (b"", identity.content):
                 raise RunMismatch(f"a batch sent to {box.name} asks something other than this run would ask now")
-            reply = self._read(box, bound, identity, request, found)
-            if reply is not None or not (isinstance(found, AnswerError) and found.kind in _AGAIN):
+            reply = self._read_reply(box, bound, identity, request, found)
+            if reply is not None or not (isinstance(found, AnswerError) and found.kind in _RESEND_KINDS):
                 return reply
-            self._let_go(identity.slot)
+            self._remove_from_batch(identity.slot)
             times += found.kind == EXPIRED
         return None
 
@@ -121,31 +123,33 @@ class Batches:
     def raise_reserved(self, bound: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
         its largest bill; returns the additional dollars."""
-        if (box := self._boxes.get(bound.answerer.identity)) is not None:
+        if (box := self._queues.get(bound.answerer.identity)) is not None:
             self._reserve_again(box)
         more = 0.0
         for batch in self._batches.values():
-            each = max(times * batch.each, bound.billing.most * _share(bound))
+            each = max(times * batch.each, bound.billing.most * _batch_price_share(bound))
             if batch.answerer == bound.answerer.identity and batch.reserved and each > batch.each:
                 more += len(batch.reserved) * (each - batch.each)
                 batch.each = batch.raised = each
                 batch.reserved = dict.fromkeys(batch.reserved, each)
-                self._task(self._noted_raised(batch))
+                self._start_task(self._note_raised(batch))
         return more
 
     def _reserve_again(self, box: BatchQueue) -> None:
         """Have the calls that are not yet in a batch reserve more before they are sent."""
         queue, box.queue, box.size = box.queue, [], 0
-        for one in queue:
-            self._desk.budget.withdraw(one.worst)
+        for call in queue:
+            self._dispatcher.budget.withdraw(call.worst)
             self._reserved -= 1
-            if not one.future.done():
-                one.future.set_result((one.identity.content, UnavailableError(_NEVER, "its worst case has risen")))
+            if not call.future.done():
+                call.future.set_result(
+                    (call.identity.content, UnavailableError(_NEVER_MADE, "its worst case has risen"))
+                )
 
-    async def _noted_raised(self, batch: Batch) -> None:
+    async def _note_raised(self, batch: Batch) -> None:
         """Note what is now set aside for a batch, unless it is over."""
         if batch.name in self._batches:
-            await self._desk.journal.keep(batch.state())
+            await self._dispatcher.journal.keep(batch.state())
 
     def recalled(self, slot: bytes, cost: float) -> None:
         """The journal has the outcome of a call that may also be in a batch."""
@@ -164,30 +168,28 @@ class Batches:
     def stopping(self, reason: OvertonError) -> None:
         """Send nothing more and release all waiters: batches already sent continue at the provider."""
         error = Stopped(str(reason))
-        for box in self._boxes.values():
-            for one in box.queue:
-                self._desk.budget.withdraw(one.worst)
+        for box in self._queues.values():
+            for call in box.queue:
+                self._dispatcher.budget.withdraw(call.worst)
                 self._reserved -= 1
-                _raise(one.future, error)
+                _fail_future(call.future, error)
             box.queue, box.size = [], 0
             box.eased.set()
             box.pacer.close()
         for batch in self._batches.values():
             for future in batch.waiting.values():
-                _raise(future, error)
+                _fail_future(future, error)
 
     async def settle(self, *, cut_off: bool = False) -> None:
         """Wait until what is being sent has been sent and noted; with `cut_off`, cancel it instead."""
-        watching = {
-            self._tending[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._tending
-        }
+        watching = {self._work[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._work}
         while self._tasks:
             for task in self._tasks if cut_off else watching:
                 task.cancel()
             await asyncio.wait(self._tasks)
         for batch in self._batches.values():
             if not batch.whole and not cut_off:
-                await self._desk.journal.keep(batch.state())
+                await self._dispatcher.journal.keep(batch.state())
 
     @property
     def out(self) -> int:
@@ -196,25 +198,23 @@ class Batches:
 
     # Calls on their way into a batch
 
-    async def _of(self, batch: Batch, identity: Identity) -> Found:
-        """The outcome of a call that is already in a batch."""
+    async def _await_in_batch(self, batch: Batch, identity: Identity) -> Found:
         if batch.results is not None and identity.slot in batch.results:
             return batch.results[identity.slot]
-        self._desk.raise_if_stopped()
+        self._dispatcher.raise_if_stopped()
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         batch.waiting[identity.slot] = future
         if batch.refused:
             self._watch_for_quiet()
         return await future
 
-    async def _queued(self, box: BatchQueue, bound: Seat, identity: Identity, request: Request) -> Found:
-        """The outcome of a call that is sent with others."""
-        desk = self._desk
+    async def _await_queued(self, box: BatchQueue, bound: Seat, identity: Identity, request: Request) -> Found:
+        dispatcher = self._dispatcher
         try:
             size = len(box.batching.line(call_id(identity, "x" * 8), request)) + 2
         except AnswerError as error:
             return identity.content, error
-        worst = await desk.reserve(bound, request, share=_share(bound), covered=False)
+        worst = await dispatcher.reserve(bound, request, share=_batch_price_share(bound), covered=False)
         self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
@@ -227,32 +227,33 @@ class Batches:
         return await future
 
     def _watch_for_quiet(self) -> None:
-        if self._waiter is None:
-            self._waiter = self._task(self._wait_for_quiet())
+        if self._quiet_task is None:
+            self._quiet_task = self._start_task(self._wait_for_quiet())
 
     async def _wait_for_quiet(self) -> None:
         """Send waiting calls when nothing else proceeds or they have waited long. Once nothing is left but calls of
         batches that earlier sessions saw refused, end the run."""
         seen, since = None, monotonic()
-        while self._desk.stopped is None and (any(box.queue for box in self._boxes.values()) or self._refused_wait()):
+        while self._dispatcher.stopped is None and (
+            any(box.queue for box in self._queues.values()) or self._awaited_refused_batch()
+        ):
             await asyncio.sleep(QUIET / 4)
-            tally, now = self._desk.tally, monotonic()
-            busy = tally.asked, tally.recalled, self._reserved, self._desk.budget.in_flight
+            tally, now = self._dispatcher.tally, monotonic()
+            busy = tally.asked, tally.recalled, self._reserved, self._dispatcher.budget.in_flight
             if busy != seen:
                 seen, since = busy, now
-            alone = self._desk.budget.in_flight <= self._reserved and now - since >= QUIET
-            for box in self._boxes.values():
-                if box.queue and (alone or now - box.since >= _LONGEST):
+            alone = self._dispatcher.budget.in_flight <= self._reserved and now - since >= QUIET
+            for box in self._queues.values():
+                if box.queue and (alone or now - box.since >= _MAX_WAIT_S):
                     self._send_queue(box)
-            busy_still = any(box.queue for box in self._boxes.values()) or any(
+            busy_still = any(box.queue for box in self._queues.values()) or any(
                 batch.is_out for batch in self._batches.values()
             )
-            if alone and not busy_still and (refused := self._refused_wait()):
-                self._desk.stop(refusal(self._boxes[refused.answerer], refused))
-        self._waiter = None
+            if alone and not busy_still and (refused := self._awaited_refused_batch()):
+                self._dispatcher.stop(refusal(self._queues[refused.answerer], refused))
+        self._quiet_task = None
 
-    def _refused_wait(self) -> Batch | None:
-        """A refused batch whose calls are being waited for."""
+    def _awaited_refused_batch(self) -> Batch | None:
         return next((batch for batch in self._batches.values() if batch.refused and batch.waiting), None)
 
     def _send_queue(self, box: BatchQueue) -> None:
@@ -265,94 +266,94 @@ class Batches:
     def _flush(self, box: BatchQueue) -> Batch:
         """Make a batch of the first waiting calls and send it."""
         count, size = 0, 0
-        for one in box.queue[: box.batching.most_calls]:
-            if count and size + one.size > box.most_bytes:
+        for call in box.queue[: box.batching.most_calls]:
+            if count and size + call.size > box.most_bytes:
                 break
-            count, size = count + 1, size + one.size
+            count, size = count + 1, size + call.size
         queue, box.queue, box.size = box.queue[:count], box.queue[count:], box.size - size
-        reserved = {one.identity.slot: one.worst for one in queue}
+        reserved = {call.identity.slot: call.worst for call in queue}
         each = sum(reserved.values()) / len(reserved)
         batch = Batch(new_name(), box.answerer, len(reserved), each, set(reserved), dict.fromkeys(reserved, each))
-        batch.waiting = {one.identity.slot: one.future for one in queue}
-        batch.size = sum(one.size for one in queue)
-        lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
-        self._keep(batch)
-        self._tend(batch, self._carry(box, batch, lines))
+        batch.waiting = {call.identity.slot: call.future for call in queue}
+        batch.size = sum(call.size for call in queue)
+        lines = [box.batching.line(call_id(call.identity, batch.name), call.request) for call in queue]
+        self._register(batch)
+        self._start_work(batch, self._send_and_watch(box, batch, lines))
         return batch
 
     # A batch
 
-    async def _carry(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Note a batch, send it, and wait for it to finish."""
-        desk = self._desk
-        await desk.budget.cover()
-        await desk.journal.keep(batch.contents())
-        if desk.stopped is not None:
+    async def _send_and_watch(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
+        dispatcher = self._dispatcher
+        await dispatcher.budget.cover()
+        await dispatcher.journal.keep(batch.contents())
+        if dispatcher.stopped is not None:
             self._forget(batch)
             return
-        if desk.budget.is_exceeded:  # as its answerer has just billed more than expected
-            self._deal(box, batch, {}, UnavailableError(_NEVER, "it could exceed the limit"))
+        if dispatcher.budget.is_exceeded:  # as its answerer has just billed more than expected
+            self._hand_out(box, batch, {}, UnavailableError(_NEVER_MADE, "it could exceed the limit"))
             return
-        await self._courier.send(box, batch, lines)
+        await self._sender.send(box, batch, lines)
         await self._watch(box, batch)
 
-    async def _take_up(self, box: BatchQueue, batch: Batch) -> None:
-        """Continue a batch that an earlier session left."""
+    async def _resume(self, box: BatchQueue, batch: Batch) -> None:
         if not batch.id:
-            batch.others = await self._courier.listed(box, batch)
-            if self._desk.stopped is not None:
+            batch.others = await self._sender.listed(box, batch)
+            if self._dispatcher.stopped is not None:
                 return
             if not (batch.others or batch.upload):
-                batch.upload = await self._courier.found_upload(box, batch)
+                batch.upload = await self._sender.found_upload(box, batch)
             if not (batch.others or batch.upload):
-                self._deal(box, batch, {}, _never())
+                self._hand_out(box, batch, {}, _never_made_error())
                 return
             listed = bool(batch.others)
             try:
-                await self._courier.send(box, batch, ())
+                await self._sender.send(box, batch, ())
             except (RejectedError, AccessError) as error:  # what was uploaded may be gone
                 if listed or error.maybe_billed or not is_refusal(error):
                     raise
-                self._deal(box, batch, {}, _never())
+                self._hand_out(box, batch, {}, _never_made_error())
                 return
         await self._watch(box, batch)
 
     async def _watch(self, box: BatchQueue, batch: Batch) -> None:
         """Wait until a batch is over, and hand out its outcomes."""
-        while (looked := await self._courier.ended(box, batch)) is not None:
+        while (looked := await self._sender.ended(box, batch)) is not None:
             if looked.refused:
                 if looked.full:
-                    self._no_room(box, batch, looked.refused)
+                    self._handle_no_room(box, batch, looked.refused)
                 else:
-                    await self._refuse(box, batch, f"a batch of {_calls(batch.calls)} was refused: {looked.refused}")
+                    await self._handle_refusal(
+                        box, batch, f"a batch of {_format_calls(batch.calls)} was refused: {looked.refused}"
+                    )
                 return
-            results = await self._courier.results(box, batch, looked)
+            results = await self._sender.results(box, batch, looked)
             if results is not None:
                 kind = EXPIRED if looked.cut else "missing"
                 # Some of the finished calls are among those without a result.
                 paid = not looked.cut or looked.done > len(results)
                 missing = UnavailableError(kind, f"{box.name}: a batch finished without this call", maybe_billed=paid)
-                if looked.cancelled and not self._creates_again(box, batch):
-                    self._cancelled(box, batch, results, missing)
+                if looked.cancelled and not self._is_created_again(box, batch):
+                    self._handle_cancel(box, batch, results, missing)
                 else:
-                    self._deal(box, batch, results, missing)
+                    self._hand_out(box, batch, results, missing)
                 return
             if not batch.id:
-                self._deal(box, batch, {}, _never())
+                self._hand_out(box, batch, {}, _never_made_error())
                 return
 
-    def _creates_again(self, box: BatchQueue, batch: Batch) -> bool:
+    def _is_created_again(self, box: BatchQueue, batch: Batch) -> bool:
         """Whether the user has asked for the calls of a batch that was refused or cancelled."""
         return batch.earlier and (self._retry_failed or not box.batched)
 
-    async def _refuse(self, box: BatchQueue, batch: Batch, reason: str) -> None:
+    async def _handle_refusal(self, box: BatchQueue, batch: Batch, reason: str) -> None:
         """The provider made nothing of a batch: note that, so that later sessions do not repeat it, and stop."""
         batch.refused = reason
         self._withdraw(batch)
-        await self._desk.journal.keep(batch.state())
-        self._desk.stop(refusal(box, batch))
+        await self._dispatcher.journal.keep(batch.state())
+        self._dispatcher.stop(refusal(box, batch))
 
-    def _cancelled(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+    def _handle_cancel(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Hand out what a cancelled batch answered. If calls are left, stop, since nobody wants them sent again."""
         left = {slot for slot in batch.open if _is_unstarted(results.get(slot, (b"", missing))[1])}
         for slot in left:
@@ -363,44 +364,46 @@ class Batches:
             if slot in batch.open - left and not future.done():
                 future.set_result(answered.get(slot, (b"", missing)))
         if not left:
-            self._deal(box, batch, results, missing)
+            self._hand_out(box, batch, results, missing)
             return
-        batch.refused = f"a batch was cancelled before {_calls(len(left))} of {batch.calls:,} started"
+        batch.refused = f"a batch was cancelled before {_format_calls(len(left))} of {batch.calls:,} started"
         batch.results = {slot: answered.get(slot, (b"", missing)) for slot in batch.open - left}
-        self._desk.stop(refusal(box, batch))
+        self._dispatcher.stop(refusal(box, batch))
 
     # A provider's queue that is full
 
-    def _no_room(self, box: BatchQueue, batch: Batch, message: str) -> None:
+    def _handle_no_room(self, box: BatchQueue, batch: Batch, message: str) -> None:
         """The provider has no room for a batch: its calls wait, and go into smaller ones, one at a time."""
-        self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {_calls(batch.calls)}: {message}"
+        self._dispatcher.tally.last_trouble = (
+            f"{box.name}: no room for a batch of {_format_calls(batch.calls)}: {message}"
+        )
         if not box.held or batch is box.trial:
             size = batch.size or box.most_bytes
             box.most_bytes = max(min(box.most_bytes, size) // 2, size // batch.calls)
             box.held, box.trial = True, None
-            self._task(self._try_again_later(box, message))
-        self._deal(box, batch, {}, UnavailableError(_NO_ROOM, message))
+            self._start_task(self._try_again_later(box, message))
+        self._hand_out(box, batch, {}, UnavailableError(_NO_ROOM, message))
 
     async def _try_again_later(self, box: BatchQueue, message: str) -> None:
         """Send one more batch after a while, or as soon as a batch of ours has left the provider's queue."""
         if any(batch.is_out and batch.answerer == box.answerer for batch in self._batches.values()):
             box.eased.clear()
             await box.eased.wait()
-        elif (wait := box.backoff.refused(self._desk.patience)) is not None:
-            await self._desk.pause(wait)
+        elif (wait := box.backoff.refused(self._dispatcher.patience)) is not None:
+            await self._dispatcher.pause(wait)
         else:
-            self._desk.stop(
+            self._dispatcher.stop(
                 Stopped(
                     f"{box.name}: the provider's queue of batches was full {box.backoff.refusals:,} times in a row"
                     f" ({message}): resume the run when it has room"
                 )
             )
-        if self._desk.stopped is None:
+        if self._dispatcher.stopped is None:
             box.held = False
             if box.queue:
                 self._send_queue(box)
 
-    def _accepted(self, box: BatchQueue) -> None:
+    def _handle_accepted(self, box: BatchQueue) -> None:
         """The provider has taken up a trial batch: send another, larger one."""
         box.trial, box.held = None, False
         box.most_bytes = min(2 * box.most_bytes, box.full_bytes)
@@ -408,13 +411,12 @@ class Batches:
         if box.queue:
             self._send_queue(box)
 
-    def _looked(self, box: BatchQueue, batch: Batch) -> None:
-        """A batch was polled."""
+    def _note_poll(self, box: BatchQueue, batch: Batch) -> None:
         if batch is box.trial and batch.looked is not None and batch.looked.begun and not batch.looked.refused:
-            self._accepted(box)
+            self._handle_accepted(box)
         self._report_progress()
 
-    def _deal(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+    def _hand_out(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Give all present and future waiters the outcome of a call."""
         batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
         for slot, future in batch.waiting.items():
@@ -437,11 +439,11 @@ class Batches:
         batch.whole = False
         while batch.reserved:
             self._reserved -= 1
-            self._desk.budget.withdraw(batch.reserved.popitem()[1])
+            self._dispatcher.budget.withdraw(batch.reserved.popitem()[1])
 
     # The outcome of a call
 
-    def _read(
+    def _read_reply(
         self, box: BatchQueue, bound: Seat, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
         """The reply found, with its cost; None if there is none."""
@@ -452,12 +454,12 @@ class Batches:
                 raise found
             reply = box.batching.read(request, found)
         except AnswerError as error:
-            self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT)
+            self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT_KINDS)
             return None
         cost = None if bound.price is None else bound.price.in_batches.cost(reply.usage)
         self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
         if bound.price is not None and (bill := bound.price.cost(reply.usage)) is not None:
-            self._desk.learn(bound, request, bill)
+            self._dispatcher.learn(bound, request, bill)
         bound.pace.answers += 1
         return reply
 
@@ -468,11 +470,11 @@ class Batches:
             batch.whole = False
             reserved = batch.reserved.pop(slot)
             if sent:
-                self._desk.budget.settle(reserved, cost)
+                self._dispatcher.budget.settle(reserved, cost)
             else:
-                self._desk.budget.withdraw(reserved)
+                self._dispatcher.budget.withdraw(reserved)
 
-    def _let_go(self, slot: bytes) -> None:
+    def _remove_from_batch(self, slot: bytes) -> None:
         """A call has left its batch: it goes into another one."""
         if (batch := self._batch_of.pop(slot, None)) is not None:
             batch.waiting.pop(slot, None)
@@ -482,87 +484,88 @@ class Batches:
 
     # Bookkeeping
 
-    def _keep(self, batch: Batch) -> None:
+    def _register(self, batch: Batch) -> None:
         self._batches[batch.name] = batch
         for slot in batch.open:
             if (earlier := self._batch_of.get(slot)) is not None:  # it had expired there
                 if slot in earlier.reserved:
                     self._reserved -= 1
-                    self._desk.budget.settle(earlier.reserved.pop(slot), 0.0)
+                    self._dispatcher.budget.settle(earlier.reserved.pop(slot), 0.0)
                 earlier.open.discard(slot)
             self._batch_of[slot] = batch
 
     def _end(self, batch: Batch) -> None:
         """Nothing is left to do for a batch: note that, and release the money not needed."""
         if self._batches.pop(batch.name, None) is not None:
-            if (task := self._tending.pop(batch.name, None)) is not None and task is not asyncio.current_task():
+            if (task := self._work.pop(batch.name, None)) is not None and task is not asyncio.current_task():
                 task.cancel()
-            if (box := self._boxes.get(batch.answerer)) is not None and box.trial is batch:
+            if (box := self._queues.get(batch.answerer)) is not None and box.trial is batch:
                 box.trial, box.held = None, False
             self._report_progress()
-            self._task(self._noted_over(batch))
+            self._start_task(self._note_over(batch))
 
-    async def _noted_over(self, batch: Batch) -> None:
-        await self._desk.journal.keep(batch.state(over=True))
+    async def _note_over(self, batch: Batch) -> None:
+        await self._dispatcher.journal.keep(batch.state(over=True))
         # A lowered bound must not miss what was settled but is not on disk yet.
-        if all(one.whole for one in self._batches.values()):
-            self._desk.budget.relax()
+        if all(other.whole for other in self._batches.values()):
+            self._dispatcher.budget.relax()
 
-    def _tend(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
-        self._tending[batch.name] = self._task(self._tended(batch, work))
+    def _start_work(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
+        self._work[batch.name] = self._start_task(self._do_work(batch, work))
 
-    async def _tended(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
+    async def _do_work(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
         """Do the work of a batch; an error that prevents it stops the run."""
         try:
             await work
         except AnswerError as error:
-            await self._failed(batch, error)
+            await self._handle_error(batch, error)
         except OvertonError as error:
-            self._desk.stop(error)
+            self._dispatcher.stop(error)
             if not (batch.id or batch.upload or batch.unsure):
                 self._forget(batch)
 
-    async def _failed(self, batch: Batch, error: AnswerError) -> None:
+    async def _handle_error(self, batch: Batch, error: AnswerError) -> None:
         """A batch cannot be sent, or not be read: stop the run, and keep it for the next session unless it was not
         made."""
-        box = self._boxes[batch.answerer]
+        box = self._queues[batch.answerer]
         if batch.id and error.kind == "unknown model":
-            self._gone(box, batch)
+            self._handle_lost_batch(box, batch)
             return
         made = bool(batch.id) or batch.unsure or error.maybe_billed
         if is_refusal(error) and not made:
             said = str(error).removeprefix(f"{box.name}: ")
-            await self._refuse(box, batch, f"a batch of {_calls(batch.calls)} was not accepted: {said}")
+            await self._handle_refusal(box, batch, f"a batch of {_format_calls(batch.calls)} was not accepted: {said}")
             return
-        passing = not isinstance(error, AccessError) or error.kind in _ABOUT_ACCOUNTS
-        self._desk.stop(Stopped(f"{error}, when asked about a batch") if passing else error)
+        passing = not isinstance(error, AccessError) or error.kind in _ACCOUNT_ERROR_KINDS
+        self._dispatcher.stop(Stopped(f"{error}, when asked about a batch") if passing else error)
         if not made:
             self._forget(batch)
 
-    def _gone(self, box: BatchQueue, batch: Batch) -> None:
+    def _handle_lost_batch(self, box: BatchQueue, batch: Batch) -> None:
         """The provider does not know a batch any more: its calls may have been paid for."""
         batch_of = f"{box.name}: the provider no longer has the batch {batch.id}"
-        if self._creates_again(box, batch):
-            self._deal(box, batch, {}, UnavailableError("missing", batch_of, maybe_billed=True))
+        if self._is_created_again(box, batch):
+            self._hand_out(box, batch, {}, UnavailableError("missing", batch_of, maybe_billed=True))
             return
-        batch.refused = f"the provider no longer has a batch of {_calls(batch.calls)}, which may have been paid for"
-        self._desk.stop(refusal(box, batch))
+        batch.refused = (
+            f"the provider no longer has a batch of {_format_calls(batch.calls)}, which may have been paid for"
+        )
+        self._dispatcher.stop(refusal(box, batch))
 
-    def _task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _ids(self) -> set[str]:
+    def _batch_ids(self) -> set[str]:
         return {batch.id for batch in self._batches.values()}
 
     def _report_progress(self) -> None:
-        """Report the progress of the batches."""
         out = [batch.looked for batch in self._batches.values() if batch.id and not batch.refused]
         done = sum(looked.done for looked in out if looked)
         total = sum(batch.calls for batch in self._batches.values() if batch.id and not batch.refused)
-        self._desk.tally.batches = (
+        self._dispatcher.tally.batches = (
             f"{len(out)} batches out, {done:,} of {total:,} calls in them answered" if out else ""
         )
 
@@ -571,20 +574,19 @@ def _is_unstarted(found: bytes | AnswerError) -> bool:
     return isinstance(found, AnswerError) and found.kind == EXPIRED
 
 
-def _never() -> UnavailableError:
-    """The outcome of calls in a batch that was never made."""
-    return UnavailableError(_NEVER, "it was never made")
+def _never_made_error() -> UnavailableError:
+    return UnavailableError(_NEVER_MADE, "it was never made")
 
 
-def _calls(count: int) -> str:
+def _format_calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
 
 
-def _share(bound: Seat) -> float:
+def _batch_price_share(bound: Seat) -> float:
     price = bound.price
     return 1.0 if price is None or price.batch is None else price.batch
 
 
-def _raise(future: asyncio.Future[Found], error: Exception) -> None:
+def _fail_future(future: asyncio.Future[Found], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)

@@ -1,4 +1,4 @@
-"""What a run may spend, and room on the disk to note it."""
+"""The limits of a run's spending, and room on the disk to note it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: int | None = None
 
 
-_FRAME = 16
+_FRAME_TOKENS = 16
 """Most tokens that a message's framing can add."""
 
 
 def worst_case(price: Price, request: Request) -> float:
     """The most a request can cost, in dollars: one token per byte of its messages, and every output token allowed."""
-    sent = sum(len(message.content.encode()) + _FRAME for message in request.messages)
-    return (sent * price.worst_input + _allowed(request.settings) * price.output) / 1e6
+    sent = sum(len(message.content.encode()) + _FRAME_TOKENS for message in request.messages)
+    return (sent * price.worst_input + _max_output_tokens(request.settings) * price.output) / 1e6
 
 
-def _allowed(settings: Settings) -> int:
+def _max_output_tokens(settings: Settings) -> int:
     """Output tokens that a request allows, if its settings or extra fields say so."""
     extra = (settings.extra.get(name) for name in ("max_tokens", "max_completion_tokens"))
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
@@ -72,20 +72,22 @@ class Billing:
         self.most = bill
         if allowed := worst_case(price, request):
             self.times = bill / allowed
-            return f"bills up to {self.times:.3g} times the worst-case cost of its calls ({_BEYOND})"
-        return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BEYOND})"
+            return f"bills up to {self.times:.3g} times the worst-case cost of its calls ({_BILLING_ADVICE})"
+        return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BILLING_ADVICE})"
 
     def raise_reserved(self, price: Price | None) -> float:
         """Expect such bills of the requests in flight too; returns how many dollars more are to be set aside."""
         more = 0.0
-        for one in self.in_flight:
-            worst = self.worst(price, one.request)
-            more += max(0.0, worst - one.worst)
-            one.worst = max(one.worst, worst)
+        for reserved in self.in_flight:
+            worst = self.worst(price, reserved.request)
+            more += max(0.0, worst - reserved.worst)
+            reserved.worst = max(reserved.worst, worst)
         return more
 
 
-_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
+_BILLING_ADVICE = (
+    "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
+)
 
 
 class Spending(NamedTuple):
@@ -132,11 +134,11 @@ class Ledger(Protocol):
         ...
 
 
-_SHARE = 20
+_AHEAD_DIVISOR = 20
 """At most this fraction (1 in N) of what a limit leaves is allowed ahead of need."""
 _LEAST_WINDOWS = 2.0
 _MOST_WINDOWS = 6.0
-_EASING = 0.95
+_WINDOW_DECAY = 0.95
 
 
 class Budget:
@@ -163,7 +165,7 @@ class Budget:
 
     @property
     def spent(self) -> Spending:
-        """What was sent and what it cost, with the worst case for what is in flight."""
+        """The requests sent and their cost, with the worst case for those in flight."""
         return Spending(self.calls, self.cost + self._set_aside)
 
     @property
@@ -185,9 +187,9 @@ class Budget:
             LimitReached: even with nothing in flight it could exceed a limit.
             JournalError: the ledger cannot be written.
         """
-        while not self._fits(worst):
+        while not self._has_room_for(worst):
             if not self._in_flight:
-                raise self._reached()
+                raise self._limit_error()
             self._settled.clear()
             await self._settled.wait()
         self._set_aside += worst
@@ -212,7 +214,7 @@ class Budget:
             return
         self._set_aside += dollars
         if self._ledger is not None:
-            self._most = _larger(self._most, self.spent)
+            self._most = _maximum(self._most, self.spent)
             self._ledger.propose(self._most, soon=True)
 
     def withdraw(self, worst: float) -> None:
@@ -229,11 +231,11 @@ class Budget:
         if self._ledger is None:
             return
         level = self.spent
-        self._most = _larger(self._most, level)
+        self._most = _maximum(self._most, level)
         self._ledger.propose(self._most, soon=True)
-        await self._allowed(self._ledger, level)
+        await self._wait_for_ledger(self._ledger, level)
 
-    async def _allowed(self, ledger: Ledger, level: Spending) -> None:
+    async def _wait_for_ledger(self, ledger: Ledger, level: Spending) -> None:
         self._covering += 1
         try:
             await ledger.allow(level)
@@ -257,17 +259,17 @@ class Budget:
         """Wait until the ledger allows what is now set aside; propose more ahead of need."""
         level, covered = self.spent, False
         ahead = self._ahead(level, ledger.commits)
-        self._most = _larger(self._most, _sum(level, ahead))
-        ledger.propose(self._most, soon=not _sum(level, _part(ahead, 2)).within(ledger.allowed))
+        self._most = _maximum(self._most, _add(level, ahead))
+        ledger.propose(self._most, soon=not _add(level, _divide(ahead, 2)).within(ledger.allowed))
         try:
             if not level.within(ledger.allowed):
-                self._pace.waits()
-                await self._allowed(ledger, level)
+                self._pace.note_wait()
+                await self._wait_for_ledger(ledger, level)
             covered = True
         finally:
             if not covered:
                 self.withdraw(worst)
-        self._safe = _smaller(ledger.allowed, _sum(self.spent, _part(ahead, 4)))
+        self._safe = _minimum(ledger.allowed, _add(self.spent, _divide(ahead, 4)))
 
     def _ahead(self, level: Spending, commits: int) -> Spending:
         """How much more than `level` to allow."""
@@ -275,18 +277,18 @@ class Budget:
         money = min(money, self._set_aside)
         if self.limits.calls is not None:
             left = self.limits.calls - level.requests
-            calls = min(calls, max(left // _SHARE, min(left, 1)))
+            calls = min(calls, max(left // _AHEAD_DIVISOR, min(left, 1)))
         if self.limits.cost is not None:
-            money = min(money, max(0.0, self.limits.cost - level.cost) / _SHARE)
+            money = min(money, max(0.0, self.limits.cost - level.cost) / _AHEAD_DIVISOR)
         return Spending(calls, money)
 
-    def _fits(self, worst: float) -> bool:
+    def _has_room_for(self, worst: float) -> bool:
         money, calls = self.limits.cost, self.limits.calls
         return (money is None or self.cost + self._set_aside + worst <= money) and (
             calls is None or self.calls + 1 <= calls
         )
 
-    def _reached(self) -> LimitReached:
+    def _limit_error(self) -> LimitReached:
         if self.limits.calls is not None and self.calls + 1 > self.limits.calls:
             return LimitReached(f"the limit of {self.limits.calls} calls is reached", limit="calls")
         return LimitReached(
@@ -305,44 +307,44 @@ class _Pace:
 
     def __init__(self, level: Spending) -> None:
         self._windows = _LEAST_WINDOWS
-        self._waited = False
+        self._has_waited = False
         self._commits = 0
         self._at_commit = level
-        self._lately = Spending()
+        self._recent_rise = Spending()
 
     def ahead(self, level: Spending, commits: int) -> Spending:
         """The amount, after spending has risen to `level` and this many commits were made."""
         if passed := commits - self._commits:
             risen = Spending(level.requests - self._at_commit.requests, level.cost - self._at_commit.cost)
-            self._lately = _part(_larger(risen, Spending()), passed)
+            self._recent_rise = _divide(_maximum(risen, Spending()), passed)
             self._commits, self._at_commit = commits, level
-            self._windows, self._waited = max(_LEAST_WINDOWS, self._windows * _EASING**passed), False
-        return Spending(max(1, int(self._windows * self._lately.requests)), self._windows * self._lately.cost)
+            self._windows, self._has_waited = max(_LEAST_WINDOWS, self._windows * _WINDOW_DECAY**passed), False
+        return Spending(max(1, int(self._windows * self._recent_rise.requests)), self._windows * self._recent_rise.cost)
 
-    def waits(self) -> None:
+    def note_wait(self) -> None:
         """A request has to wait for the disk."""
-        if not self._waited:
-            self._windows, self._waited = min(_MOST_WINDOWS, 2 * self._windows), True
+        if not self._has_waited:
+            self._windows, self._has_waited = min(_MOST_WINDOWS, 2 * self._windows), True
 
 
-def _sum(spending: Spending, other: Spending) -> Spending:
+def _add(spending: Spending, other: Spending) -> Spending:
     return Spending(spending.requests + other.requests, spending.cost + other.cost)
 
 
-def _part(spending: Spending, parts: int) -> Spending:
+def _divide(spending: Spending, parts: int) -> Spending:
     return Spending(-(-spending.requests // parts), spending.cost / parts)
 
 
-def _larger(spending: Spending, other: Spending) -> Spending:
+def _maximum(spending: Spending, other: Spending) -> Spending:
     return Spending(max(spending.requests, other.requests), max(spending.cost, other.cost))
 
 
-def _smaller(spending: Spending, other: Spending) -> Spending:
+def _minimum(spending: Spending, other: Spending) -> Spending:
     return Spending(min(spending.requests, other.requests), min(spending.cost, other.cost))
 
 
 _BLOCK = bytes(1 << 16)
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Reserve:
@@ -365,7 +367,7 @@ class Reserve:
                 os.fsync(file.fileno())
         except OSError as error:
             self.free()
-            if error.errno in _FULL:
+            if error.errno in _DISK_FULL_ERRNOS:
                 reason = f"{size / 1e6:.1f} MB cannot be set aside in it. Nothing was asked"
                 raise DiskError(f"{self.path.parent}: the disk is full: {reason}") from error
 

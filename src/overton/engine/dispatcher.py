@@ -24,12 +24,12 @@ from overton.errors import AccessError, AnswerError, OvertonError, RejectedError
 T = TypeVar("T")
 
 
-_OUT_OF_ORDER = OVERLOAD | {"malformed"}
-_GIVE_UP_AFTER = 24
+_ENDPOINT_FAILURES = OVERLOAD | {"malformed"}
+_MAX_FAILURES_IN_A_ROW = 24
 """Permanent failures in a row after which an endpoint is taken to be down."""
 
 
-_BREATH = 64
+_RECALLS_PER_YIELD = 64
 """Calls recalled in a row before the event loop gets a turn for signals and progress."""
 
 
@@ -38,14 +38,14 @@ class NotRecalled(Stopped):
 
 
 class Answering(Protocol):
-    """What a call can be sent to: an answerer or one of its servers."""
+    """An answerer or one of its servers, to which a call can be sent."""
 
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`."""
         ...
 
 
-_NONE_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
+_NO_CALL_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 
 
 @dataclass
@@ -70,11 +70,11 @@ class Seat:
     fleet: ServerPool | None = None
     through: Callable[[Answering], Answering] | None = None
     billing: Billing = field(default_factory=Billing)
-    needed: tuple[object, bool, frozenset[str]] = _NONE_YET
+    needed: tuple[object, bool, frozenset[str]] = _NO_CALL_YET
 
     @property
     def pace(self) -> RateLimiter | ServerPool:
-        """What admits its calls."""
+        """The rate limiter or the servers that admit its calls."""
         return self.pacer if self.fleet is None else self.fleet
 
     def worst(self, request: Request) -> float:
@@ -156,7 +156,7 @@ class Dispatcher:
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
-    _most_shared: int = 0
+    _prune_shared_at: int = 0
 
     def stop(self, reason: OvertonError) -> None:
         """Send nothing more; calls in flight finish and are journaled. The first reason counts."""
@@ -168,7 +168,7 @@ class Dispatcher:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def take_up(self, batches: Batched, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
+    def resume_batches(self, batches: Batched, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Send in `batches` the calls that `bounds` want batched, and resume the batches of earlier sessions; with
         `retry_failed` create again those that were refused.
 
@@ -188,16 +188,18 @@ class Dispatcher:
         if known is not None:
             self.tally.recalled += 1
             if self.budget.limits.cost is not None and isinstance(known, Reply):
-                self.learn(bound, request, _paid(bound, known, 0.0), is_new=False)
+                self.learn(bound, request, _reply_cost(bound, known, 0.0), is_new=False)
             if self.batches is not None:
-                self.batches.recalled(identity.slot, _paid(bound, known, 0.0) if isinstance(known, Reply) else 0.0)
-            if self.tally.recalled % _BREATH == 0:
+                self.batches.recalled(
+                    identity.slot, _reply_cost(bound, known, 0.0) if isinstance(known, Reply) else 0.0
+                )
+            if self.tally.recalled % _RECALLS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
         self.raise_if_stopped()
-        found = _storable(await self._found(bound, identity, request))
+        found = _make_storable(await self._make_call(bound, identity, request))
         self._count(bound, found)
         await self.journal.append(JournalEntry(identity, place, found))
         self._stop_if_full()
@@ -216,17 +218,17 @@ class Dispatcher:
         if self.recall_only or self.journal.has(identity.slot):
             return await self.outcome(bound, identity, place, request)
         if identity.slot not in self._shared:
-            if len(self._shared) >= self._most_shared:
+            if len(self._shared) >= self._prune_shared_at:
                 # Outcomes already in the journal need not be kept here. Looked through whenever the number doubles,
                 # since many may wait at once for a batch.
                 self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.has(slot)}
-                self._most_shared = 2 * len(self._shared)
-            self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
+                self._prune_shared_at = 2 * len(self._shared)
+            self._shared[identity.slot] = self._start_shielded(self.outcome(bound, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 
     async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
         """The outcome of a call that runs to its end even if the task that waits for it is cancelled."""
-        return await asyncio.shield(self._lasting(asking))
+        return await asyncio.shield(self._start_shielded(asking))
 
     async def settle(self, *, cut_off: bool = False) -> None:
         """Wait for calls that no task waits for any more; with `cut_off`, cancel them instead."""
@@ -238,19 +240,19 @@ class Dispatcher:
         if self.batches is not None:
             await self.batches.settle(cut_off=cut_off)
 
-    def _lasting(self, asking: Coroutine[None, None, Reply | Failure]) -> asyncio.Task[Reply | Failure]:
+    def _start_shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> asyncio.Task[Reply | Failure]:
         task = asyncio.ensure_future(asking)
         self._shielded.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end_shielded)
         return task
 
-    def _ended(self, task: asyncio.Task[Reply | Failure]) -> None:
+    def _end_shielded(self, task: asyncio.Task[Reply | Failure]) -> None:
         self._shielded.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
             self.stop(error)  # perhaps no task waits for this call any more
 
-    async def _found(self, bound: Seat, identity: Identity, request: Request) -> Reply | Failure:
+    async def _make_call(self, bound: Seat, identity: Identity, request: Request) -> Reply | Failure:
         """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
         if self.batches is not None:
             if bound.batched and not self.batches.contains(identity.slot):
@@ -259,19 +261,18 @@ class Dispatcher:
                 if not self._first_calls.are_known(bound.answerer.identity, needed):
                     turn = await self._first_calls.turn(bound.answerer.identity, needed, is_patient=True)
                     if turn.features:
-                        return await self._first(bound, request, turn)
+                        return await self._make_first_call(bound, request, turn)
             if (reply := await self.batches.outcome(bound, identity, request)) is not None:
-                return _sound(reply)
+                return _drop_impossible_counts(reply)
         model, needed = bound.answerer.identity, self._features(bound, request)
         if self._first_calls.are_known(model, needed):
-            return await self._attempt(bound, request)
-        return await self._first(bound, request, await self._first_calls.turn(model, needed))
+            return await self._send_with_retries(bound, request)
+        return await self._make_first_call(bound, request, await self._first_calls.turn(model, needed))
 
-    async def _first(self, bound: Seat, request: Request, turn: FirstTurn) -> Reply | Failure:
-        """The outcome of a call that may be the first of its kind."""
+    async def _make_first_call(self, bound: Seat, request: Request, turn: FirstTurn) -> Reply | Failure:
         found = None
         try:
-            found = await self._attempt(bound, request, turn)
+            found = await self._send_with_retries(bound, request, turn)
             return found
         finally:
             self._first_calls.end(turn, found)
@@ -291,7 +292,7 @@ class Dispatcher:
             bound.needed = request.form, request.seed is not None, features
         return features
 
-    async def _attempt(self, bound: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
+    async def _send_with_retries(self, bound: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
         attempt = 0
@@ -340,7 +341,7 @@ class Dispatcher:
         times, seconds = pacer.refused
         reason = Stopped(
             f"{error}, as to all of the last {times:,} requests, the latest of which were sent one by one over"
-            f" {_duration(seconds)}: resume the run later"
+            f" {_format_duration(seconds)}: resume the run later"
         )
         self.stop(reason)
         return reason
@@ -374,14 +375,14 @@ class Dispatcher:
             pacer, ticket = bound.pacer, await bound.pacer.enter()
             answerer: Answering = bound.answerer
         else:
-            answerer, pacer, ticket = await self._server(bound, bound.fleet)
+            answerer, pacer, ticket = await self._wait_for_server(bound, bound.fleet)
         try:
             reserved = Reserved(request, await self.reserve(bound, request))
             bound.billing.in_flight.add(reserved)
             paid = None  # also if the request is cut off: it may be billed, at its worst case
             try:
-                reply = _sound(await answerer.answer(request))
-                paid = _paid(bound, reply, reserved.worst)
+                reply = _drop_impossible_counts(await answerer.answer(request))
+                paid = _reply_cost(bound, reply, reserved.worst)
                 if paid > reserved.worst:
                     self.learn(bound, request, paid)
             except AnswerError as error:
@@ -401,7 +402,7 @@ class Dispatcher:
         pacer.answered()
         return reply
 
-    async def _server(self, bound: Seat, fleet: ServerPool) -> tuple[Answering, RateLimiter, int]:
+    async def _wait_for_server(self, bound: Seat, fleet: ServerPool) -> tuple[Answering, RateLimiter, int]:
         """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:
@@ -468,8 +469,8 @@ class Dispatcher:
             return
         self.tally.failed += 1
         # A rejection is about one request, unless all so far were rejected: then it is about the settings.
-        bound.failed_in_a_row += found.kind in _OUT_OF_ORDER or not bound.has_answered
-        if bound.failed_in_a_row >= _GIVE_UP_AFTER:
+        bound.failed_in_a_row += found.kind in _ENDPOINT_FAILURES or not bound.has_answered
+        if bound.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
             self.stop(
                 Stopped(
                     f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in {found.attempts}"
@@ -478,12 +479,11 @@ class Dispatcher:
             )
 
 
-def _duration(seconds: float) -> str:
-    """A wait, for a message."""
+def _format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
-def _sound(reply: Reply) -> Reply:
+def _drop_impossible_counts(reply: Reply) -> Reply:
     """The reply without impossible token counts, from any answerer, so that the journal can be read back."""
     said = reply.usage
     if said.sound:
@@ -491,28 +491,26 @@ def _sound(reply: Reply) -> Reply:
     return msgspec.structs.replace(reply, usage=Usage.said(said.input_tokens, said.output_tokens))
 
 
-def _paid(bound: Seat, reply: Reply, worst: float) -> float:
-    """What a reply cost; the worst case if the endpoint did not say."""
+def _reply_cost(bound: Seat, reply: Reply, worst: float) -> float:
+    """Dollars; the worst case if the endpoint did not report how many tokens there were."""
     if bound.price is None:
         return 0.0
     cost = bound.price.cost(reply.usage)
     return worst if cost is None else cost
 
 
-def _storable(found: Reply | Failure) -> Reply | Failure:
+def _make_storable(found: Reply | Failure) -> Reply | Failure:
     """The outcome in storable form: half a surrogate pair, which some JSON readers let through, becomes '?'."""
-    if isinstance(found, Reply) and all(map(str.isascii, _texts(found))):
-        return found
+    if isinstance(found, Reply):
+        texts = found.text, found.finish, found.model or "", found.fingerprint or "", found.served_by or ""
+        if all(map(str.isascii, texts)):
+            return found
     changes = {
         name: value.encode("utf-8", "replace").decode()
         for name, value in msgspec.structs.asdict(found).items()
         if isinstance(value, str) and not value.isascii() and not _is_encodable(value)
     }
     return msgspec.structs.replace(found, **changes) if changes else found
-
-
-def _texts(reply: Reply) -> tuple[str, ...]:
-    return reply.text, reply.finish, reply.model or "", reply.fingerprint or "", reply.served_by or ""
 
 
 def _is_encodable(text: str) -> bool:

@@ -41,23 +41,25 @@ class Feature(NamedTuple):
     advice: str = ""
 
 
-def _words(pattern: str) -> re.Pattern[str]:
+def _compile_words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_FORM_WORDS = _words(r"response_format|structured[ _]?outputs?|json[ _]?schema|\bschema\b|guided|grammar|\bregex\b")
+_FORM_WORDS = _compile_words(
+    r"response_format|structured[ _]?outputs?|json[ _]?schema|\bschema\b|guided|grammar|\bregex\b"
+)
 
 FEATURES = (
     Feature(
         PROBABILITIES,
         lambda sender, request: request.form is not None and bool(request.form.weigh),
-        _words(r"log[ _]?probs?\b|logprobabilit|token probabilit"),
+        _compile_words(r"log[ _]?probs?\b|logprobabilit|token probabilit"),
         "Use --shares sampled",
     ),
     Feature(
         "seeds",
         lambda sender, request: request.seed is not None,
-        _words(r"\b(random_)?seeds?\b"),
+        _compile_words(r"\b(random_)?seeds?\b"),
         "Leave out its argument seed",
     ),
     Feature(
@@ -78,11 +80,11 @@ FEATURES = (
     # A model may bill more than it was allowed: the first bill shows it.
     Feature(COST, lambda sender, request: sender.has_cost_limit),
 )
-"""What may be missing. Adding a line is all that a further feature needs."""
+"""Everything that may be missing. Adding a line is all that a further feature needs."""
 
-_PATH = re.compile(r"^.*[/#](?=[^/#]+$)")
+_MODEL_PREFIX = re.compile(r"^.*[/#](?=[^/#]+$)")
 """A model's provider or address, before its name there."""
-_BY_NAME = {feature.name: feature for feature in FEATURES}
+_FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
 def features_of(sender: Sender, request: Request) -> frozenset[str]:
@@ -96,9 +98,9 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
     None if the message mentions none of them: the rejection may be about this one call.
     """
     said = str(error)
-    for name in (model, _PATH.sub("", model)):
+    for name in (model, _MODEL_PREFIX.sub("", model)):
         said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "", said)
-    for feature in (_BY_NAME[name] for name in sorted(features)) if error.kind == "rejected" else ():
+    for feature in (_FEATURE_BY_NAME[name] for name in sorted(features)) if error.kind == "rejected" else ():
         if feature.words is not None and feature.words.search(said):
             reason = f"the first call with {feature.name} was refused, so no other is made. {feature.advice}"
             return AccessError("unsupported", f"{error}: {reason}", maybe_billed=error.maybe_billed)
@@ -141,12 +143,13 @@ class FirstCalls:
     def is_free(self, model: str, features: Collection[str]) -> bool:
         """Whether a call that needs these may go now."""
         return all(
-            self._under_way[model, name] <= self._unanswered[model, name] for name in self._unknown(model, features)
+            self._under_way[model, name] <= self._unanswered[model, name]
+            for name in self._unknown_features(model, features)
         )
 
     async def turn(self, model: str, features: Collection[str], *, is_patient: bool = False) -> FirstTurn:
         """Wait until these are known, or until it is this call's turn to go first; its turn is to be ended."""
-        while not self._released and (unknown := self._unknown(model, features)):
+        while not self._released and (unknown := self._unknown_features(model, features)):
             if self.is_free(model, features):
                 self._under_way.update((model, name) for name in unknown)
                 return FirstTurn(model, unknown, is_patient)
@@ -174,7 +177,7 @@ class FirstCalls:
         self._released = True
         self._wake()
 
-    def _unknown(self, model: str, features: Collection[str]) -> frozenset[str]:
+    def _unknown_features(self, model: str, features: Collection[str]) -> frozenset[str]:
         return frozenset(features) - self._known.get(model, frozenset())
 
     def _wake(self) -> None:

@@ -1,4 +1,4 @@
-"""What makes two calls the same, and how each ask gets its place, identity and seed, whatever the host."""
+"""Which calls are the same, and how each ask gets its place, identity and seed, whatever the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 _PARTS = ("messages", "settings", "form")
 """The parts of a call's content, in the order of its digests."""
 
-_WIDTH = 8
+_DIGEST_BYTES = 8
 
 
 class Identity(msgspec.Struct, frozen=True, gc=False):
@@ -56,8 +56,8 @@ class CallKey(NamedTuple):
 
 def identify(place: CallKey, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
     """The identity of a call; nothing in it depends on order or time. A shared call's slot follows from its content."""
-    said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
-    content = said + _how(_encode(settings), _encode(form))
+    said = blake2b(b"".join(map(_encode_message, messages)), digest_size=_DIGEST_BYTES).digest()
+    content = said + _digest_parts(_encode(settings), _encode(form))
     return Identity(slot_of(place, content), content)
 
 
@@ -67,7 +67,7 @@ def slot_of(place: CallKey, content: bytes) -> bytes:
     return blake2b(where, digest_size=16).digest()
 
 
-def _said(message: Message) -> bytes:
+def _encode_message(message: Message) -> bytes:
     """A message with its length before it, so that no two conversations give the same bytes."""
     content = message.content.encode()
     return b"%s %d " % (message.role.encode(), len(content)) + content
@@ -84,10 +84,10 @@ def digest(value: object) -> str:
     return blake2b(_encode(value), digest_size=16).hexdigest()
 
 
-def differing_parts(one: bytes, other: bytes) -> list[str]:
+def differing_parts(content: bytes, other: bytes) -> list[str]:
     """Names of the parts in which the contents of two identities differ."""
-    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(_PARTS))]
-    return [part for part, (start, end) in zip(_PARTS, cut, strict=True) if one[start:end] != other[start:end]]
+    cut = [(index * _DIGEST_BYTES, (index + 1) * _DIGEST_BYTES) for index in range(len(_PARTS))]
+    return [part for part, (start, end) in zip(_PARTS, cut, strict=True) if content[start:end] != other[start:end]]
 
 
 # Keys are sorted, since the order of a dictionary (a schema, extra fields) has no meaning to an endpoint.
@@ -95,5 +95,5 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @lru_cache(maxsize=1024)
-def _how(settings: bytes, form: bytes) -> bytes:
-    return b"".join(blake2b(part, digest_size=_WIDTH).digest() for part in (settings, form))
+def _digest_parts(settings: bytes, form: bytes) -> bytes:
+    return b"".join(blake2b(part, digest_size=_DIGEST_BYTES).digest() for part in (settings, form))

@@ -35,10 +35,10 @@ from overton.engine.journal_file import (
 )
 from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
 
-_WINDOW = 0.02
+_MIN_COMMIT_INTERVAL_S = 0.02
 """Least seconds between commits: outcomes that arrive in between share one."""
-_BATCH = 200
-_BACKLOG = 20_000
+_ROWS_PER_INSERT = 200
+_MAX_BACKLOG = 20_000
 NOTE = "~"
 """The prefix of speakers whose rows are not calls but the engine's own notes; no role is called this."""
 
@@ -92,10 +92,10 @@ class Journal:
         self.full: DiskError | None = None
         try:
             with unusable():
-                self._check_there(since)
+                self._check_file_exists(since)
                 self._reader = connect(path)
                 try:
-                    self._mark, self.left = self._read(retry_failed, since or JournalMark())
+                    self._mark, self.left = self._read_rows(retry_failed, since or JournalMark())
                 except JournalError:
                     self._reader.close()
                     raise
@@ -103,13 +103,13 @@ class Journal:
             self._lock.release()
             raise
         self.allowed = self.left or Spending()
-        self._proposed = self._kept = self.left
-        self._due = 0.0  # when the next commit may be, if nothing waits for it
+        self._proposed = self._written_bound = self.left
+        self._next_commit_at = 0.0  # when the next commit may be, if nothing waits for it
         self._renewing = False
-        self._hurry = threading.Event()
-        self._moved = asyncio.Event()
+        self._commit_wanted = threading.Event()
+        self._committed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._writer = threading.Thread(target=self._write, name="journal", daemon=True)
+        self._writer = threading.Thread(target=self._write_batches, name="journal", daemon=True)
         self._writer.start()
 
     def __len__(self) -> int:
@@ -188,10 +188,10 @@ class Journal:
         """
         if self._closed:
             raise JournalError(f"{self.path} is closed: the outcome of a call in {entry.place.trial} arrived too late")
-        while self._appended - self._written > _BACKLOG and self._error is None:  # noqa: ASYNC110 (a thread empties it)
-            await asyncio.sleep(_WINDOW)
+        while self._appended - self._written > _MAX_BACKLOG and self._error is None:  # noqa: ASYNC110 (a thread empties it)
+            await asyncio.sleep(_MIN_COMMIT_INTERVAL_S)
         if self._error is not None:
-            raise self._failed()
+            raise self._write_error()
         self._appended += 1
         (self._failures.add if isinstance(entry.outcome, Failure) else self._failures.discard)(entry.identity.slot)
         self._queue.put(entry)
@@ -205,7 +205,7 @@ class Journal:
         await self.append(entry)
         place = self._appended
         while self._written < place:
-            await self._next_commit()
+            await self._wait_for_commit()
 
     def propose(self, most: Spending, *, soon: bool) -> None:
         """See `Ledger`."""
@@ -217,22 +217,22 @@ class Journal:
     async def allow(self, level: Spending) -> None:
         """See `Ledger`."""
         while not level.within(self.allowed):
-            await self._next_commit()
+            await self._wait_for_commit()
 
     def lower(self, most: Spending) -> None:
         """See `Ledger`."""
         self._proposed = most
         self.allowed = Spending(min(self.allowed.requests, most.requests), min(self.allowed.cost, most.cost))
 
-    async def _next_commit(self) -> None:
+    async def _wait_for_commit(self) -> None:
         if self._error is not None:
-            raise self._failed()
+            raise self._write_error()
         self._loop = asyncio.get_running_loop()
-        self._moved.clear()
-        if not self._hurry.is_set():
-            self._hurry.set()
+        self._committed.clear()
+        if not self._commit_wanted.is_set():
+            self._commit_wanted.set()
             self._queue.put(_Signal.RENEW)
-        await self._moved.wait()
+        await self._committed.wait()
 
     def settle(self, spent: Spending) -> None:
         """Nothing is in flight any more, and exactly this was spent: it replaces the bound."""
@@ -247,13 +247,13 @@ class Journal:
         if not self._closed:
             self._closed = True
             self._queue.put(_Signal.END)
-            self._hurry.set()
+            self._commit_wanted.set()
             self._writer.join()
             self._reader.close()
             if self._error is None:
                 self._leave_wal()
         if self._error is not None:
-            raise self._failed()
+            raise self._write_error()
 
     def close(self) -> None:
         """Finish and unlock.
@@ -267,11 +267,11 @@ class Journal:
             self._reserve.free()
             self._lock.release()
 
-    def _check_there(self, since: JournalMark | None) -> None:
+    def _check_file_exists(self, since: JournalMark | None) -> None:
         if since is not None and not (self.path.is_file() and self.path.stat().st_size):
-            raise self._not_it("is missing or empty", since)
+            raise self._mismatch_error("is missing or empty", since)
 
-    def _read(self, retry_failed: bool, since: JournalMark) -> SpentRow:
+    def _read_rows(self, retry_failed: bool, since: JournalMark) -> SpentRow:
         """The row of each slot's outcome, the later one if there are two; the slots whose last one is a failure."""
         count = checksum = 0
         with damaged(self.path):
@@ -287,12 +287,12 @@ class Journal:
                 if not (row.failed and retry_failed):
                     self._rows[row.slot] = row.row
             if count < since.outcomes:
-                raise self._not_it(f"has {count:,} outcomes", since)
+                raise self._mismatch_error(f"has {count:,} outcomes", since)
             if since.last not in (0, checksum):
-                raise self._not_it("has different outcomes", since)
+                raise self._mismatch_error("has different outcomes", since)
             return state_of(self._reader, self.path)
 
-    def _not_it(self, what: str, since: JournalMark) -> JournalError:
+    def _mismatch_error(self, what: str, since: JournalMark) -> JournalError:
         return JournalError(
             f"{self.path} {what}, but the run had journaled {since.outcomes:,} outcomes when its manifest was written:"
             " the file was cut, emptied or replaced. Restore the run's own, or start a new run; no call was made."
@@ -309,7 +309,7 @@ class Journal:
                 if not (self.full or is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)):
                     self._error = error
 
-    def _failed(self) -> JournalError:
+    def _write_error(self) -> JournalError:
         if self._error is not None and is_of_disk(self._error):
             return disk_error(self.path, self._error)
         if isinstance(self._error, DiskError):
@@ -319,34 +319,34 @@ class Journal:
             " everything written before is safe."
         )
 
-    def _write(self) -> None:
+    def _write_batches(self) -> None:
         try:
             with closing(connect(self.path)) as connection:
                 going = True
                 while going:
                     batch, going = self._next_batch()
-                    self._commit_somehow(connection, batch)
+                    self._commit_or_free_reserve(connection, batch)
         except Exception as error:  # noqa: BLE001 (whatever ends this thread must reach the next caller of append)
             self._error = error
             self._wake_waiters()
 
     def _next_batch(self) -> tuple[list[JournalEntry], bool]:
-        """What has arrived since the last commit, once the interval is over or a caller waits; False at the end."""
+        """Entries that arrived since the last commit, once the interval is over or a caller waits; False at the end."""
         batch: list[JournalEntry] = []
-        one = self._queue.get()
-        self._hurry.wait(max(0.0, self._due - monotonic()))
-        while one is not _Signal.END:
-            if isinstance(one, JournalEntry):
-                batch.append(one)
-            if len(batch) == _BACKLOG:
+        item = self._queue.get()
+        self._commit_wanted.wait(max(0.0, self._next_commit_at - monotonic()))
+        while item is not _Signal.END:
+            if isinstance(item, JournalEntry):
+                batch.append(item)
+            if len(batch) == _MAX_BACKLOG:
                 break
             try:
-                one = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
                 break
-        return batch, one is not _Signal.END
+        return batch, item is not _Signal.END
 
-    def _commit_somehow(self, connection: sqlite3.Connection, batch: list[JournalEntry]) -> None:
+    def _commit_or_free_reserve(self, connection: sqlite3.Connection, batch: list[JournalEntry]) -> None:
         """Commit a batch; on a full disk into the space set aside, once it is freed."""
         try:
             self._commit(connection, batch)
@@ -360,33 +360,32 @@ class Journal:
 
     def _commit(self, connection: sqlite3.Connection, batch: list[JournalEntry]) -> None:
         self._renewing = False
-        self._hurry.clear()
+        self._commit_wanted.clear()
         allowed, mark, shared = self._proposed, self._mark, list[tuple[bytes, int]]()
-        self._due = monotonic() + _WINDOW
-        if not batch and allowed == self._kept:
+        self._next_commit_at = monotonic() + _MIN_COMMIT_INTERVAL_S
+        if not batch and allowed == self._written_bound:
             self.allowed = allowed or Spending()  # it may have been lowered and then raised to what it was
             self._wake_waiters()
             return
         connection.execute("BEGIN")
-        for start in range(0, len(batch), _BATCH):
-            some = batch[start : start + _BATCH]
+        for start in range(0, len(batch), _ROWS_PER_INSERT):
+            some = batch[start : start + _ROWS_PER_INSERT]
             shared += [
-                (one.identity.slot, row)
-                for row, one in enumerate(some, mark.outcomes + 1)
-                if not one.place.trial and not one.place.speaker.startswith(NOTE)
+                (entry.identity.slot, row)
+                for row, entry in enumerate(some, mark.outcomes + 1)
+                if not entry.place.trial and not entry.place.speaker.startswith(NOTE)
             ]
             mark = insert(connection, mark, some)
         keep(connection, SpentRow(mark, allowed))
         connection.execute("COMMIT")
-        self._mark, self._kept, self.allowed = mark, allowed, allowed or Spending()
+        self._mark, self._written_bound, self.allowed = mark, allowed, allowed or Spending()
         self._rows.update(shared)
         self._written += len(batch)
         self.commits += 1
         self._wake_waiters()
 
     def _wake_waiters(self) -> None:
-        """Wake those that wait for a commit."""
         loop, self._loop = self._loop, None
         if loop is not None:
             with suppress(RuntimeError):  # its loop has ended, and its waiters with it
-                loop.call_soon_threadsafe(self._moved.set)
+                loop.call_soon_threadsafe(self._committed.set)

@@ -52,14 +52,14 @@ CREATE TABLE spent (
 )
 """,
 )
-_CALLS = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome", "checksum")
-_SPENT = ("one", "outcomes", "last", "requests", "cost", "checksum")
-_MARKS = f"({', '.join('?' * len(_CALLS))})"
-_ROWS = f"SELECT {', '.join(_CALLS)} FROM calls"
-_TYPES = (int, bytes, bytes, bytes, bytes, int, bytes, int, bytes, int)
+_CALLS_COLUMNS = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome", "checksum")
+_SPENT_COLUMNS = ("one", "outcomes", "last", "requests", "cost", "checksum")
+_PLACEHOLDERS = f"({', '.join('?' * len(_CALLS_COLUMNS))})"
+_SELECT_ROWS = f"SELECT {', '.join(_CALLS_COLUMNS)} FROM calls"
+_COLUMN_TYPES = (int, bytes, bytes, bytes, bytes, int, bytes, int, bytes, int)
 
-_reply = msgspec.json.Decoder(Reply)
-_failure = msgspec.json.Decoder(Failure)
+_reply_decoder = msgspec.json.Decoder(Reply)
+_failure_decoder = msgspec.json.Decoder(Failure)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -107,7 +107,7 @@ def connect(path: Path) -> sqlite3.Connection:
         JournalError: it is damaged, not a journal, or of another format.
     """
     with damaged(path), ExitStack() as undone:
-        connection = _checking(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30))
+        connection = _configure(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30))
         undone.enter_context(closing(connection))
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
@@ -125,7 +125,7 @@ def entries(path: Path) -> Iterator[JournalEntry]:
     """
     if not path.is_file():
         raise DamagedJournal(f"{path}: no such journal")
-    with unusable(), damaged(path), closing(_reader(path)) as connection:
+    with unusable(), damaged(path), closing(_open_read_only(path)) as connection:
         connection.execute("BEGIN")  # concurrent writes do not change what is seen
         if not _has_tables(connection, path):
             raise JournalError(f"{path} is empty. {_ADVICE}")
@@ -165,7 +165,7 @@ def damaged(path: Path) -> Iterator[None]:
         raise JournalError(f"{path} cannot be read as a journal: {error}{advice}") from error
 
 
-_LITTLE_SPACE = 1 << 20
+_MIN_FREE_BYTES = 1 << 20
 """Bytes below which a disk counts as full: SQLite reports a full disk as various other errors, too."""
 
 
@@ -178,7 +178,7 @@ def is_of_disk(error: Exception) -> bool:
 
 def disk_error(path: Path, error: Exception) -> DiskError:
     """The error, in one sentence, for a journal that cannot be written."""
-    full = is_one_of(error, sqlite3.SQLITE_FULL) or disk_usage(path.parent).free < _LITTLE_SPACE
+    full = is_one_of(error, sqlite3.SQLITE_FULL) or disk_usage(path.parent).free < _MIN_FREE_BYTES
     what = "the disk is full" if full else f"the disk cannot be written to ({error})"
     return DiskError(
         f"{path.parent}: {what}. Free some space or repair the disk, then resume; every reply in {path.name} is kept."
@@ -197,8 +197,8 @@ def rows_of(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
         JournalError: a row is damaged or missing.
     """
     mark = JournalMark()
-    for number, values in enumerate(connection.execute(f"{_ROWS} ORDER BY row"), 1):
-        row = _check(values, number, path)
+    for number, values in enumerate(connection.execute(f"{_SELECT_ROWS} ORDER BY row"), 1):
+        row = _check_row(values, number, path)
         mark = JournalMark(number, row.checksum)
         yield row
     if (counted := state_of(connection, path).mark) != mark:
@@ -213,8 +213,8 @@ def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:
         JournalError: it is damaged or missing.
     """
     with damaged(path):
-        values = connection.execute(f"{_ROWS} WHERE row = ?", (number,)).fetchone()
-    return _check(values or (), number, path)
+        values = connection.execute(f"{_SELECT_ROWS} WHERE row = ?", (number,)).fetchone()
+    return _check_row(values or (), number, path)
 
 
 def decoded(row: Row, path: Path) -> Reply | Failure:
@@ -224,9 +224,13 @@ def decoded(row: Row, path: Path) -> Reply | Failure:
         JournalError: it is damaged.
     """
     try:
-        return decode_json(row.outcome, _failure.decode) if row.failed else decode_json(row.outcome, _reply.decode)
+        return (
+            decode_json(row.outcome, _failure_decoder.decode)
+            if row.failed
+            else decode_json(row.outcome, _reply_decoder.decode)
+        )
     except Unreadable as error:
-        raise _damage(path, row.row, f"its outcome {error.reason}") from None
+        raise _damage_error(path, row.row, f"its outcome {error.reason}") from None
 
 
 def insert(connection: sqlite3.Connection, mark: JournalMark, batch: Sequence[JournalEntry]) -> JournalMark:
@@ -235,8 +239,8 @@ def insert(connection: sqlite3.Connection, mark: JournalMark, batch: Sequence[Jo
     for number, entry in enumerate(batch, mark.outcomes + 1):
         checksum = _add_values(values, number, entry)
     # One statement for many rows: each statement hands over the interpreter lock, and the other thread is busy.
-    marks = ", ".join([_MARKS] * len(batch))
-    connection.execute(f"INSERT INTO calls ({', '.join(_CALLS)}) VALUES {marks}", values)
+    marks = ", ".join([_PLACEHOLDERS] * len(batch))
+    connection.execute(f"INSERT INTO calls ({', '.join(_CALLS_COLUMNS)}) VALUES {marks}", values)
     return JournalMark(mark.outcomes + len(batch), checksum)
 
 
@@ -246,10 +250,10 @@ def state_of(connection: sqlite3.Connection, path: Path) -> SpentRow:
     Raises:
         JournalError: it is damaged.
     """
-    found = connection.execute(f"SELECT {', '.join(_SPENT)} FROM spent").fetchall()
+    found = connection.execute(f"SELECT {', '.join(_SPENT_COLUMNS)} FROM spent").fetchall()
     if len(found) == 1:
-        one, outcomes, last, requests, cost, checksum = found[0]
-        if checksum == _sum_of_state(outcomes, last, requests, cost) and one == 1:
+        key, outcomes, last, requests, cost, checksum = found[0]
+        if checksum == _spent_checksum(outcomes, last, requests, cost) and key == 1:
             return SpentRow(JournalMark(outcomes, last), None if requests is None else Spending(requests, cost))
     raise JournalError(f"{path} is damaged: its own record of outcomes and spending is unreadable. {_ADVICE}")
 
@@ -259,26 +263,26 @@ def keep(connection: sqlite3.Connection, state: SpentRow) -> None:
     requests, cost = state.spent or (None, None)
     values = (*state.mark, requests, cost if cost is None else float(cost))
     connection.execute(
-        f"INSERT OR REPLACE INTO spent ({', '.join(_SPENT)}) VALUES (1, ?, ?, ?, ?, ?)",
-        (*values, _sum_of_state(*values)),
+        f"INSERT OR REPLACE INTO spent ({', '.join(_SPENT_COLUMNS)}) VALUES (1, ?, ?, ?, ?, ?)",
+        (*values, _spent_checksum(*values)),
     )
 
 
 _ADVICE = "Restore a copy of the file; its content cannot be recovered without one."
 
 
-def _damage(path: Path, row: int, what: str) -> JournalError:
+def _damage_error(path: Path, row: int, what: str) -> JournalError:
     return JournalError(f"{path} is damaged at row {row}: {what}. {_ADVICE}")
 
 
-def _check(values: tuple[Any, ...], number: int, path: Path) -> Row:
-    if tuple(map(type, values)) != _TYPES:
-        raise _damage(path, number, "it is missing, or has values of another type")
+def _check_row(values: tuple[Any, ...], number: int, path: Path) -> Row:
+    if tuple(map(type, values)) != _COLUMN_TYPES:
+        raise _damage_error(path, number, "it is missing, or has values of another type")
     row = Row._make(values)
     if row.row != number:
-        raise _damage(path, number, f"row {row.row} is in its place")
-    if row.checksum != _sum_of(values[:-1]):
-        raise _damage(path, number, "its checksum is wrong")
+        raise _damage_error(path, number, f"row {row.row} is in its place")
+    if row.checksum != _row_checksum(values[:-1]):
+        raise _damage_error(path, number, "its checksum is wrong")
     return row
 
 
@@ -287,12 +291,12 @@ def _add_values(values: list[str | bytes | int], number: int, entry: JournalEntr
     slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
     trial, speaker, answerer = place.trial.encode(), place.speaker.encode(), place.answerer.encode()
     failed = isinstance(entry.outcome, Failure)
-    checksum = _sum_of((number, slot, content, trial, speaker, place.number, answerer, failed, outcome))
+    checksum = _row_checksum((number, slot, content, trial, speaker, place.number, answerer, failed, outcome))
     values += (number, slot, content, *place, failed, outcome.decode(), checksum)
     return checksum
 
 
-def _sum_of(values: tuple[Any, ...]) -> int:
+def _row_checksum(values: tuple[Any, ...]) -> int:
     """The checksum of a row's other values, texts as bytes; lengths keep one from running into the next."""
     row, slot, content, trial, speaker, number, answerer, failed, outcome = values
     lengths = len(slot), len(content), len(trial), len(speaker), len(answerer)
@@ -300,15 +304,15 @@ def _sum_of(values: tuple[Any, ...]) -> int:
     return crc32(outcome, crc32(head + slot + content + trial + speaker + answerer))
 
 
-def _sum_of_state(*values: object) -> int:
+def _spent_checksum(*values: object) -> int:
     return crc32(repr(values).encode())
 
 
-def _reader(path: Path) -> sqlite3.Connection:
-    return _checking(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    return _configure(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
 
 
-def _checking(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Have SQLite check what it reads, run no code from the file, and return texts undecoded."""
     connection.text_factory = bytes
     connection.execute("PRAGMA cell_size_check=ON")
@@ -326,7 +330,7 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     if version not in (0, FORMAT):
         raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
     tables = {name: _columns(connection, name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if tables != ({b"calls": _CALLS, b"spent": _SPENT} if version else {}):
+    if tables != ({b"calls": _CALLS_COLUMNS, b"spent": _SPENT_COLUMNS} if version else {}):
         raise JournalError(f"{path} is damaged or not a journal: it has other tables. {_ADVICE}")
     return bool(version)
 

@@ -11,12 +11,12 @@ from overton.engine.retry import RetryPolicy
 OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
 """Kinds of failure of an endpoint that answers no request at all."""
 
-_CUT = 0.7
-_LEAST_RISE = 0.02
-_TICK = 0.001
-_REFUSED_IN_A_ROW = 8
+_CUT_FACTOR = 0.7
+_MIN_RISE = 0.02
+_MIN_TIMER_S = 0.001
+_REFUSALS_BEFORE_HOLD = 8
 """Refusals for lack of capacity, with nothing answered in between, after which all requests to an endpoint wait."""
-_RECOVERED = 8
+_ANSWERS_TO_RECOVER = 8
 """Answers in a row after which an endpoint that refused is taken to have capacity again."""
 
 
@@ -48,7 +48,7 @@ class Backoff:
         """Something was accepted: wait less after the next refusal, and after several successes as at first."""
         if self.number:
             self._answers += 1
-            self.number = 0 if self._answers >= _RECOVERED else max(1, self.number - 1)
+            self.number = 0 if self._answers >= _ANSWERS_TO_RECOVER else max(1, self.number - 1)
             self.refusals, self.waited = 0, 0.0
 
 
@@ -66,7 +66,7 @@ class RateLimiter:
 
     def __init__(self, most: int, freed: Callable[[], None] | None = None) -> None:
         self.most = most
-        self._freed = freed
+        self._on_freed = freed
         self.limit = float(most)
         self.in_flight = 0
         self.answers = 0
@@ -82,7 +82,7 @@ class RateLimiter:
     async def enter(self) -> int:
         """Wait for a place; returns a ticket for `overloaded`."""
         if self._waiting or not self._has_room():
-            await self._queue()
+            await self._wait_for_place()
         else:
             self.in_flight += 1
         return self._cuts
@@ -107,7 +107,7 @@ class RateLimiter:
         self.answers += 1
         self.responded()
         if self.limit < self.most:
-            self.limit = min(self.most, self.limit + max(1 / self.limit, _LEAST_RISE))
+            self.limit = min(self.most, self.limit + max(1 / self.limit, _MIN_RISE))
 
     def responded(self) -> None:
         """The endpoint took up a request, whatever it said: it does not refuse everything."""
@@ -123,7 +123,7 @@ class RateLimiter:
         fresh = ticket == self._cuts
         if fresh:
             self._cuts += 1
-            self.limit = max(1.0, self.limit * _CUT)
+            self.limit = max(1.0, self.limit * _CUT_FACTOR)
         if retry_after:
             self._pause(retry_after)
         if patience is None:
@@ -132,7 +132,7 @@ class RateLimiter:
         if self._backoff.number:
             waits = fresh
         else:
-            waits = self._refused_in_a_row >= _REFUSED_IN_A_ROW
+            waits = self._refused_in_a_row >= _REFUSALS_BEFORE_HOLD
             self._cuts += waits  # what is in flight now does not lengthen the wait when it is refused, too
         if waits:
             wait = self._backoff.refused(patience, retry_after)
@@ -157,13 +157,13 @@ class RateLimiter:
     def _pause(self, seconds: float) -> None:
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
         if self._alarm is None:
-            self._look_again()
+            self._wake_after_pause()
 
-    def _look_again(self) -> None:
+    def _wake_after_pause(self) -> None:
         """Wake the waiters when the hold is over; timers can fire a little early, and holds can be extended."""
         loop = asyncio.get_running_loop()
         rest = self._paused_until - loop.time()
-        self._alarm = loop.call_later(max(rest, _TICK), self._look_again) if rest > 0 else None
+        self._alarm = loop.call_later(max(rest, _MIN_TIMER_S), self._wake_after_pause) if rest > 0 else None
         self._wake()
 
     def _has_room(self) -> bool:
@@ -173,7 +173,7 @@ class RateLimiter:
             return False
         return not self._paused_until or asyncio.get_running_loop().time() >= self._paused_until
 
-    async def _queue(self) -> None:
+    async def _wait_for_place(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
@@ -189,5 +189,5 @@ class RateLimiter:
             if not future.done():
                 self.in_flight += 1
                 future.set_result(None)
-        if self._freed is not None:
-            self._freed()
+        if self._on_freed is not None:
+            self._on_freed()

@@ -21,10 +21,10 @@ from overton.calls import Trial
 from overton.files.atomic import cannot_be_written, make_folder
 from overton.untrusted import visible_line
 
-_PART = 5_000
-_ITEM = "_item"
-_PLACE = "_place"
-_REASON = 200
+_ROWS_PER_PART = 5_000
+_ITEM_COLUMN = "_item"
+_PLACE_COLUMN = "_place"
+_MAX_REASON_CHARS = 200
 
 
 class RecordWriter:
@@ -34,7 +34,7 @@ class RecordWriter:
     the slowest one, so that memory does not grow with the run.
 
     A trial whose records cannot be stored in a table (an integer beyond 64 bits, half a surrogate pair, another type)
-    counts as failed: `unmade` gives the reason by trial, and `spoiled` names its item, which is then incomplete.
+    counts as failed: `unwritable` gives the reason by trial, and `spoiled` names its item, which is then incomplete.
 
     If trials are not run in plan order, `order` gives each one's position in the plan, by name.
     """
@@ -58,58 +58,58 @@ class RecordWriter:
         self._rows: list[Any] = []
         self._trials: list[Trial] = []
         self._parts: list[Path] = []
-        self._moved = asyncio.Event()
+        self._advanced = asyncio.Event()
         self.done: Counter[str] = Counter()
-        self.unmade: dict[str, str] = {}
+        self.unwritable: dict[str, str] = {}
         self.spoiled: set[str] = set()
 
     async def admit(self, position: int) -> None:
         """Wait until the trial at `position` may start."""
         while position - self._next >= self._window:
-            self._moved.clear()
-            await self._moved.wait()
+            self._advanced.clear()
+            await self._advanced.wait()
 
     def release(self) -> None:
         """Stop holding trials back: some trial will not finish."""
         self._window = sys.maxsize
-        self._moved.set()
+        self._advanced.set()
 
     def add(self, position: int, trial: Trial, records: list[Any]) -> None:
         """The trial at `position` of the plan has finished with these records."""
         self.done[trial.item] += 1
-        self._move_on(position, trial, records)
+        self._add_in_order(position, trial, records)
 
     def skip(self, position: int, trial: Trial) -> None:
         """The trial at `position` of the plan does not finish in this session."""
-        self._move_on(position, trial, [])
+        self._add_in_order(position, trial, [])
 
-    def _move_on(self, position: int, trial: Trial, records: list[Any]) -> None:
+    def _add_in_order(self, position: int, trial: Trial, records: list[Any]) -> None:
         heapq.heappush(self._early, (position, trial, records))
         while self._early and self._early[0][0] == self._next:
-            self._keep(*heapq.heappop(self._early)[1:])
+            self._buffer_and_flush(*heapq.heappop(self._early)[1:])
             self._next += 1
-        self._moved.set()
+        self._advanced.set()
 
     def settle(self) -> None:
-        """No more trials will finish: `unmade` and `spoiled` are now complete. Nothing is written."""
+        """No more trials will finish: `unwritable` and `spoiled` are now complete. Nothing is written."""
         while self._early:
-            self._hold(*heapq.heappop(self._early)[1:])
-        self._table()
+            self._buffer(*heapq.heappop(self._early)[1:])
+        self._buffered_table()
 
     def close(self, incomplete: Iterable[str] = ()) -> pl.LazyFrame:
         """All rows in plan order, without those of the `incomplete` items."""
         self.settle()
         self._flush()
-        rows = pl.scan_parquet(self._parts).filter(~pl.col(_ITEM).is_in(sorted(incomplete))).drop(_ITEM)
-        return rows if self._order is None else rows.sort(_PLACE, maintain_order=True).drop(_PLACE)
+        rows = pl.scan_parquet(self._parts).filter(~pl.col(_ITEM_COLUMN).is_in(sorted(incomplete))).drop(_ITEM_COLUMN)
+        return rows if self._order is None else rows.sort(_PLACE_COLUMN, maintain_order=True).drop(_PLACE_COLUMN)
 
-    def _hold(self, trial: Trial, records: list[Any]) -> None:
+    def _buffer(self, trial: Trial, records: list[Any]) -> None:
         self._rows.extend(records)
         self._trials.extend([trial] * len(records))
 
-    def _keep(self, trial: Trial, records: list[Any]) -> None:
-        self._hold(trial, records)
-        if len(self._rows) >= _PART:
+    def _buffer_and_flush(self, trial: Trial, records: list[Any]) -> None:
+        self._buffer(trial, records)
+        if len(self._rows) >= _ROWS_PER_PART:
             self._flush()
 
     def _flush(self) -> None:
@@ -117,30 +117,32 @@ class RecordWriter:
             return
         make_folder(self._folder)
         part = self._folder / f"{len(self._parts):06}.parquet"
-        table = self._table().with_columns(
-            pl.Series(_ITEM, [trial.item for trial in self._trials], pl.String),
+        table = self._buffered_table().with_columns(
+            pl.Series(_ITEM_COLUMN, [trial.item for trial in self._trials], pl.String),
             **{key: pl.lit(value) for key, value in self._label.items()},
-            **self._places(),
+            **self._position_column(),
         )
         try:
-            table.select(*self._label, *self._columns, _ITEM, *self._places()).write_parquet(part, compression="lz4")
+            table.select(*self._label, *self._columns, _ITEM_COLUMN, *self._position_column()).write_parquet(
+                part, compression="lz4"
+            )
         except (OSError, pl.exceptions.PolarsError) as error:
             raise cannot_be_written(part, error) from error
         self._parts.append(part)
         self._rows, self._trials = [], []
 
-    def _places(self) -> dict[str, pl.Series]:
+    def _position_column(self) -> dict[str, pl.Series]:
         """The buffered rows' positions in the plan, if they differ from their order."""
         if self._order is None:
             return {}
-        return {_PLACE: pl.Series(_PLACE, [self._order[trial.name] for trial in self._trials], pl.Int64)}
+        return {_PLACE_COLUMN: pl.Series(_PLACE_COLUMN, [self._order[trial.name] for trial in self._trials], pl.Int64)}
 
-    def _table(self) -> pl.DataFrame:
+    def _buffered_table(self) -> pl.DataFrame:
         """The buffered rows, without those of trials whose records cannot be made. These trials are only looked for if
         the whole table cannot be made: checking each would take longer than making it."""
         try:
             return columns_of(self._rows, self._columns)
-        except _UNFIT:
+        except _UNFIT_ERRORS:
             self._leave_out_unfit()
         return columns_of(self._rows, self._columns)
 
@@ -150,27 +152,27 @@ class RecordWriter:
         for trial, some in groupby(zip(trials, rows, strict=True), key=lambda pair: pair[0]):
             records = [record for _, record in some]
             if reason := unfit(records, self._columns):
-                self.unmade[trial.name] = reason
+                self.unwritable[trial.name] = reason
                 self.spoiled.add(trial.item)
             else:
-                self._hold(trial, records)
+                self._buffer(trial, records)
 
     def discard(self) -> None:
         """Remove the part files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-_UNFIT = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
-"""What making columns raises if a value does not fit its column."""
+_UNFIT_ERRORS = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
+"""Errors of making columns, if a value does not fit its column."""
 
 
 def unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
-    """Why records make no table, '' if they do."""
+    """The reason why records make no table, '' if they do."""
     for name, dtype in columns.items():
         try:
             _column(name, [getattr(record, name) for record in records], dtype)
-        except _UNFIT as error:
-            said = visible_line(str(error).partition("\n")[0])[:_REASON]
+        except _UNFIT_ERRORS as error:
+            said = visible_line(str(error).partition("\n")[0])[:_MAX_REASON_CHARS]
             return f"column {name}: {said or type(error).__name__}"
     return ""
 
@@ -187,11 +189,11 @@ def _column(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
     if not dtype.is_nested():
         return pl.Series(name, values, dtype)
     # By way of JSON: building lists and structs from Python values takes ten times as long.
-    texts = [None if value is None else _encode(_spelled_out(value)).decode() for value in values]
+    texts = [None if value is None else _encode(_expand_structs(value)).decode() for value in values]
     written = pl.Series(name, texts, pl.String)
     if written.str.contains(_LONG_NUMBER).any():  # beyond 64 bits it would silently be decoded as null
         for value in values:
-            _check_numbers(_spelled_out(value))
+            _check_numbers(_expand_structs(value))
     return written.str.json_decode(dtype)
 
 
@@ -205,12 +207,12 @@ def _check_numbers(value: Any) -> None:
         _check_numbers(inner)
 
 
-def _spelled_out(value: Any) -> Any:
+def _expand_structs(value: Any) -> Any:
     """Structs as tables of all their fields: their own JSON may leave out defaults."""
     if isinstance(value, msgspec.Struct):
-        return {name: _spelled_out(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: _expand_structs(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple | list) and value and not isinstance(value[0], str):
-        return [_spelled_out(one) for one in value]
+        return [_expand_structs(element) for element in value]
     return value
 
 

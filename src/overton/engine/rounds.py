@@ -53,7 +53,7 @@ class Rounds:
         self.ended: dict[str, tuple[list[Any], int]] = {}
         self._deciding = deciding
         self._own = own
-        self._noted: dict[int, str] = {}
+        self._noted_decisions: dict[int, str] = {}
 
     def recall(self, journal: Journal) -> None:
         """Follow the notes of earlier sessions.
@@ -61,7 +61,7 @@ class Rounds:
         Raises:
             JournalError: it is damaged.
         """
-        self._noted = {
+        self._noted_decisions = {
             note.place.number: note.outcome.text
             for note in journal.notes()
             if note.place.speaker == _SPEAKER and note.place.answerer == self._own and isinstance(note.outcome, Reply)
@@ -70,7 +70,7 @@ class Rounds:
     @property
     def follows(self) -> bool:
         """Whether an earlier session decided on the next round."""
-        return self.number + 1 in self._noted
+        return self.number + 1 in self._noted_decisions
 
     def decided(self, journal: Journal) -> set[str]:
         """The names of all trials that an earlier session decided on.
@@ -79,7 +79,7 @@ class Rounds:
             JournalError: it is damaged.
         """
         self.recall(journal)
-        return {trial.name for text in self._noted.values() for trial in self._deciding.trials(text, {})}
+        return {trial.name for text in self._noted_decisions.values() for trial in self._deciding.trials(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
         """The trials of the next round, none if the lane stops. Notes are followed; with `anew`, calls were retried, so
@@ -89,10 +89,12 @@ class Rounds:
             JournalError: a note is not one of ours.
         """
         self.number += 1
-        self.said = self._noted.get(self.number, "") or self._deciding.decision(self.ended)
+        self.said = self._noted_decisions.get(self.number, "") or self._deciding.decision(self.ended)
         trials = self._deciding.trials(self.said, self.ended)
-        if not trials and anew and self.number in self._noted:
-            self._noted = {number: text for number, text in self._noted.items() if number < self.number}
+        if not trials and anew and self.number in self._noted_decisions:
+            self._noted_decisions = {
+                number: text for number, text in self._noted_decisions.items() if number < self.number
+            }
             self.said = self._deciding.decision(self.ended)
             trials = self._deciding.trials(self.said, self.ended)
         self.running, self.ahead = len(trials), 0
@@ -104,7 +106,7 @@ class Rounds:
         Raises:
             JournalError: it cannot be written.
         """
-        if self.number not in self._noted:
+        if self.number not in self._noted_decisions:
             await journal.keep(self._entry())
 
     def _entry(self) -> JournalEntry:

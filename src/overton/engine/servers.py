@@ -18,22 +18,22 @@ from overton.engine.rate_limit import RateLimiter
 from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError
 
 Report = Mapping[str, str]
-_LONGEST = 80
+_MAX_VALUE_CHARS = 80
 
 
 class ServerConsensus:
-    """What the servers of a model have in common, by property; the first servers to report a property settle it.
+    """The properties that the servers of a model have in common; the first servers to report a property settle it.
 
     A property that a server does not report makes no difference.
     """
 
     def __init__(self, only: frozenset[str] | None = None) -> None:
-        self._only = only
+        self._properties = only
         self._settled: dict[str, str] = {}
 
     def relevant(self, report: Report) -> dict[str, str]:
         """The part of a server's report that counts."""
-        return {name: value for name, value in report.items() if self._only is None or name in self._only}
+        return {name: value for name, value in report.items() if self._properties is None or name in self._properties}
 
     def settles(self, report: Report) -> bool:
         """Whether all of it is settled, so that this server can be judged on its own."""
@@ -43,9 +43,9 @@ class ServerConsensus:
         """Settle by majority what these servers report; returns what differs if no value has one, otherwise ''."""
         parts = [self.relevant(report) for report in reports]
         for name in dict.fromkeys(name for part in parts for name in part if name not in self._settled):
-            counts = Counter(one[name] for one in parts if name in one).most_common(2)
+            counts = Counter(part[name] for part in parts if name in part).most_common(2)
             if len(counts) > 1 and counts[0][1] == counts[1][1]:
-                return f"{name} {_short(counts[0][0])} and {_short(counts[1][0])}"
+                return f"{name} {_shorten(counts[0][0])} and {_shorten(counts[1][0])}"
             self._settled[name] = counts[0][0]
         return ""
 
@@ -53,19 +53,19 @@ class ServerConsensus:
         """How a server differs from the others, '' if it does not."""
         for name, value in self.relevant(report).items():
             if self._settled.get(name, value) != value:
-                return f"it reports {name} {_short(value)}, the others {_short(self._settled[name])}"
+                return f"it reports {name} {_shorten(value)}, the others {_shorten(self._settled[name])}"
         return ""
 
 
-def _short(value: str) -> str:
-    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+def _shorten(value: str) -> str:
+    return repr(value if len(value) <= _MAX_VALUE_CHARS else f"{value[:_MAX_VALUE_CHARS]}...")
 
 
-_FAULTS = 3
+_MAX_FAULTS = 3
 """Failed calls in a row after which a server is left out; if no connection to it can be made, one is enough."""
 _ONLY_MODEL = frozenset({"model"})
-_NAMED = 4
-_LONGEST_REASON = 120
+_MAX_NAMED = 4
+_MAX_REASON_CHARS = 120
 
 
 @dataclass(frozen=True)
@@ -144,17 +144,17 @@ class ServerPool:
     members: list[PooledServer] = field(default_factory=list)
     grown: list[Callable[[], None]] = field(default_factory=list)
     _answers: int = 0
-    _alike: ServerConsensus = field(init=False)
+    _consensus: ServerConsensus = field(init=False)
     _waiting: deque[asyncio.Future[tuple[PooledServer, int]]] = field(default_factory=deque)
     _undecided: dict[PooledServer, dict[str, str]] = field(default_factory=dict)
     _decided: asyncio.Event = field(default_factory=asyncio.Event)
-    _over: AnswerError | Stopped | None = None
+    _end_reason: AnswerError | Stopped | None = None
     _agreed: tuple[str | None, str | None] | None = None
 
     def __post_init__(self) -> None:
         if self.serving.patience is not None:
             self.rhythm = replace(self.rhythm, patience=self.serving.patience)
-        self._alike = ServerConsensus(None if self.serving.strict else _ONLY_MODEL)
+        self._consensus = ServerConsensus(None if self.serving.strict else _ONLY_MODEL)
 
     # For the dispatcher and for displays of progress
 
@@ -197,9 +197,9 @@ class ServerPool:
         """How many servers are up; which are not, and why."""
         members = self.members
         out = [f"{member.name} ({member.refused or member.why})" for member in members if not member.up]
-        more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-        said = [f"{sum(one.up for one in members)} of {len(members)} {self.serving.noun} up"]
-        said += [f"left out: {', '.join(out[:_NAMED])}{more}"] if out else []
+        more = f" and {len(out) - _MAX_NAMED} more" if len(out) > _MAX_NAMED else ""
+        said = [f"{sum(member.up for member in members)} of {len(members)} {self.serving.noun} up"]
+        said += [f"left out: {', '.join(out[:_MAX_NAMED])}{more}"] if out else []
         said += [f"using the previous list, since {self.trouble}"] if self.trouble else []
         return "; ".join(said)
 
@@ -210,9 +210,9 @@ class ServerPool:
             Stopped: the run is stopping, or no server has been up for a long time.
             AnswerError: the servers serve different models, and it is unknown which is meant.
         """
-        if self._over is not None:
-            raise self._over
-        if not self._waiting and (member := self._free()) is not None:
+        if self._end_reason is not None:
+            raise self._end_reason
+        if not self._waiting and (member := self._least_busy()) is not None:
             return member, member.pacer.take()
         future: asyncio.Future[tuple[PooledServer, int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -225,7 +225,7 @@ class ServerPool:
 
     def wake(self) -> None:
         """There may be room: admit the waiters."""
-        while self._waiting and (member := self._free()) is not None:
+        while self._waiting and (member := self._least_busy()) is not None:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_result((member, member.pacer.take()))
@@ -236,10 +236,10 @@ class ServerPool:
 
     def end(self, error: AnswerError | Stopped) -> None:
         """No more calls are answered; the first reason counts."""
-        self._over = self._over or error
+        self._end_reason = self._end_reason or error
         while self._waiting:
             if not (future := self._waiting.popleft()).done():
-                future.set_exception(self._over)
+                future.set_exception(self._end_reason)
         self._decided.set()
 
     # Outcomes of calls
@@ -255,17 +255,17 @@ class ServerPool:
         if (reply.model, reply.fingerprint) == self._agreed and not member.refused:
             return reply  # as is nearly always the case
         report = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
-        if not self._alike.settles(report):
+        if not self._consensus.settles(report):
             self._undecided[member] = report
             self._decide()
-            while self._over is None and not self._alike.settles(report):
+            while self._end_reason is None and not self._consensus.settles(report):
                 await self._decided.wait()
-        if isinstance(self._over, AnswerError):
-            raise self._over
-        if not member.refused and (difference := self._alike.difference(report)):
+        if isinstance(self._end_reason, AnswerError):
+            raise self._end_reason
+        if not member.refused and (difference := self._consensus.difference(report)):
             self.refuse(member, f"serves another model: {difference}")
         if member.refused:
-            raise self._other_model(member)
+            raise self._other_model_error(member)
         self._agreed = reply.model, reply.fingerprint
         return reply
 
@@ -277,17 +277,17 @@ class ServerPool:
             return error
         if isinstance(error, AccessError):
             self.refuse(member, str(error))
-            if all(one.refused for one in self.members):
+            if all(other.refused for other in self.members):
                 return error
             return UnavailableError(
-                error.kind, str(error), maybe_billed=error.maybe_billed, elsewhere=self._others(member)
+                error.kind, str(error), maybe_billed=error.maybe_billed, elsewhere=self._has_others_up(member)
             )
         if isinstance(error, UnavailableError):
-            self._note(member, error, now)
-            error.elsewhere = self._others(member)
+            self._note_failure(member, error, now)
+            error.elsewhere = self._has_others_up(member)
         return error
 
-    def _note(self, member: PooledServer, error: UnavailableError, now: float) -> None:
+    def _note_failure(self, member: PooledServer, error: UnavailableError, now: float) -> None:
         if error.kind == "rate limit":
             if (error.retry_after or 0.0) > self.rhythm.patience:
                 self.leave_out(
@@ -295,17 +295,17 @@ class ServerPool:
                 )
             return
         member.faults += 1
-        if error.kind == "connection" or member.faults >= _FAULTS:
+        if error.kind == "connection" or member.faults >= _MAX_FAULTS:
             self.leave_out(member, str(error))
 
-    def _other_model(self, member: PooledServer) -> UnavailableError:
+    def _other_model_error(self, member: PooledServer) -> UnavailableError:
         message = f"{self.model}: {member.name} is left out: {member.refused}"
-        return UnavailableError("other model", message, maybe_billed=True, elsewhere=self._others(member))
+        return UnavailableError("other model", message, maybe_billed=True, elsewhere=self._has_others_up(member))
 
-    def _others(self, member: PooledServer) -> bool:
-        return any(one.up for one in self.members if one is not member)
+    def _has_others_up(self, member: PooledServer) -> bool:
+        return any(other.up for other in self.members if other is not member)
 
-    def _free(self) -> PooledServer | None:
+    def _least_busy(self) -> PooledServer | None:
         """The least busy server with room."""
         best, least = None, 2.0
         for member in self.members:
@@ -317,10 +317,10 @@ class ServerPool:
 
     def judge(self, looked: Mapping[PooledServer, Mapping[str, str]]) -> None:
         """These were polled and are up: take in those that have the weights of the majority."""
-        if differing := self._alike.settle(looked.values()):
-            self._differ([member.name for member in looked], differing)
+        if differing := self._consensus.settle(looked.values()):
+            self._end_for_difference([member.name for member in looked], differing)
         for member, report in looked.items():
-            if difference := self._alike.difference(report):
+            if difference := self._consensus.difference(report):
                 self.refuse(member, f"serves other weights: {difference}")
             elif not member.refused:
                 member.up, member.why, member.heard_at = True, "", asyncio.get_running_loop().time()
@@ -333,30 +333,30 @@ class ServerPool:
         if member.up or member.next_look <= now:
             member.absences += 1
             member.next_look = now + pause if until is None else until
-        member.up, member.why = False, why[:_LONGEST_REASON]
+        member.up, member.why = False, why[:_MAX_REASON_CHARS]
         self._decide()
 
     def refuse(self, member: PooledServer, why: str) -> None:
         """Leave a server out for good."""
         member.up, member.refused = False, why
-        if all(one.refused for one in self.members):
+        if all(other.refused for other in self.members):
             self.end(AccessError("no server", f"{self.model}: no server is left: {'; '.join(self.refused)}"))
         self._decide()
 
     def _decide(self) -> None:
         """Settle what the first replies report, once most servers agree or all that were called have replied."""
-        votes = [self._alike.relevant(one) for one in self._undecided.values()]
+        votes = [self._consensus.relevant(report) for report in self._undecided.values()]
         up = [member for member in self.members if member.up]
-        awaited = any(one.pacer.in_flight and one not in self._undecided for one in up)
+        awaited = any(member.pacer.in_flight and member not in self._undecided for member in up)
         if not votes or (awaited and max(map(votes.count, votes)) * 2 <= len(up)):
             return
-        if differing := self._alike.settle(votes):
-            self._differ([one.name for one in self._undecided], differing)
+        if differing := self._consensus.settle(votes):
+            self._end_for_difference([member.name for member in self._undecided], differing)
         self._undecided.clear()
         self._decided.set()
         self._decided = asyncio.Event()
 
-    def _differ(self, names: Sequence[str], differing: str) -> None:
+    def _end_for_difference(self, names: Sequence[str], differing: str) -> None:
         message = (
             f"{self.model}: its servers ({', '.join(names)}) serve different models: they report {differing}, equally"
             " often: name only those that serve the model meant (or alike=model, if they may differ)"
@@ -369,61 +369,61 @@ async def watching_servers(fleets: Iterable[ServerPool]) -> AsyncIterator[None]:
     """Look after these fleets while the block runs."""
     async with AsyncExitStack() as stack:
         for fleet in fleets:
-            await stack.enter_async_context(_Keeper(fleet))
+            await stack.enter_async_context(_ServerWatcher(fleet))
         yield
 
 
-class _Keeper:
+class _ServerWatcher:
     def __init__(self, fleet: ServerPool) -> None:
         self._fleet = fleet
-        self._looks: set[asyncio.Task[None]] = set()
-        self._looked_at: set[PooledServer] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._being_polled: set[PooledServer] = set()
         self._none_since = 0.0
 
     async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._keep())
-        self._task.add_done_callback(self._kept)
+        self._task = asyncio.create_task(self._watch())
+        self._task.add_done_callback(self._pass_on_error)
 
     async def __aexit__(self, *_: object) -> None:
-        for task in (self._task, *self._looks):
+        for task in (self._task, *self._tasks):
             task.cancel()
-        await asyncio.gather(self._task, *self._looks, return_exceptions=True)
+        await asyncio.gather(self._task, *self._tasks, return_exceptions=True)
 
-    def _kept(self, task: asyncio.Task[None]) -> None:
+    def _pass_on_error(self, task: asyncio.Task[None]) -> None:
         """The task has ended; its error, if any, ends the run too."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fleet.end(error if isinstance(error, AnswerError | Stopped) else Stopped(repr(error)))
 
-    async def _keep(self) -> None:
+    async def _watch(self) -> None:
         fleet = self._fleet
         while True:
             await self._read_list()
-            self._look_around()
+            self._poll_due()
             self._check_some_up()
             await asyncio.sleep(fleet.rhythm.tick)
 
     async def _read_list(self) -> None:
         """Read the list again; if it cannot be read, the previous servers stay."""
         try:
-            self._note(await self._fleet.serving.listed())
+            self._update_members(await self._fleet.serving.listed())
             self._fleet.trouble = ""
         except UnavailableError as error:
             self._fleet.trouble = str(error)
 
-    def _note(self, listed: Iterable[Server]) -> None:
+    def _update_members(self, listed: Iterable[Server]) -> None:
         """Have one member per server of the list; one no longer listed finishes its calls and leaves."""
         fleet = self._fleet
         servers = {id(server): server for server in listed}
         for member in list(fleet.members):
             if servers.pop(id(member.server), None) is None:
-                self._let_go(member)
+                self._retire(member)
             else:
                 member.leaving = False
-        fleet.members += [PooledServer(fleet, one, fleet.most_each) for one in servers.values()]
+        fleet.members += [PooledServer(fleet, server, fleet.most_each) for server in servers.values()]
         for notify in fleet.grown if servers else ():
             notify()
 
-    def _let_go(self, member: PooledServer) -> None:
+    def _retire(self, member: PooledServer) -> None:
         fleet = self._fleet
         if not member.leaving:
             member.leaving = True
@@ -433,32 +433,32 @@ class _Keeper:
             fleet.answers += member.pacer.answers
             self._start(member.server.close())
 
-    def _look_around(self) -> None:
+    def _poll_due(self) -> None:
         """Poll servers that are left out and due, and those with calls that have long been silent."""
         now = asyncio.get_running_loop().time()
-        members = [one for one in self._fleet.members if one not in self._looked_at and not one.refused]
-        due = [one for one in members if not (one.up or one.leaving) and one.next_look <= now]
+        members = [member for member in self._fleet.members if member not in self._being_polled and not member.refused]
+        due = [member for member in members if not (member.up or member.leaving) and member.next_look <= now]
         if due:
-            self._start(self._look_at(due))
+            self._start(self._poll(due))
         for member in members:
             if member.up and member.pacer.in_flight and now - member.heard_at > self._fleet.rhythm.silent:
-                self._start(self._look_at([member]))
+                self._start(self._poll([member]))
 
-    async def _look_at(self, members: Sequence[PooledServer]) -> None:
+    async def _poll(self, members: Sequence[PooledServer]) -> None:
         """Poll some in parallel and judge them together: what the majority report of their weights counts."""
-        self._looked_at |= set(members)
+        self._being_polled |= set(members)
         try:
             found = await asyncio.gather(*map(self._report_of, members))
         finally:
-            self._looked_at -= set(members)
+            self._being_polled -= set(members)
         reports = dict(zip(members, found, strict=True))
-        self._fleet.judge({one: said for one, said in reports.items() if said is not None and not one.leaving})
+        self._fleet.judge({member: said for member, said in reports.items() if said is not None and not member.leaving})
         for member, said in reports.items():
             if said is None and member.pacer.in_flight:
                 member.server.abandon()
 
     async def _report_of(self, member: PooledServer) -> Mapping[str, str] | None:
-        """What a server reports of itself, None if it is not up."""
+        """A server's report of itself, None if it is not up."""
         try:
             return await member.server.look()
         except UnavailableError as error:
@@ -467,8 +467,8 @@ class _Keeper:
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
-        self._looks.add(task)
-        task.add_done_callback(self._looks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _check_some_up(self) -> None:
         """Calls wait for a server to come back, but not for ever."""

@@ -74,7 +74,7 @@ class Lane:
         return [item for item, count in self.planned.items() if done[item] < count or item in spoiled]
 
 
-async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -> None:
+async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dispatcher) -> None:
     """Conduct every trial of every lane, with the lanes in parallel.
 
     Returns when all have finished, or, once the dispatcher is stopped, when all calls in flight have. An error in
@@ -84,13 +84,13 @@ async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -
         OvertonError: what stopped the run.
     """
     lanes = list(lanes)
-    conducted = [asyncio.create_task(_conducted(lane, conduct, desk)) for lane in lanes]
+    conducted = [asyncio.create_task(_run_lane(lane, conduct, dispatcher)) for lane in lanes]
     try:
         ended = await asyncio.gather(*conducted, return_exceptions=True)
-        await desk.settle()
+        await dispatcher.settle()
     except asyncio.CancelledError:
         await asyncio.gather(*conducted, return_exceptions=True)
-        await desk.settle(cut_off=True)
+        await dispatcher.settle(cut_off=True)
         raise
     finally:
         for lane in lanes:
@@ -98,32 +98,34 @@ async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -
     for error in ended:
         if error is not None:
             raise error
-    if desk.stopped is not None:
-        raise desk.stopped
+    if dispatcher.stopped is not None:
+        raise dispatcher.stopped
 
 
-async def _conducted(lane: Lane, conduct: Conduct, desk: Dispatcher) -> None:
+async def _run_lane(lane: Lane, conduct: Conduct, dispatcher: Dispatcher) -> None:
     """Run a lane, in one go or in rounds; raise what went wrong in a trial."""
     if lane.rounds is not None:
-        await _in_rounds(lane, lane.rounds, conduct, desk)
+        await _run_in_rounds(lane, lane.rounds, conduct, dispatcher)
     else:
-        await _Crew(lane, enumerate(lane.trials()), conduct, desk).through()
+        await _LaneWorkers(lane, enumerate(lane.trials()), conduct, dispatcher).run_all()
 
 
-async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Dispatcher) -> None:
+async def _run_in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, dispatcher: Dispatcher) -> None:
     """Decide, run trials, and repeat until none are left or the run stops.
 
     A run that stops still replays the rounds of earlier sessions, so that their records are not lost.
     """
-    rounds.recall(desk.journal)
+    rounds.recall(dispatcher.journal)
     position = 0
     try:
-        while (desk.stopped is None or rounds.follows) and (trials := rounds.next(anew=desk.tally.asked > 0)):
-            await rounds.note(desk.journal)
+        while (dispatcher.stopped is None or rounds.follows) and (
+            trials := rounds.next(anew=dispatcher.tally.asked > 0)
+        ):
+            await rounds.note(dispatcher.journal)
             counted = Counter(trial.item for trial in trials)
             if rounds.number == 1:
                 lane.planned = counted
-            await _Crew(lane, enumerate(trials, position), conduct, desk).through()
+            await _LaneWorkers(lane, enumerate(trials, position), conduct, dispatcher).run_all()
             if any(trial.name not in rounds.ended for trial in trials):
                 return
             if rounds.number > 1:
@@ -132,16 +134,16 @@ async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Dispatc
                 for place, trial in enumerate(trials, position):
                     lane.outcomes.add(place, trial, rounds.ended[trial.name][0])
             position += len(trials)
-        if desk.stopped is None:
-            await rounds.note(desk.journal)
+        if dispatcher.stopped is None:
+            await rounds.note(dispatcher.journal)
     except OvertonError as error:
-        desk.stop(error)
+        dispatcher.stop(error)
     except BaseException as error:
-        desk.stop(Stopped(f"{type(error).__name__} in deciding on a round"))
+        dispatcher.stop(Stopped(f"{type(error).__name__} in deciding on a round"))
         raise
 
 
-async def count_missing(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -> int:
+async def count_missing(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dispatcher) -> int:
     """Conduct every trial from the journal alone; returns how many cannot finish because an outcome is missing.
 
     Raises:
@@ -150,21 +152,20 @@ async def count_missing(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatche
     missing = 0
     for lane in lanes:
         if lane.rounds is None:
-            missing += await _lacking(lane, lane.trials(), conduct, desk)
+            missing += await _count_missing_trials(lane, lane.trials(), conduct, dispatcher)
             continue
-        lane.rounds.recall(desk.journal)
+        lane.rounds.recall(dispatcher.journal)
         lacking = 0
         while not lacking and (trials := lane.rounds.next()):
-            lacking = await _lacking(lane, trials, conduct, desk)
+            lacking = await _count_missing_trials(lane, trials, conduct, dispatcher)
         missing += lacking
     return missing
 
 
-async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Dispatcher) -> int:
-    """How many of these trials cannot be completed from the journal."""
+async def _count_missing_trials(lane: Lane, trials: Iterable[Trial], conduct: Conduct, dispatcher: Dispatcher) -> int:
     missing = 0
     for trial in trials:
-        ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
+        ask = TrialAsk(dispatcher, trial.name, lane.bindings, lane.own, meets=lane.meets)
         try:
             records = await conduct(trial, ask)
         except NotRecalled:
@@ -175,52 +176,54 @@ async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: 
     return missing
 
 
-class _Crew:
+class _LaneWorkers:
     """The workers that run a lane's trials, taken from one shared iterator."""
 
-    def __init__(self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, desk: Dispatcher) -> None:
+    def __init__(
+        self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, dispatcher: Dispatcher
+    ) -> None:
         self._lane = lane
         self._turns = turns
         self._conduct = conduct
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._workers: list[asyncio.Task[None]] = []
 
-    async def through(self) -> None:
+    async def run_all(self) -> None:
         """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
         fleets = {
             id(binding.fleet): binding.fleet for binding in self._lane.bindings.values() if binding.fleet is not None
         }.values()
         for fleet in fleets:
-            fleet.grown.append(self._hire)
-        self._hire()
+            fleet.grown.append(self._start_workers)
+        self._start_workers()
         try:
-            ended = await self._ended()
+            ended = await self._wait_for_workers()
         except asyncio.CancelledError:
             for worker in self._workers:
                 worker.cancel()
-            await self._ended()
+            await self._wait_for_workers()
             raise
         finally:
             for fleet in fleets:
-                fleet.grown.remove(self._hire)
+                fleet.grown.remove(self._start_workers)
         for error in ended:
             if error is not None:
                 raise error
 
-    def _hire(self) -> None:
+    def _start_workers(self) -> None:
         """Hire workers up to the lane's current width."""
         for _ in range(self._lane.width - len(self._workers)):
-            work = _work(self._turns, self._lane, self._conduct, self._desk)
+            work = _run_trials(self._turns, self._lane, self._conduct, self._dispatcher)
             self._workers.append(asyncio.create_task(work))
 
-    async def _ended(self) -> list[BaseException | None]:
+    async def _wait_for_workers(self) -> list[BaseException | None]:
         known = -1
         while known != (known := len(self._workers)):
             ended = await asyncio.gather(*self._workers, return_exceptions=True)
         return ended
 
 
-async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Dispatcher) -> None:
+async def _run_trials(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, dispatcher: Dispatcher) -> None:
     """Take trials in turn until there are none, or the run stops.
 
     If it stops, trials that earlier sessions have finished are still taken from the journal: no record is lost because
@@ -230,10 +233,10 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
         for position, trial in turns:
             if lane.rounds is None:  # otherwise its records are kept, for the decisions made from them
                 await lane.outcomes.admit(position)
-            if desk.stopped is not None and not len(desk.journal):
+            if dispatcher.stopped is not None and not len(dispatcher.journal):
                 lane.outcomes.release()
                 return
-            ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
+            ask = TrialAsk(dispatcher, trial.name, lane.bindings, lane.own, meets=lane.meets)
             try:
                 records = await conduct(trial, ask)
             except Stopped:
@@ -242,9 +245,9 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
                 continue
             lane.add(position, trial, records, ask.calls)
     except OvertonError as error:
-        desk.stop(error)
+        dispatcher.stop(error)
         lane.outcomes.release()
     except BaseException as error:
-        desk.stop(Stopped(f"{type(error).__name__} in a trial"))
+        dispatcher.stop(Stopped(f"{type(error).__name__} in a trial"))
         lane.outcomes.release()
         raise

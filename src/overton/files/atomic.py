@@ -46,7 +46,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO
     try:
         _check_place(path)
         _clear_files(path)
-        fresh, file = _made(path, mode)
+        fresh, file = _open_new_file(path, mode)
         with file:
             yield fresh, file
             file.flush()
@@ -105,12 +105,12 @@ def _check_place(path: Path) -> None:
         raise Unreadable("exists already and is not a file")
 
 
-def _made(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+def _open_new_file(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     """A new, locked file next to `path`."""
     while True:
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
         file = opened(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if _locked(file.fileno()) and os.fstat(file.fileno()).st_nlink:
+        if _try_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return fresh, file
         file.close()  # another process took it for a leftover just before we locked it
 
@@ -121,19 +121,19 @@ def _clear_files(path: Path) -> None:
     with suppress(OSError):  # it may be writable but not readable; other errors appear when the file is made
         for name in os.listdir(path.parent):
             if name.startswith(start) and _FILE_SUFFIX.fullmatch(name.removeprefix(start)):
-                _clear_one(path.with_name(name))
+                _clear_file(path.with_name(name))
 
 
-def _clear_one(left: Path) -> None:
+def _clear_file(left: Path) -> None:
     with suppress(OSError, Unreadable):  # another process is removing it just now, or it is not ours
         with opened(left, os.O_RDWR) as file:
-            if os.name != "nt" and _locked(file.fileno(), surely=True):
+            if os.name != "nt" and _try_lock(file.fileno(), surely=True):
                 left.unlink()
         if os.name == "nt":
             left.unlink()  # refused while anybody has it open
 
 
-def _locked(descriptor: int, *, surely: bool = False) -> bool:
+def _try_lock(descriptor: int, *, surely: bool = False) -> bool:
     """Lock an open file until it is closed, so that others see that it is being written; False if it is locked.
 
     On a file system without locks it is not locked; with `surely` that is False too.
@@ -170,7 +170,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         make_folder(path.parent)
         _clear_folders(path)
-        lock, fresh = _locked_folder(path)
+        lock, fresh = _lock_new_folder(path)
         fresh.mkdir()
         yield fresh
         sync_folder(fresh)
@@ -182,7 +182,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise cannot_be_written(path, error) from error
     finally:
         if lock is not None:
-            _removed(lock)
+            _remove_folder(lock)
 
 
 def _check_free(path: Path) -> None:
@@ -190,7 +190,7 @@ def _check_free(path: Path) -> None:
         raise RunExists(str(path), is_run=(path / "manifest.json").is_file())
 
 
-def _locked_folder(path: Path) -> tuple[FileLock, Path]:
+def _lock_new_folder(path: Path) -> tuple[FileLock, Path]:
     """A lock that we have taken, and the name of its folder.
 
     The lock is made before the folder and removed after it, so that no folder exists without one.
@@ -214,7 +214,7 @@ def _clear_folders(path: Path) -> None:
             lock = FileLock(left)
             with suppress(Timeout):  # a living process is making a folder for the same path
                 lock.acquire(timeout=0)
-                _removed(lock)
+                _remove_folder(lock)
 
 
 def _is_ours(left: Path) -> bool:
@@ -225,7 +225,7 @@ def _is_ours(left: Path) -> bool:
     return False
 
 
-def _removed(lock: FileLock) -> None:
+def _remove_folder(lock: FileLock) -> None:
     """Remove what is left of a folder whose lock we have, and the lock; no link in it is followed."""
     shutil.rmtree(_folder_of(lock), ignore_errors=True)  # usually it has been renamed
     lock.release()

@@ -19,10 +19,10 @@ from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.forum import Comment, Post
 from overton.untrusted import Limit, decode_json, inflated, zstandard_inflated
 
-_DEEPEST = 200
+_MAX_DEPTH = 200
 """Most levels of nested things. A reply adds two, and pages show replies at most ten deep."""
 
-_BEGIN = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
+_DOCUMENT_START = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
 
 
 class _Thing(msgspec.Struct, frozen=True):
@@ -38,15 +38,15 @@ class _CommentLine(msgspec.Struct, frozen=True):
     replies: msgspec.Raw = msgspec.Raw()
 
 
-_THING = msgspec.json.Decoder(_Thing).decode
-_LISTING = msgspec.json.Decoder(_Listing).decode
-_ANSWERED = msgspec.json.Decoder(_CommentLine).decode
-_MEMBERS = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_thing = msgspec.json.Decoder(_Thing).decode
+_decode_listing = msgspec.json.Decoder(_Listing).decode
+_decode_comment = msgspec.json.Decoder(_CommentLine).decode
+_decode_members = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_document(begin: bytes) -> bool:
     """Whether a file with this start is an API response; a dump's lines start with a post's or comment's fields."""
-    return _BEGIN.match(begin) is not None
+    return _DOCUMENT_START.match(begin) is not None
 
 
 def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreadable]:
@@ -59,9 +59,9 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreada
     while waiting:
         depth, value = waiting.pop()
         try:
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 raise Unreadable("is nested too deeply")
-            kind, data, inner = _taken_apart(value)
+            kind, data, inner = _split_value(value)
         except Unreadable as error:
             yield error
             continue
@@ -70,40 +70,40 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreada
         waiting += [(depth + 1, memoryview(member)) for member in reversed(inner)]
 
 
-def _taken_apart(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
+def _split_value(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
     """A value's kind, its data if it is a thing, and the values inside that may be or contain things."""
-    if _first(value) == b"[":
-        return "", None, decode_json(value, _MEMBERS)
-    thing = decode_json(value, _THING)
+    if _first_character(value) == b"[":
+        return "", None, decode_json(value, _decode_members)
+    thing = decode_json(value, _decode_thing)
     data = memoryview(thing.data)
     if not data:
         return ("", value, []) if thing.kind is None else ("", None, [])
     if thing.kind == "Listing":
-        return "", None, decode_json(data, _LISTING).children
+        return "", None, decode_json(data, _decode_listing).children
     if thing.kind is None:
         return "", None, [thing.data]
     return thing.kind, data, _replies(data) if thing.kind == "t1" else []
 
 
 def _replies(data: memoryview) -> list[msgspec.Raw]:
-    replies = decode_json(data, _ANSWERED).replies
-    return [replies] if _first(memoryview(replies)) == b"{" else []
+    replies = decode_json(data, _decode_comment).replies
+    return [replies] if _first_character(memoryview(replies)) == b"{" else []
 
 
-def _first(value: bytes | memoryview) -> bytes:
+def _first_character(value: bytes | memoryview) -> bytes:
     return bytes(value[:64]).lstrip()[:1]
 
 
 BLOCK = 1 << 18
 """Blocks are at most this many bytes."""
 
-_PIECE = 1 << 14
+_PIECE_BYTES = 1 << 14
 """Compressed bytes taken at a time."""
 
 _LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
 """Dumps of tens of gigabytes unpack to ten or twenty times their size, a bomb to a thousand times or more."""
 
-_GZIP = 31
+_GZIP_WINDOW = 31
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -120,24 +120,24 @@ def unpack(path: Path) -> Iterator[bytes]:
     """
     try:
         with path.open("rb") as file:
-            yield from _blocks(_unpacked(file, path))
+            yield from _equal_blocks(_open_unpacked(file, path))
     except OSError as error:
         raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from error
 
 
-def _unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
+def _open_unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
     begin = file.read(6)
-    for magic, unpacked in _PACKED:
+    for magic, unpacked in _UNPACKERS:
         if begin.startswith(magic):
-            return unpacked(chain([begin], iter(lambda: file.read(_PIECE), b"")))
-    for magic, name in _UNKNOWN:
+            return unpacked(chain([begin], iter(lambda: file.read(_PIECE_BYTES), b"")))
+    for magic, name in _UNSUPPORTED:
         if begin.startswith(magic):
             reason = f"is packed with {name}; only zstandard and gzip are supported: unpack it first"
             raise InputError([Problem(str(path), "", reason)])
     return chain([begin.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK), b""))
 
 
-def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
+def _equal_blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
     """The same bytes in blocks of equal size; what precedes damage is yielded first."""
     buffered: list[bytes] = []
     size = 0
@@ -146,45 +146,45 @@ def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
             buffered.append(part)
             size += len(part)
             if size >= BLOCK:
-                yield from _cut(buffered)
+                yield from _cut_blocks(buffered)
                 size = 0
     except Damaged:
-        yield from _cut(buffered)
+        yield from _cut_blocks(buffered)
         raise
-    yield from _cut(buffered)
+    yield from _cut_blocks(buffered)
 
 
-def _cut(buffered: list[bytes]) -> Iterator[bytes]:
+def _cut_blocks(buffered: list[bytes]) -> Iterator[bytes]:
     data = b"".join(buffered)
     buffered.clear()
     for start in range(0, len(data), BLOCK):
         yield data[start : start + BLOCK]
 
 
-def _zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack_zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from zstandard_inflated(pieces, _LIMIT)
     except Unreadable as error:
-        raise Damaged(f"the zstandard data {_said(error)}") from error
+        raise Damaged(f"the zstandard data {_damage_text(error)}") from error
 
 
-def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack_gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
     try:
-        yield from inflated(pieces, _GZIP, _LIMIT)
+        yield from inflated(pieces, _GZIP_WINDOW, _LIMIT)
     except Unreadable as error:
-        raise Damaged(f"the gzip data {_said(error)}") from error
+        raise Damaged(f"the gzip data {_damage_text(error)}") from error
 
 
-def _said(error: Unreadable) -> str:
+def _damage_text(error: Unreadable) -> str:
     return error.reason.removeprefix("its compressed data ")
 
 
-_PACKED: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
-    (b"\x28\xb5\x2f\xfd", _zstandard),
-    (b"\x1f\x8b", _gzip),
-    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _zstandard) for number in range(16)),  # frames to be skipped
+_UNPACKERS: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
+    (b"\x28\xb5\x2f\xfd", _unpack_zstandard),
+    (b"\x1f\x8b", _unpack_gzip),
+    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _unpack_zstandard) for number in range(16)),  # frames to be skipped
 ]
-_UNKNOWN = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]
+_UNSUPPORTED = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]
 
 
 def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
@@ -215,7 +215,7 @@ def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], Non
         yield number, b"".join(buffered)
 
 
-_RAW = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
 
 LONGEST_LINE = 1 << 24
 """A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
@@ -240,17 +240,17 @@ def read_posts(
     Raises:
         InputError: a file cannot be read, or none contains a post.
     """
-    return _read(_listed(paths), _Kind(Post, "t3", "post", community), tally or ReadCounts())
+    return _read_records(_as_list(paths), _RecordKind(Post, "t3", "post", community), tally or ReadCounts())
 
 
 def read_comments(
     paths: Path | Sequence[Path], *, community: str | None = None, tally: ReadCounts | None = None
 ) -> Iterator[Comment]:
     """The comments in the same kinds of files, including replies nested in responses of the API. See `read_posts`."""
-    return _read(_listed(paths), _Kind(Comment, "t1", "comment", community), tally or ReadCounts())
+    return _read_records(_as_list(paths), _RecordKind(Comment, "t1", "comment", community), tally or ReadCounts())
 
 
-class _Kind(Generic[T]):
+class _RecordKind(Generic[T]):
     """Which things are wanted, and how they are decoded."""
 
     def __init__(self, type_: type[T], thing: str, name: str, community: str | None) -> None:
@@ -266,37 +266,37 @@ class _Kind(Generic[T]):
         return [record for record in records if (record.subreddit or "").casefold() == self.community]
 
 
-def _listed(paths: Path | Sequence[Path]) -> Sequence[Path]:
+def _as_list(paths: Path | Sequence[Path]) -> Sequence[Path]:
     return [paths] if isinstance(paths, Path) else paths
 
 
-def _read(paths: Sequence[Path], kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+def _read_records(paths: Sequence[Path], kind: _RecordKind[T], tally: ReadCounts) -> Iterator[T]:
     before = tally.records
     for path in paths:
-        for records in _of_file(path, kind, tally):
+        for records in _read_file(path, kind, tally):
             wanted = kind.wanted(records)
             tally.records += len(wanted)
             yield from wanted
     if tally.records == before:
-        raise InputError([Problem(", ".join(map(str, paths)), "", _nothing(kind, tally))])
+        raise InputError([Problem(", ".join(map(str, paths)), "", _why_nothing(kind, tally))])
 
 
-def _nothing(kind: _Kind[T], tally: ReadCounts) -> str:
+def _why_nothing(kind: _RecordKind[T], tally: ReadCounts) -> str:
     found = "".join(f"; {skipped}" for skipped in tally.skipped.values())
     hint = "; are posts and comments swapped?" if _WRONG_TYPE in tally.skipped else ""
     return f"there is no {kind.name}{kind.shown} in {tally.lines:,} lines{found}{hint}"
 
 
-def _of_file(path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[list[T]]:
-    blocks = _counted(path, tally)
+def _read_file(path: Path, kind: _RecordKind[T], tally: ReadCounts) -> Iterator[list[T]]:
+    blocks = _count_bytes(path, tally)
     begin = list(islice(blocks, 1))
     blocks = chain(begin, blocks)
     if begin and is_document(begin[0]):
-        return _of_documents(_lines(blocks, LONGEST_DOCUMENT, path, tally), path, kind, tally)
-    return _of_dump(_lines(blocks, LONGEST_LINE, path, tally), path, kind, tally)
+        return _decode_documents(_count_lines(blocks, LONGEST_DOCUMENT, path, tally), path, kind, tally)
+    return _decode_dump(_count_lines(blocks, LONGEST_LINE, path, tally), path, kind, tally)
 
 
-def _counted(path: Path, tally: ReadCounts) -> Iterator[bytes]:
+def _count_bytes(path: Path, tally: ReadCounts) -> Iterator[bytes]:
     try:
         for block in unpack(path):
             tally.bytes += len(block)
@@ -305,7 +305,7 @@ def _counted(path: Path, tally: ReadCounts) -> Iterator[bytes]:
         tally.skip(f"{damage}, the rest of the file is lost", f"{path.name} after line {tally.lines:,}")
 
 
-def _lines(blocks: Iterable[bytes], longest: int, path: Path, tally: ReadCounts) -> Iterator[tuple[int, bytes]]:
+def _count_lines(blocks: Iterable[bytes], longest: int, path: Path, tally: ReadCounts) -> Iterator[tuple[int, bytes]]:
     def skip(number: int) -> None:
         tally.lines += 1
         tally.skip(f"longer than {longest:,} bytes", f"{path.name} line {number:,}")
@@ -315,33 +315,37 @@ def _lines(blocks: Iterable[bytes], longest: int, path: Path, tally: ReadCounts)
         yield number, block
 
 
-def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[list[T]]:
+def _decode_dump(
+    lines: Iterable[tuple[int, bytes]], path: Path, kind: _RecordKind[T], tally: ReadCounts
+) -> Iterator[list[T]]:
     """Lines decoded a block at a time, or one by one if that fails."""
     for number, block in lines:
         try:
             yield decode_json(block, kind.decoder.decode_lines)
         except Unreadable:
-            yield list(_one_by_one(number, block, path, kind, tally))
+            yield list(_decode_lines(number, block, path, kind, tally))
 
 
-def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+def _decode_lines(number: int, block: bytes, path: Path, kind: _RecordKind[T], tally: ReadCounts) -> Iterator[T]:
     lines = block.split(b"\n")
     for offset, line in enumerate(lines):
         if line and not line.isspace():
             try:
                 yield decode_json(line, kind.decoder.decode)
             except Unreadable as error:
-                cut = offset == len(lines) - 1 and _reason(error) == _NOT_JSON
-                tally.skip("cut off at the end" if cut else _reason(error), f"{path.name} line {number + offset:,}")
+                cut = offset == len(lines) - 1 and _countable_reason(error) == _NOT_JSON
+                tally.skip(
+                    "cut off at the end" if cut else _countable_reason(error), f"{path.name} line {number + offset:,}"
+                )
 
 
-def _of_documents(
-    lines: Iterator[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts
+def _decode_documents(
+    lines: Iterator[tuple[int, bytes]], path: Path, kind: _RecordKind[T], tally: ReadCounts
 ) -> Iterator[list[T]]:
     """One document per line; or, if the first line is not JSON by itself, the whole file as one, if that is JSON."""
     buffered = list(islice(lines, 1))
     if buffered and _is_json(buffered[0][1].split(b"\n", 1)[0]):
-        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
+        yield from _decode_document_lines(chain(buffered, lines), path, kind, tally)
         return
     size = sum(len(block) for _, block in buffered)
     while size <= LONGEST_DOCUMENT and (more := next(lines, None)):
@@ -349,48 +353,48 @@ def _of_documents(
         size += len(more[1])
     document = b"".join(block for _, block in buffered) if size <= LONGEST_DOCUMENT else b""
     if document and _is_json(document):
-        yield list(_of_document(document, path.name, kind, tally))
+        yield list(_decode_document(document, path.name, kind, tally))
     else:
-        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
+        yield from _decode_document_lines(chain(buffered, lines), path, kind, tally)
 
 
-def _of_document_lines(
-    lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts
+def _decode_document_lines(
+    lines: Iterable[tuple[int, bytes]], path: Path, kind: _RecordKind[T], tally: ReadCounts
 ) -> Iterator[list[T]]:
     for number, block in lines:
         for offset, line in enumerate(block.split(b"\n")):
             if line and not line.isspace():
-                yield list(_of_document(line, f"{path.name} line {number + offset:,}", kind, tally))
+                yield list(_decode_document(line, f"{path.name} line {number + offset:,}", kind, tally))
 
 
 def _is_json(text: bytes) -> bool:
     try:
-        decode_json(text, _RAW)
+        decode_json(text, _decode_raw)
     except Unreadable:
         return False
     return True
 
 
-def _of_document(document: bytes, place: str, kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+def _decode_document(document: bytes, place: str, kind: _RecordKind[T], tally: ReadCounts) -> Iterator[T]:
     for thing in things(document):
         if isinstance(thing, Unreadable):
-            tally.skip(_reason(thing), place)
+            tally.skip(_countable_reason(thing), place)
         elif thing[0] in (kind.thing, ""):
             try:
                 yield decode_json(thing[1], kind.decoder.decode)
             except Unreadable as error:
-                tally.skip(_reason(error), place)
+                tally.skip(_countable_reason(error), place)
 
 
-def _reason(error: Unreadable) -> str:
-    """Why something cannot be read, as one of a few countable reasons."""
+def _countable_reason(error: Unreadable) -> str:
+    """The reason why something cannot be read: one of a few, so that they can be counted."""
     if error.wrong_form:
         return _WRONG_TYPE
     known = ("is not UTF-8", "is nested too deeply")
     return next((reason.removeprefix("is ") for reason in known if error.reason.startswith(reason)), _NOT_JSON)
 
 
-_PLACES_NAMED = 5
+_MAX_NAMED_PLACES = 5
 
 
 @dataclass
@@ -422,13 +426,13 @@ class ReadCounts:
         """Count one thing that could not be read."""
         skipped = self.skipped.setdefault(reason, Skipped(reason))
         skipped.count += 1
-        if len(skipped.first) < _PLACES_NAMED:
+        if len(skipped.first) < _MAX_NAMED_PLACES:
             skipped.first.append(place)
 
     @property
     def lost(self) -> int:
         """How many things were skipped, for all reasons together."""
-        return sum(one.count for one in self.skipped.values())
+        return sum(skipped.count for skipped in self.skipped.values())
 
 
 def notes_on(tallies: tuple[ReadCounts, ReadCounts]) -> Iterator[str]:

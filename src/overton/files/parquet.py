@@ -16,12 +16,12 @@ from overton.errors import Unreadable
 from overton.untrusted import Limit, check_cells
 
 _MAGIC = b"PAR1"
-_LONGEST_FOOTER = 1 << 23
-_DEEPEST_VALUE = 32
+_MAX_FOOTER_BYTES = 1 << 23
+_MAX_VALUE_DEPTH = 32
 """Most levels of nested values in a file's metadata; real files have six."""
-_DEEPEST = 64
+_MAX_SCHEMA_DEPTH = 64
 """Most levels of the schema; a list takes two. Polars recurses into each, until the stack overflows."""
-_MOST_PAGES = 200_000
+_MAX_PAGES = 200_000
 
 _Struct = dict[int, Any]
 
@@ -36,56 +36,56 @@ def check_parquet(path: Path, limit: Limit) -> None:
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size < 3 * len(_MAGIC):
-            raise _damaged("it is too short")
+            raise _damage_error("it is too short")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            _check(data, size, limit)
+            _check_sizes(data, size, limit)
 
 
-def _check(data: mmap.mmap, size: int, limit: Limit) -> None:
-    footer = _footer(data, size)
-    columns = _leaves(_several(footer, 2))
-    groups = [(_whole(group, 3), _several(group, 1)) for group in map(_struct, _several(footer, 4))]
+def _check_sizes(data: mmap.mmap, size: int, limit: Limit) -> None:
+    footer = _read_footer(data, size)
+    columns = _flat_columns(_list_in(footer, 2))
+    groups = [(_whole_number(group, 3), _list_in(group, 1)) for group in map(_as_struct, _list_in(footer, 4))]
     rows = sum(count for count, _ in groups)
-    if rows != _whole(footer, 3):
-        raise _damaged("its parts' numbers of rows do not add up to the whole")
+    if rows != _whole_number(footer, 3):
+        raise _damage_error("its parts' numbers of rows do not add up to the whole")
     check_cells(rows * max(1, len(columns)), size, limit)
     chunks = [chunk for count, found in groups for chunk in _chunks(columns, count, found, size)]
     check_cells(sum(max(chunk.values, chunk.rows) for chunk in chunks), size, limit)
     made = pages = 0
     for chunk in chunks:
-        for page in _pages(data, chunk):
+        for page in _page_sizes(data, chunk):
             made, pages = made + page, pages + 1
             limit.check(size, made)
-            if pages > _MOST_PAGES:
-                raise Unreadable(f"has more than {_MOST_PAGES:,} pages")
+            if pages > _MAX_PAGES:
+                raise Unreadable(f"has more than {_MAX_PAGES:,} pages")
 
 
-def _footer(data: mmap.mmap, size: int) -> _Struct:
+def _read_footer(data: mmap.mmap, size: int) -> _Struct:
     if data[:4] != _MAGIC or data[size - 4 : size] != _MAGIC:
         raise Unreadable("is not a Parquet file: it does not start and end with PAR1")
     length = int.from_bytes(data[size - 8 : size - 4], "little")
-    if length > _LONGEST_FOOTER:
-        raise Unreadable(f"has a footer of more than {_LONGEST_FOOTER:,} bytes")
+    if length > _MAX_FOOTER_BYTES:
+        raise Unreadable(f"has a footer of more than {_MAX_FOOTER_BYTES:,} bytes")
     if length > size - 12:
-        raise _damaged("its footer is longer than the file")
-    return _Compact(data, size - 8 - length, size - 8).struct()
+        raise _damage_error("its footer is longer than the file")
+    return _CompactReader(data, size - 8 - length, size - 8).struct()
 
 
-def _leaves(schema: Sequence[Any]) -> list[bool]:
+def _flat_columns(schema: Sequence[Any]) -> list[bool]:
     """For each column with values, whether it has one per row: no list encloses it."""
     leaves: list[bool] = []
     open_: list[tuple[int, bool]] = [(1, True)]  # per enclosing group: how many members are left, whether it is flat
-    for element in map(_struct, schema):
+    for element in map(_as_struct, schema):
         while open_ and not open_[-1][0]:
             open_.pop()
         if not open_:
-            raise _damaged("its schema has no single root")
+            raise _damage_error("its schema has no single root")
         left, flat = open_[-1]
         open_[-1] = (left - 1, flat)
         flat = flat and element.get(3) != 2  # 2: repeated
         members = element.get(5, 0)
-        if not isinstance(members, int) or members < 0 or len(open_) > _DEEPEST:
-            raise Unreadable(f"has a schema more than {_DEEPEST} levels deep, or a damaged one")
+        if not isinstance(members, int) or members < 0 or len(open_) > _MAX_SCHEMA_DEPTH:
+            raise Unreadable(f"has a schema more than {_MAX_SCHEMA_DEPTH} levels deep, or a damaged one")
         if members:
             open_.append((members, flat))
         else:
@@ -104,61 +104,62 @@ class _Chunk(NamedTuple):
 
 def _chunks(columns: Sequence[bool], rows: int, found: Sequence[Any], size: int) -> Iterator[_Chunk]:
     if len(found) != len(columns):
-        raise _damaged("its parts' columns differ from those of the whole")
+        raise _damage_error("its parts' columns differ from those of the whole")
     for flat, chunk in zip(columns, found, strict=True):
-        about = _struct(_struct(chunk).get(3))
-        values, length = _whole(about, 5), _whole(about, 7)
-        starts = [_whole(about, field) for field in (9, 11) if field in about]
+        about = _as_struct(_as_struct(chunk).get(3))
+        values, length = _whole_number(about, 5), _whole_number(about, 7)
+        starts = [_whole_number(about, field) for field in (9, 11) if field in about]
         begin = min((start for start in starts if start), default=0)
         if begin + length > size or (flat and values != rows):
-            raise _damaged("its columns do not fit into it")
+            raise _damage_error("its columns do not fit into it")
         yield _Chunk(rows, values, begin, begin + length)
 
 
-def _pages(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
+def _page_sizes(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
     """The size of each page once it is decompressed."""
     at, left = chunk.begin, chunk.values
     while left > 0 and at < chunk.end:
-        read = _Compact(data, at, chunk.end)
+        read = _CompactReader(data, at, chunk.end)
         page = read.struct()
-        made, packed = _whole(page, 2), _whole(page, 3)
+        made, packed = _whole_number(page, 2), _whole_number(page, 3)
         at = read.at + packed
-        head = next((_struct(page[field]) for field in (5, 8) if field in page), {})
-        values = _whole(head, 1) if head else 0
-        parts = sum(_whole(head, field) for field in (5, 6)) if 8 in page else 0  # of version 2: levels, uncompressed
+        head = next((_as_struct(page[field]) for field in (5, 8) if field in page), {})
+        values = _whole_number(head, 1) if head else 0
+        # Of version 2: levels, uncompressed.
+        parts = sum(_whole_number(head, field) for field in (5, 6)) if 8 in page else 0
         if at > chunk.end or values > left or parts > min(made, packed):
-            raise _damaged("a page does not fit into its column")
+            raise _damage_error("a page does not fit into its column")
         left -= values
         yield made
     if left:
-        raise _damaged("a column ends early")
+        raise _damage_error("a column ends early")
 
 
-def _whole(struct: _Struct, field: int) -> int:
+def _whole_number(struct: _Struct, field: int) -> int:
     value = struct.get(field)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise _damaged("a number is missing or below zero")
+        raise _damage_error("a number is missing or below zero")
     return value
 
 
-def _several(struct: _Struct, field: int) -> list[Any]:
+def _list_in(struct: _Struct, field: int) -> list[Any]:
     value = struct.get(field, [])
     if not isinstance(value, list):
-        raise _damaged("a list is missing or invalid")
+        raise _damage_error("a list is missing or invalid")
     return value
 
 
-def _struct(value: Any) -> _Struct:
+def _as_struct(value: Any) -> _Struct:
     if not isinstance(value, dict):
-        raise _damaged("a part is missing")
+        raise _damage_error("a part is missing")
     return value
 
 
-def _damaged(reason: str) -> Unreadable:
+def _damage_error(reason: str) -> Unreadable:
     return Unreadable(f"is damaged: {reason}")
 
 
-class _Compact:
+class _CompactReader:
     """Reads Thrift's compact protocol; a step beyond the bytes is an error. `at` is its position."""
 
     def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
@@ -192,10 +193,10 @@ class _Compact:
 
     def _value(self, kind: int) -> Any:
         if kind not in self._kinds:
-            raise _damaged(f"a value is of unknown kind {kind}")
+            raise _damage_error(f"a value is of unknown kind {kind}")
         self._depth += 1
-        if self._depth > _DEEPEST_VALUE:
-            raise _damaged("it is nested too deeply")
+        if self._depth > _MAX_VALUE_DEPTH:
+            raise _damage_error("it is nested too deeply")
         value = self._kinds[kind]()
         self._depth -= 1
         return value
@@ -205,7 +206,7 @@ class _Compact:
         count = head >> 4 if head >> 4 < 15 else self._varint()
         kind = head & 15
         if count > self._end - self.at:  # each member takes a byte
-            raise _damaged("a list is longer than the file")
+            raise _damage_error("a list is longer than the file")
         if kind in (1, 2):
             self._skip(count)
             return []
@@ -228,7 +229,7 @@ class _Compact:
             value |= (byte & 0x7F) << shift
             shift += 7
             if shift > 63:
-                raise _damaged("a number is too long")
+                raise _damage_error("a number is too long")
         return value | byte << shift
 
     def _byte(self) -> int:
@@ -238,4 +239,4 @@ class _Compact:
     def _skip(self, count: int) -> None:
         self.at += count
         if self.at > self._end:
-            raise _damaged("it ends early")
+            raise _damage_error("it ends early")

@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_LARGEST = 4_000_000_000
+_MAX_FILE_BYTES = 4_000_000_000
 """A table's file may have at most this many bytes."""
 
 _LIMIT = Limit(64_000_000_000, ratio=400, free=1 << 29)
-"""What a table may take in memory: with repetitive records, one byte of the file may become a hundred."""
+"""The memory that a table may take: with repetitive records, one byte of the file may become a hundred."""
 
 
-def _refuse(place: Path, key: str, reason: str) -> InputError:
-    """The error for one problem."""
+def _table_error(place: Path, key: str, reason: str) -> InputError:
     return InputError([Problem(str(place), key, reason)])
 
 
@@ -54,7 +53,7 @@ def _records_file(path: Path) -> Path:
     if not path.is_dir():
         return path
     if not (path / "records.parquet").is_file():
-        raise _refuse(path, "", "is a folder without records.parquet; finish the run, or name a file")
+        raise _table_error(path, "", "is a folder without records.parquet; finish the run, or name a file")
     return path / "records.parquet"
 
 
@@ -67,7 +66,7 @@ def column_names(path: Path) -> list[str]:
     import polars as pl
 
     _check_file(path)
-    with _troubles_named(path):
+    with _report_as_input_errors(path):
         if path.suffix == ".csv":
             return csv_columns(path)
         if path.suffix == ".jsonl":
@@ -86,7 +85,7 @@ def _check_parquet(path: Path) -> None:
         found = pl.read_parquet_metadata(file).get(RECORDS_KEY)
     if found not in (None, str(RECORDS_FORMAT)):
         reason = f"has records of format {found[:60]}; this version of Overton reads {RECORDS_FORMAT}"
-        raise _refuse(path, "", reason)
+        raise _table_error(path, "", reason)
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -99,11 +98,11 @@ def read_table(path: Path) -> pl.DataFrame:
     import polars as pl
 
     _check_file(path)
-    with _troubles_named(path):
+    with _report_as_input_errors(path):
         # Polars does not get the path itself: it would take '[' and '*' in a name for a pattern.
         if path.suffix == ".parquet":
             _check_parquet(path)
-            return _checked(pl.read_parquet(path, glob=False), path)
+            return _check_text_size(pl.read_parquet(path, glob=False), path)
         if path.suffix == ".csv":
             check_csv(path, _LIMIT)
             return pl.read_csv(path, infer_schema=False, glob=False).with_columns(pl.all().replace("", None))
@@ -114,38 +113,38 @@ def read_table(path: Path) -> pl.DataFrame:
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        raise _refuse(path, "", "is not a file" if path.exists() else "does not exist")
+        raise _table_error(path, "", "is not a file" if path.exists() else "does not exist")
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
-        raise _refuse(path, "", "is not a .parquet, .csv or .jsonl file")
-    if path.stat().st_size > _LARGEST:
-        raise _refuse(path, "", f"is larger than {_LARGEST:,} bytes")
+        raise _table_error(path, "", "is not a .parquet, .csv or .jsonl file")
+    if path.stat().st_size > _MAX_FILE_BYTES:
+        raise _table_error(path, "", f"is larger than {_MAX_FILE_BYTES:,} bytes")
 
 
-def _checked(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _check_text_size(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The table, if its texts have an acceptable total size: a file may store a long one once for a million rows."""
-    size = sum(_letters(column) for column in table)
+    size = sum(_text_bytes(column) for column in table)
     if size > max(_LIMIT.free, _LIMIT.ratio * path.stat().st_size):
         raise Unreadable(f"contains {size:,} bytes of text, more than is allowed for so small a file")
     return table
 
 
-def _letters(column: pl.Series) -> int:
+def _text_bytes(column: pl.Series) -> int:
     """Bytes of all texts in a column, including nested ones."""
     import polars as pl
 
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
-        return _letters(column.cast(pl.String))
+        return _text_bytes(column.cast(pl.String))
     if isinstance(column.dtype, pl.String):
         return int(column.str.len_bytes().cast(pl.UInt64).sum())
     if isinstance(column.dtype, pl.List | pl.Array):
-        return _letters(column.explode())
+        return _text_bytes(column.explode())
     if isinstance(column.dtype, pl.Struct):
-        return sum(_letters(column.struct.field(field.name)) for field in column.dtype.fields)
+        return sum(_text_bytes(column.struct.field(field.name)) for field in column.dtype.fields)
     return 0
 
 
 @contextmanager
-def _troubles_named(path: Path) -> Iterator[None]:
+def _report_as_input_errors(path: Path) -> Iterator[None]:
     """Report errors in reading this file; Polars panics over damage that it does not foresee."""
     import polars as pl
 
@@ -153,25 +152,25 @@ def _troubles_named(path: Path) -> Iterator[None]:
         with panics_as_unreadable():
             yield
     except Unreadable as error:
-        raise _refuse(path, f"line {error.line}" if error.line else "", error.reason) from None
+        raise _table_error(path, f"line {error.line}" if error.line else "", error.reason) from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if path.suffix == ".csv" and (found := bad_line(path)):
-            raise _refuse(path, *found) from None
-        raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+            raise _table_error(path, *found) from None
+        raise _table_error(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
-_LONGEST_HEADER = 1 << 20
-_MOST_COLUMNS = 10_000
+_MAX_HEADER_BYTES = 1 << 20
+_MAX_COLUMNS = 10_000
 """Polars stores each column separately: a line of commas takes seconds and gigabytes."""
-_LONGEST_LINE = 1 << 26
-_DEEPEST = 32
-_BLOCK = 1 << 20
+_MAX_LINE_BYTES = 1 << 26
+_MAX_DEPTH = 32
+_BLOCK_BYTES = 1 << 20
 
-_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def csv_columns(path: Path) -> list[str]:
@@ -182,7 +181,7 @@ def csv_columns(path: Path) -> list[str]:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        reader = csv.reader(_decoded(file))
+        reader = csv.reader(_read_header_lines(file))
         try:
             return next(reader, [])
         except csv.Error as error:
@@ -199,13 +198,13 @@ def check_csv(path: Path, limit: Limit) -> None:
     """
     names = csv_columns(path)
     columns = len(names)
-    if columns > _MOST_COLUMNS:
-        raise Unreadable(f"has {columns:,} columns; a table may have at most {_MOST_COLUMNS:,}", line=1)
+    if columns > _MAX_COLUMNS:
+        raise Unreadable(f"has {columns:,} columns; a table may have at most {_MAX_COLUMNS:,}", line=1)
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise Unreadable(f"has the column {quoted(twice[0])} more than once; rename or remove one", line=1)
     with path.open("rb") as file:
-        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK_BYTES), b""))
     check_cells((lines + 1) * columns, path.stat().st_size, limit)
 
 
@@ -213,7 +212,7 @@ def bad_line(path: Path) -> tuple[str, str] | None:
     """Where an unreadable CSV is wrong, and how; None if that cannot be determined."""
     columns = 0
     with path.open("rb") as file:
-        lines = enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1)
+        lines = enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), 1)
         reader = csv.reader((decode_text(line) for _, line in lines), strict=True)
         try:
             for row in reader:
@@ -237,7 +236,7 @@ def first_keys(path: Path) -> list[str]:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        return list(next((data for _, data in _objects(file)), {}))
+        return list(next((data for _, data in _read_objects(file)), {}))
 
 
 def check_lines(path: Path, limit: Limit) -> None:
@@ -250,43 +249,45 @@ def check_lines(path: Path, limit: Limit) -> None:
     size, rows = path.stat().st_size, 0
     keys: set[tuple[str, ...]] = set()
     with path.open("rb") as file:
-        for number, data in _objects(file):
+        for number, data in _read_objects(file):
             rows += 1
-            _gather(data, (), keys, number)
-            if len(keys) > _MOST_COLUMNS:
+            _add_places(data, (), keys, number)
+            if len(keys) > _MAX_COLUMNS:
                 raise Unreadable(
-                    f"has more than {_MOST_COLUMNS:,} columns up to here, the limit for a table", line=number
+                    f"has more than {_MAX_COLUMNS:,} columns up to here, the limit for a table", line=number
                 )
             check_cells(rows * len(keys), size, limit)
 
 
-def _gather(value: dict[str, Any] | list[Any], place: tuple[str, ...], keys: set[tuple[str, ...]], line: int) -> None:
+def _add_places(
+    value: dict[str, Any] | list[Any], place: tuple[str, ...], keys: set[tuple[str, ...]], line: int
+) -> None:
     """Add the places of all nested values: each becomes a column, if only inside another."""
-    if len(place) > _DEEPEST:
-        raise Unreadable(f"is nested more than {_DEEPEST} levels deep", line=line)
-    for key, inner in value.items() if isinstance(value, dict) else (("", one) for one in value):
+    if len(place) > _MAX_DEPTH:
+        raise Unreadable(f"is nested more than {_MAX_DEPTH} levels deep", line=line)
+    for key, inner in value.items() if isinstance(value, dict) else (("", member) for member in value):
         keys.add((*place, key))
         if isinstance(inner, dict | list):
-            _gather(inner, (*place, key), keys, line)
+            _add_places(inner, (*place, key), keys, line)
 
 
-def _objects(file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1):
-        if len(line) > _LONGEST_LINE:
-            raise Unreadable(f"is longer than {_LONGEST_LINE:,} bytes", line=number)
+def _read_objects(file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES + 1), b""), 1):
+        if len(line) > _MAX_LINE_BYTES:
+            raise Unreadable(f"is longer than {_MAX_LINE_BYTES:,} bytes", line=number)
         if line.strip():
             try:
-                yield number, decode_json(line, _object)
+                yield number, decode_json(line, _decode_object)
             except Unreadable as error:
                 raise Unreadable(error.reason, line=number) from None
 
 
-def _decoded(file: BinaryIO) -> Iterator[str]:
-    left = _LONGEST_HEADER
+def _read_header_lines(file: BinaryIO) -> Iterator[str]:
+    left = _MAX_HEADER_BYTES
     while line := file.readline(left + 1):
         left -= len(line)
         if left < 0:
-            raise Unreadable(f"has a first row of more than {_LONGEST_HEADER:,} bytes", line=1)
+            raise Unreadable(f"has a first row of more than {_MAX_HEADER_BYTES:,} bytes", line=1)
         try:
             yield decode_text(line)
         except Unreadable as error:

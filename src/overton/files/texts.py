@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
 
-_MOST_FILES = 10_000
+_MAX_FILES = 10_000
 """A folder has at most this many files of items."""
 
 _JOURNAL = "journal.db"
@@ -38,7 +38,7 @@ class ItemFile:
     def __init__(self, file: Path | Traversable, *, in_folder: bool = False, largest: int = MAX_BYTES) -> None:
         self._file = file
         self._path = PurePath(file.name)
-        self._largest = largest
+        self._max_bytes = largest
         self.name = str(file)
         self.in_folder = in_folder
 
@@ -60,12 +60,12 @@ class ItemFile:
         """
         try:
             with self._open() as file:
-                data = file.read(self._largest + 1)
+                data = file.read(self._max_bytes + 1)
         except OSError as error:
-            raise InputError([self._unread(error)]) from error
-        if len(data) > self._largest:
-            raise InputError([Problem(self.name, "", f"is larger than {self._largest:,} bytes")])
-        text = self._decoded(data)
+            raise InputError([self._read_problem(error)]) from error
+        if len(data) > self._max_bytes:
+            raise InputError([Problem(self.name, "", f"is larger than {self._max_bytes:,} bytes")])
+        text = self._decode(data)
         if isinstance(text, Problem):
             raise InputError([text])
         return text
@@ -75,15 +75,15 @@ class ItemFile:
         number = 0
         try:
             with self._open() as file:
-                while line := file.readline(self._largest + 1):
+                while line := file.readline(self._max_bytes + 1):
                     number += 1
-                    if len(line) > self._largest:
-                        yield number, Problem(self.name, f"line {number}", f"is longer than {self._largest:,} bytes")
+                    if len(line) > self._max_bytes:
+                        yield number, Problem(self.name, f"line {number}", f"is longer than {self._max_bytes:,} bytes")
                         return
                     if line.strip():
-                        yield number, self._decoded(line.rstrip(b"\r\n"), f"line {number}, ")
+                        yield number, self._decode(line.rstrip(b"\r\n"), f"line {number}, ")
         except OSError as error:
-            yield number + 1, self._unread(error)
+            yield number + 1, self._read_problem(error)
 
     def columns(self) -> list[str]:
         """The columns of the table in it; see `overton.files.tables.column_names`."""
@@ -98,10 +98,10 @@ class ItemFile:
     def _open(self) -> BinaryIO:
         return cast(BinaryIO, self._file.open("rb"))
 
-    def _unread(self, error: OSError) -> Problem:
+    def _read_problem(self, error: OSError) -> Problem:
         return Problem(self.name, "", f"cannot be read: {reason_of(error)}")
 
-    def _decoded(self, data: bytes, where: str = "") -> str | Problem:
+    def _decode(self, data: bytes, where: str = "") -> str | Problem:
         """UTF-8 bytes as text, a byte order mark dropped."""
         try:
             return decode_text(data)
@@ -112,7 +112,7 @@ class ItemFile:
 
 
 def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[ItemFile]:
-    """What is to be read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
+    """The files to read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
     end in one of the `suffixes`, sorted, without hidden ones.
 
     Raises:
@@ -123,11 +123,11 @@ def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str 
         if not path.is_dir():
             # A name with a suffix is opened, for a better error; without one, a folder may have been meant.
             if isinstance(path, Path) and not path.suffix and not path.exists():
-                raise _refused(path, "does not exist")
+                raise _place_error(path, "does not exist")
             return [ItemFile(path)]
-        return [ItemFile(file, in_folder=True) for file in _files(path, suffixes, dataset)]
+        return [ItemFile(file, in_folder=True) for file in _list_files(path, suffixes, dataset)]
     except OSError as error:
-        raise _refused(path, f"cannot be read: {reason_of(error)}") from error
+        raise _place_error(path, f"cannot be read: {reason_of(error)}") from error
 
 
 def text_beside(path: Path | Traversable, name: str) -> ItemFile | None:
@@ -157,7 +157,7 @@ def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool 
     return write_atomic(file, (encoder.encode(item) + b"\n" for item in items))
 
 
-def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:
+def _list_files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:
     files: list[Path | Traversable] = sorted(
         (file for file in folder.iterdir() if file.name.endswith(tuple(suffixes)) and not file.name.startswith(".")),
         key=lambda file: file.name,
@@ -166,17 +166,17 @@ def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) ->
         suffix = PurePath(dataset).suffix
         others = [file.name for file in files if not file.name.endswith(suffix) and file.name != _MANIFEST]
         if others:
-            raise _refused(folder, f"contains both {dataset} and {others[0]}: name the file you mean")
+            raise _place_error(folder, f"contains both {dataset} and {others[0]}: name the file you mean")
         return [folder / dataset]
     if dataset and not suffixes:
-        raise _refused(folder, f"is a folder without {dataset}; finish the run, or name a file")
+        raise _place_error(folder, f"is a folder without {dataset}; finish the run, or name a file")
     if (folder / _JOURNAL).is_file():
         made = f"is a run folder without {dataset}: name a folder of {PurePath(dataset).stem}, or a file"
-        raise _refused(folder, made if dataset else "is a run folder: name a file of items")
-    if len(files) > _MOST_FILES:
-        raise _refused(folder, f"contains more than {_MOST_FILES:,} files")
+        raise _place_error(folder, made if dataset else "is a run folder: name a file of items")
+    if len(files) > _MAX_FILES:
+        raise _place_error(folder, f"contains more than {_MAX_FILES:,} files")
     return files
 
 
-def _refused(place: Path | Traversable, reason: str) -> InputError:
+def _place_error(place: Path | Traversable, reason: str) -> InputError:
     return InputError([Problem(str(place), "", reason)])

@@ -27,16 +27,16 @@ class RetrievalSources:
 
     by_role: Mapping[str, Source] = field(default_factory=dict)
     patience: RetryPolicy = field(default_factory=RetryPolicy)
-    _limits: dict[str, Any] = field(default_factory=dict)
-    _samples: int = 0
+    _semaphores: dict[str, Any] = field(default_factory=dict)
+    _open_samples: int = 0
 
     async def __aenter__(self) -> None:
-        self._samples += 1
+        self._open_samples += 1
 
     async def __aexit__(self, *_: object) -> None:
-        self._samples -= 1
-        if not self._samples:
-            self._limits.clear()
+        self._open_samples -= 1
+        if not self._open_samples:
+            self._semaphores.clear()
             for source in self.by_role.values():
                 await source.answerer.close()
 
@@ -49,7 +49,7 @@ class RetrievalSources:
         import anyio
 
         attempt = 0
-        async with self._limit(role):
+        async with self._semaphore(role):
             while True:
                 attempt += 1
                 try:
@@ -62,15 +62,15 @@ class RetrievalSources:
                 except RejectedError as error:
                     return Failure(error.kind, str(error), attempt)
                 else:
-                    _show(role, request, found)
+                    _show_in_transcript(role, request, found)
                     return found
 
-    def _limit(self, role: str) -> Any:
+    def _semaphore(self, role: str) -> Any:
         import anyio
 
-        if role not in self._limits:
-            self._limits[role] = anyio.Semaphore(self.by_role[role].connections)
-        return self._limits[role]
+        if role not in self._semaphores:
+            self._semaphores[role] = anyio.Semaphore(self.by_role[role].connections)
+        return self._semaphores[role]
 
 
 def check_backend(what: str) -> None:
@@ -84,14 +84,14 @@ def check_backend(what: str) -> None:
         raise InputError([Problem("INSPECT_ASYNC_BACKEND", "trio", reason)])
 
 
-def _show(role: str, request: Request, found: Reply) -> None:
+def _show_in_transcript(role: str, request: Request, found: Reply) -> None:
     """Show a search or a page in the sample's transcript."""
     from inspect_ai.log import transcript
 
     transcript().info({"asked": request.messages[0].content, "found": found.text}, source=role)
 
 
-_GIVE_UP_AFTER = 24
+_MAX_REJECTED = 24
 """Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
 
 Call = tuple[InspectSeat, Identity, CallKey, Request]
@@ -105,29 +105,29 @@ class Shared:
     Such a call is the same whichever trial makes it: it is made once per eval, however many samples wait for it.
     """
 
-    _known: dict[bytes, Outcome] = field(default_factory=dict)
-    _under_way: dict[bytes, Any] = field(default_factory=dict)
+    _outcomes: dict[bytes, Outcome] = field(default_factory=dict)
+    _in_progress: dict[bytes, Any] = field(default_factory=dict)
 
     async def once(self, slot: bytes, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """The outcome of the call in a slot. If the caller that makes it is cancelled, the next waiter makes it."""
         import anyio
 
-        while (known := self._known.get(slot)) is None:
-            if slot in self._under_way:
-                await self._under_way[slot].wait()
+        while (known := self._outcomes.get(slot)) is None:
+            if slot in self._in_progress:
+                await self._in_progress[slot].wait()
                 continue
-            ended = self._under_way[slot] = anyio.Event()
+            ended = self._in_progress[slot] = anyio.Event()
             try:
-                self._known[slot] = await make()
+                self._outcomes[slot] = await make()
             finally:
-                del self._under_way[slot]
+                del self._in_progress[slot]
                 ended.set()
         return known
 
 
 @dataclass
 class EvalContext:
-    """What all samples of an eval share in making calls.
+    """Everything that the samples of an eval share in making calls.
 
     `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
     accept a temperature. `refused` are models, by identity, whose first call of a kind showed that no
@@ -155,11 +155,11 @@ class Conversation:
 class InspectAsk(Asking[InspectSeat]):
     """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
 
-    def __init__(self, table: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
-        super().__init__(trial, table.seats, table.own)
-        self._table = table
-        self._first = first_role
-        self._keep = keep
+    def __init__(self, context: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
+        super().__init__(trial, context.seats, context.own)
+        self._context = context
+        self._first_role = first_role
+        self._keep_call = keep
         self.last: Conversation | None = None
 
     async def probe(self) -> None:
@@ -168,16 +168,16 @@ class InspectAsk(Asking[InspectSeat]):
         Raises:
             AnswerError: a judge did not answer.
         """
-        for call in self._table.probes:
+        for call in self._context.probes:
             seat, identity, place, _ = call
-            found = await self._table.shared.once(identity.slot, partial(self._tried, call))
-            self._keep(call_data(identity, place, found))
+            found = await self._context.shared.once(identity.slot, partial(self._answer_or_refusal, call))
+            self._keep_call(call_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
                 _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
 
-    async def _tried(self, call: Call) -> Outcome:
-        found = await self._made(call)
+    async def _answer_or_refusal(self, call: Call) -> Outcome:
+        found = await self._make_call(call)
         return (refusal(found.message) or found) if isinstance(found, Failure) else found
 
     async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
@@ -200,29 +200,29 @@ class InspectAsk(Asking[InspectSeat]):
     async def _answer(self, call: Call) -> Reply:
         _, identity, place, _ = call
         if place.trial:
-            found = await self._made(call)
+            found = await self._make_call(call)
         else:
-            found = await self._table.shared.once(identity.slot, lambda: self._made(call))
-        self._keep(call_data(identity, place, found))
+            found = await self._context.shared.once(identity.slot, lambda: self._make_call(call))
+        self._keep_call(call_data(identity, place, found))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found
 
-    async def _made(self, call: Call) -> Reply | Failure:
+    async def _make_call(self, call: Call) -> Reply | Failure:
         seat, _, place, request = call
         if seat.model is None:
-            return await self._table.sources.outcome(place.speaker, request)
-        model, first_calls = seat.answerer.identity, self._table.first_calls
+            return await self._context.sources.outcome(place.speaker, request)
+        model, first_calls = seat.answerer.identity, self._context.first_calls
         sender = Sender(seat.holds_form, seat.judges and place.speaker != "probe", has_cost_limit=False)
         turn = await first_calls.turn(model, features_of(sender, request))
         found: Reply | Failure | None = None
         try:
-            if model in self._table.refused:
-                raise self._table.refused[model]
-            found = await self._generated(call, turn)
+            if model in self._context.refused:
+                raise self._context.refused[model]
+            found = await self._generate(call, turn)
         except AccessError as error:
             if turn.features:
-                self._table.refused[model] = error
+                self._context.refused[model] = error
             raise
         finally:
             if not isinstance(found, Reply):
@@ -230,7 +230,7 @@ class InspectAsk(Asking[InspectSeat]):
             first_calls.end(turn, found)
         return found
 
-    async def _generated(self, call: Call, turn: FirstTurn) -> Reply | Failure:
+    async def _generate(self, call: Call, turn: FirstTurn) -> Reply | Failure:
         seat, identity, place, request = call
         try:
             own = seat.weighs and request.form is not None and bool(request.form.weigh)
@@ -238,23 +238,23 @@ class InspectAsk(Asking[InspectSeat]):
             output = await seat.model.generate(
                 chat_messages(request.messages),
                 config=config if own else config.merge(logprob_settings(request.form)),
-                cache=self._policy(identity),
+                cache=self._cache_policy(identity),
             )
             reply = with_spots(reply_of(output), output, request, seat.answerer.name)
         except Exception as error:
             if is_inspects_own(error):
                 raise
-            return _failed(seat, error, turn)
+            return _failure_of(seat, error, turn)
         seat.answered = True
-        if place.speaker.partition("/")[0] == self._first:
+        if place.speaker.partition("/")[0] == self._first_role:
             self.last = Conversation(request.messages, output)
         return reply
 
-    def _policy(self, identity: Identity) -> Any:
+    def _cache_policy(self, identity: Identity) -> Any:
         """Answers are cached for good under the call's identity, so that a killed eval does not pay for them again."""
         from inspect_ai.model import CachePolicy
 
-        return self._table.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
+        return self._context.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
 
 
 def _warn(what: str) -> None:
@@ -263,13 +263,13 @@ def _warn(what: str) -> None:
     transcript().info(what, source="overton")
 
 
-def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
+def _failure_of(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
     """The failure that the trial records.
 
     Raises:
         AnswerError: the sample cannot continue.
     """
-    trouble = _trouble_of(error, seat.answerer.name)
+    trouble = _classify_error(error, seat.answerer.name)
     if not isinstance(trouble, Failure):
         raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
     rejection = RejectedError(trouble.kind, trouble.message)
@@ -277,7 +277,7 @@ def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
         raise AccessError(lacking.kind, f"{seat.role}: {lacking}") from error
     # A rejection is about one request, unless all so far were rejected: then it is about the settings.
     seat.rejected += not seat.answered
-    if seat.rejected >= _GIVE_UP_AFTER:
+    if seat.rejected >= _MAX_REJECTED:
         reason = f"{seat.rejected} requests were rejected and none answered, so it is taken to be misconfigured"
         raise AccessError(
             "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; its last message: {trouble.message}"
@@ -285,12 +285,12 @@ def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
     return trouble
 
 
-_REJECTED = {400, 413, 422}
+_REQUEST_ERROR_STATUSES = {400, 413, 422}
 """Statuses that are about this one request: malformed, too long, filtered."""
 
 
-def _trouble_of(error: Exception, name: str) -> Failure | AnswerError:
-    """What a model's error means: this one call has failed permanently, or the sample cannot continue.
+def _classify_error(error: Exception, name: str) -> Failure | AnswerError:
+    """Classify a model's error: this one call has failed permanently, or the sample cannot continue.
 
     Inspect has retried what is worth retrying before it raises. What is left is a request that will never be answered,
     an endpoint that gave no answer in any attempt, or one that grants no access.
@@ -306,7 +306,7 @@ def _trouble_of(error: Exception, name: str) -> Failure | AnswerError:
         return AccessError("no permission", message)
     if status == 404:
         return AccessError("unknown model", message)
-    if status in _REJECTED or (status is None and type(cause).__name__ == "ModelGenerateError"):
+    if status in _REQUEST_ERROR_STATUSES or (status is None and type(cause).__name__ == "ModelGenerateError"):
         return Failure("rejected", message)
     if cause is not error:
         message = f"{message} (in all attempts that --max-retries and --timeout allow)"

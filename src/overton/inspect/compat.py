@@ -1,4 +1,4 @@
-"""What Overton needs from Inspect AI: its version, and everything that Inspect does not promise to keep.
+"""The parts of Inspect AI that Overton needs: its version, and everything that Inspect does not promise to keep.
 
 Every private name of Inspect's is here and nowhere else: a new version of Inspect AI is checked against this file
 first, and `tests/inspect/test_compat.py` ensures that no other file uses one.
@@ -29,7 +29,7 @@ def check_inspect() -> None:
         installed = version("inspect-ai")
     except PackageNotFoundError:
         raise MissingExtra("Overton's tasks in Inspect AI", "inspect") from None
-    if _numbers(installed) < _numbers(LEAST):
+    if _version_numbers(installed) < _version_numbers(LEAST):
         reason = (
             f"is too old: Overton's tasks need {LEAST} or newer (tested up to {TESTED});"
             " pip install -U 'overton[inspect]'"
@@ -37,7 +37,7 @@ def check_inspect() -> None:
         raise InputError([Problem("inspect-ai", installed, reason)])
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _version_numbers(text: str) -> tuple[int, ...]:
     """The leading numbers of a version; what follows them (rc1, dev0, +local) is left out."""
     numbers = []
     for part in text.split("+", maxsplit=1)[0].split("."):

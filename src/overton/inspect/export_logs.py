@@ -36,7 +36,7 @@ from overton.inspect.log_format import (
 from overton.inspect.scores import Figure, eval_scores
 from overton.inspect.task import condition_of, grouped
 from overton.models.inspect import chat_messages, extra_fields
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
 from overton.runs.start import check_unchanged
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_STOPS = {
+_STOP_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "length": "max_tokens",
@@ -75,7 +75,7 @@ class Transcriber:
     began: datetime
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     retrieval: Sequence[str] = ()
-    _known: dict[Message, Any] = field(default_factory=dict)
+    _known_messages: dict[Message, Any] = field(default_factory=dict)
 
     def conversation(self, call: ReplayedCall) -> list[Any]:
         """The messages before a call and its reply."""
@@ -95,7 +95,8 @@ class Transcriber:
             id=name, name=span_name(found.trial), type="trial", timestamp=began, span_id=name, working_start=0
         )
         for call in found.calls:
-            yield self._found(call, name) if call.place.speaker in self.retrieval else self._event(call, name)
+            event = self._retrieval_event if call.place.speaker in self.retrieval else self._model_event
+            yield event(call, name)
         yield SpanEndEvent(id=name, timestamp=began, span_id=name, working_start=0)
 
     def usage(self, calls: Iterable[ReplayedCall]) -> dict[str, Any]:
@@ -104,23 +105,23 @@ class Transcriber:
         for call in calls:
             usage = self._usage(call)
             if usage is not None:
-                name = _name(call)
+                name = _model_name(call)
                 total[name] = total[name] + usage if name in total else usage
         return total
 
-    def _event(self, call: ReplayedCall, span: str) -> Any:
+    def _model_event(self, call: ReplayedCall, span: str) -> Any:
         from inspect_ai.event import ModelEvent
 
         failure = call.outcome if isinstance(call.outcome, Failure) else None
         return ModelEvent(
-            model=_name(call),
+            model=_model_name(call),
             role=call.place.speaker,
             input=self._messages(call.request.messages),
             tools=[],
             tool_choice="none",
             config=generate_config(call.request.settings, call.request.seed),
             output=self.output(call),
-            error=_said(failure) if failure else None,
+            error=_failure_text(failure) if failure else None,
             retries=failure.attempts - 1 if failure else None,
             timestamp=self.began,
             completed=self.began,
@@ -128,11 +129,15 @@ class Transcriber:
             span_id=span,
         )
 
-    def _found(self, call: ReplayedCall, span: str) -> Any:
+    def _retrieval_event(self, call: ReplayedCall, span: str) -> Any:
         """A search, or the reading of a page."""
         from inspect_ai.event import InfoEvent
 
-        found = {"failed": _said(call.outcome)} if isinstance(call.outcome, Failure) else {"found": call.outcome.text}
+        found = (
+            {"failed": _failure_text(call.outcome)}
+            if isinstance(call.outcome, Failure)
+            else {"found": call.outcome.text}
+        )
         return InfoEvent(
             source=call.place.speaker,
             data={"asked": call.request.messages[0].content, **found},
@@ -146,20 +151,21 @@ class Transcriber:
 
     def _message(self, message: Message) -> Any:
         """A message, the same object for the same text: Inspect stores it once."""
-        if message not in self._known:
-            (self._known[message],) = chat_messages([message])
-        return self._known[message]
+        if message not in self._known_messages:
+            (self._known_messages[message],) = chat_messages([message])
+        return self._known_messages[message]
 
     def output(self, call: ReplayedCall) -> Any:
         """A call's reply, or why there is none."""
         from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
-        name = _name(call).partition("/")[2] or _name(call)  # without the provider, as Inspect's own models say it
+        named = _model_name(call)
+        name = named.partition("/")[2] or named  # without the provider, as Inspect's own models say it
         if isinstance(call.outcome, Failure):
-            return ModelOutput(model=name, error=_said(call.outcome))
+            return ModelOutput(model=name, error=_failure_text(call.outcome))
         reply = call.outcome
         message = ChatMessageAssistant(content=reply.text, model=name, source="generate")
-        stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
+        stop = "content_filter" if reply.refused else _STOP_REASONS.get(reply.finish, "unknown")
         choice = ChatCompletionChoice(message=message, stop_reason=stop)
         return ModelOutput(
             model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=extra_fields(reply)
@@ -180,11 +186,11 @@ class Transcriber:
         )
 
 
-def _name(call: ReplayedCall) -> str:
+def _model_name(call: ReplayedCall) -> str:
     return inspect_name(call.answerer, call.place.answerer)
 
 
-def _said(failure: Failure) -> str:
+def _failure_text(failure: Failure) -> str:
     return f"{failure.kind}: {failure.message}"
 
 
@@ -205,7 +211,7 @@ def generate_config(settings: Settings, seed: int | None) -> Any:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the study's task makes of records: `score` an Inspect score, `figures` the figures of their table.
+    """How the study's task scores records: `score` makes an Inspect score, `figures` the figures of their table.
 
     `score` takes the records, their condition, and the model's reply. `scorer` is the scorer's name, `metric` the
     metric's, and `options` the metric's options; `arguments` are the task's, with which the same calls would be made
@@ -235,14 +241,14 @@ class LaneLog:
         self._study = study
         self._manifest = manifest
         self._task = task
-        self._recall = recall
+        self._replay = recall
         self._lane = lane
         self._scoring = scoring
         self._items = {item.id: item for item in recall.items}
         self._prices = {entry.identity: entry.price for side in task.models.values() for entry in side}
         self._began = datetime.fromisoformat(manifest.created)
-        self._missing: list[str] = []
-        self._shared: set[bytes] = set()
+        self._incomplete_items: list[str] = []
+        self._shared_slots: set[bytes] = set()
         self._usage: dict[str, Any] = {}
         self._tables: list[pl.DataFrame] = []
 
@@ -253,36 +259,37 @@ class LaneLog:
             RunMismatch: a call would differ now from the one made then.
         """
         self.planned = list(grouped(self._study, self._lane.trials()))
-        self._spec = self._specified()
-        _write_log(self._spec, self._samples(), self._finished, path)
+        self._spec = self._eval_spec()
+        _write_log(self._spec, self._make_samples(), self._log_head, path)
 
-    def _samples(self) -> Iterator[Any]:
+    def _make_samples(self) -> Iterator[Any]:
         """Samples in plan order, of complete items only."""
         for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
             groups = grouped(self._study, trials)
-            found = {name: self._recall.conduct(self._lane, some) for name, some in groups.items()}
-            if any(one is None for some in found.values() for one in some) or self._spoiled(found.values()):
-                self._missing.append(item)
+            found = {name: self._replay.conduct(self._lane, some) for name, some in groups.items()}
+            is_incomplete = any(replayed is None for some in found.values() for replayed in some)
+            if is_incomplete or self._has_unfit_records(found.values()):
+                self._incomplete_items.append(item)
                 continue
             for name, some in found.items():
                 self.written += 1
-                yield self._sample(item, name, [one for one in some if one is not None])
+                yield self._make_sample(item, name, [replayed for replayed in some if replayed is not None])
 
-    def _spoiled(self, found: Iterable[Sequence[ReplayedTrial | None]]) -> bool:
+    def _has_unfit_records(self, found: Iterable[Sequence[ReplayedTrial | None]]) -> bool:
         """Whether a trial has records that no table can store."""
-        records = [record for some in found for one in some if one is not None for record in one.records]
+        records = [record for some in found for replayed in some if replayed is not None for record in replayed.records]
         return bool(unfit(records, record_type_columns(self._study.record)))
 
-    def _sample(self, item: str, name: str, found: Sequence[ReplayedTrial]) -> Any:
+    def _make_sample(self, item: str, name: str, found: Sequence[ReplayedTrial]) -> Any:
         from inspect_ai.log import EvalSample
 
         calls = each_once(call for replayed_trial in found for call in replayed_trial.calls)
-        self._count(calls)
-        records = [record for one in found for record in one.records]
+        self._count_usage(calls)
+        records = [record for replayed in found for record in replayed.records]
         self._tables.append(columns_of(records, record_type_columns(self._study.record)))
         shown = Transcriber(self._began, self._prices, self._study.retrieval)
-        first, last = _ends(found, self._study.first)
-        output, data = shown.output(last) if last else None, self._data(item, found)
+        first, last = _first_and_last_call(found, self._study.first)
+        output, data = shown.output(last) if last else None, self._sample_data(item, found)
         return EvalSample(
             id=name,
             epoch=1,
@@ -291,32 +298,32 @@ class LaneLog:
             target="",
             messages=shown.conversation(last) if last else [],
             **({"output": output} if output else {}),
-            scores=self._scored(data, records, output.completion if output else ""),
+            scores=self._score_sample(data, records, output.completion if output else ""),
             metadata={KEY: msgspec.to_builtins(data)},
-            store={CALLS: [msgspec.to_builtins(call_data(one.identity, one.place, one.outcome)) for one in calls]},
-            events=[event for one in found for event in shown.events(one)],
+            store={CALLS: [msgspec.to_builtins(call_data(call.identity, call.place, call.outcome)) for call in calls]},
+            events=[event for replayed in found for event in shown.events(replayed)],
             model_usage=shown.usage(calls),
         )
 
-    def _data(self, item: str, found: Sequence[ReplayedTrial]) -> SampleData:
+    def _sample_data(self, item: str, found: Sequence[ReplayedTrial]) -> SampleData:
         condition = condition_of(self._study, found[0].trial)
         return SampleData(
             msgspec.to_builtins(self._items[item]), condition, [replayed_trial.trial.name for replayed_trial in found]
         )
 
-    def _scored(self, data: SampleData, records: Sequence[Any], answer: str) -> dict[str, Any]:
+    def _score_sample(self, data: SampleData, records: Sequence[Any], answer: str) -> dict[str, Any]:
         """The score that the study's task gives these records, by the name of its scorer."""
         name = null_scorer(self._scoring.scorer) if data.null else self._scoring.scorer
         return {name: self._scoring.score(records, data.condition, answer)}
 
-    def _count(self, calls: Sequence[ReplayedCall]) -> None:
+    def _count_usage(self, calls: Sequence[ReplayedCall]) -> None:
         """Add a sample's tokens to the log's; calls that trials share count once."""
-        fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared]
-        self._shared |= {call.identity.slot for call in calls if not call.place.trial}
+        fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared_slots]
+        self._shared_slots |= {call.identity.slot for call in calls if not call.place.trial}
         for model, usage in Transcriber(self._began, self._prices).usage(fresh).items():
             self._usage[model] = self._usage[model] + usage if model in self._usage else usage
 
-    def _specified(self) -> Any:
+    def _eval_spec(self) -> Any:
         from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
 
         manifest, task = self._manifest, self._task.study.replace("-", "_")
@@ -350,21 +357,21 @@ class LaneLog:
             viewer=viewer_config(self._scoring.scorer),
         )
 
-    def _finished(self) -> Any:
+    def _log_head(self) -> Any:
         """The log's head, once all samples have been seen."""
         from inspect_ai.log import EvalLog, EvalStats
 
-        lacking = {"items that are not whole": len(self._missing)} if self._missing else {}
+        lacking = {"items that are not whole": len(self._incomplete_items)} if self._incomplete_items else {}
         return EvalLog(
-            status="cancelled" if self._missing else "success",
+            status="cancelled" if self._incomplete_items else "success",
             eval=self._spec.model_copy(update={"metadata": self._spec.metadata | lacking}),
-            results=self._results(),
+            results=self._eval_results(),
             stats=EvalStats(
-                started_at=self._manifest.created, completed_at=self._recall.ended, model_usage=self._usage
+                started_at=self._manifest.created, completed_at=self._replay.ended, model_usage=self._usage
             ),
         )
 
-    def _results(self) -> Any:
+    def _eval_results(self) -> Any:
         import polars as pl
         from inspect_ai.log import EvalResults
 
@@ -376,7 +383,7 @@ class LaneLog:
         )
 
 
-def _ends(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | None, ReplayedCall | None]:
+def _first_and_last_call(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | None, ReplayedCall | None]:
     """Of the first trial with any call: its first call, and its last call of the model measured."""
     for replayed_trial in found:
         own = [call for call in replayed_trial.calls if call.place.speaker.partition("/")[0] == role]
@@ -385,7 +392,7 @@ def _ends(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | Non
     return None, None
 
 
-_AT_ONCE = 32
+_SAMPLES_PER_PART = 32
 """Samples in memory at a time."""
 
 
@@ -398,7 +405,7 @@ def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], p
 
     summaries: list[Any] = []
     with TemporaryDirectory(dir=path.parent) as beside, ZipFile(path, "w", ZIP_DEFLATED, compresslevel=5) as whole:
-        for part in _parts(spec, samples, Path(beside) / "part.eval"):
+        for part in _write_parts(spec, samples, Path(beside) / "part.eval"):
             if START not in whole.namelist():
                 whole.writestr(START, part.read(START))
             for name in part.namelist():
@@ -409,12 +416,12 @@ def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], p
     write_eval_log(finished(), path, header_only=True)
 
 
-def _parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
+def _write_parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
     """Logs of a few samples each; one without samples if there are none."""
     from inspect_ai.log import EvalLog, write_eval_log
 
     rest = iter(samples)
-    part = list(islice(rest, _AT_ONCE))
+    part = list(islice(rest, _SAMPLES_PER_PART))
     while True:
         log = EvalLog(status="started", eval=spec)
         log.samples = part
@@ -422,7 +429,7 @@ def _parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
         with ZipFile(path) as archive:
             yield archive
         path.unlink()
-        part = list(islice(rest, _AT_ONCE))
+        part = list(islice(rest, _SAMPLES_PER_PART))
         if not part:
             return
 
@@ -449,7 +456,7 @@ def write_logs(
     """
     _check_installed()
     check_unchanged(study, folder, manifest)
-    tasks = _tasks(study, manifest)
+    tasks = _lane_tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
         raise InputError([Problem(str(path), "", "exists already; nothing is overwritten") for path in there])
@@ -479,10 +486,10 @@ def _check_installed() -> None:
         raise MissingExtra("writing Inspect logs", "inspect") from None
 
 
-def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
-    """What each lane's log is about: a single judge, if several judged."""
+def _lane_tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
+    """The description of each lane's log: of a single judge, if several judged."""
     first, several = study.first, study.several
-    models = {role: [_published(entry) for entry in entries] for role, entries in manifest.models.items()}
+    models = {role: [_public_entry(entry) for entry in entries] for role, entries in manifest.models.items()}
     entries = models[first]
     judges = [{several: [judge]} for judge in models.get(several, ())] or [{}]
     return [
@@ -500,9 +507,9 @@ def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
     ]
 
 
-def _published(entry: ModelEntry) -> ModelEntry:
+def _public_entry(entry: ModelEntry) -> ModelEntry:
     """The entry without this machine's paths: logs are passed on."""
-    return msgspec.structs.replace(entry, spec=published(entry.spec))
+    return msgspec.structs.replace(entry, spec=public_spec(entry.spec))
 
 
 def _file_name(manifest: Manifest, task: TaskData) -> str:

@@ -32,10 +32,10 @@ from overton.studies.null_conditions import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
-_LARGEST = 200_000_000
+_MAX_LOG_BYTES = 200_000_000
 """The most bytes of a JSON log; in an archive only members have a limit."""
 
-_MEMBER = Limit(100_000_000)
+_MEMBER_LIMIT = Limit(100_000_000)
 """The most bytes of an archive's member, decompressed. A sample of ours takes a few hundred kilobytes."""
 
 _STRING_OR_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|\\.|(?P<nan>-?(?:NaN|Infinity))', re.DOTALL)
@@ -61,13 +61,13 @@ class _EvalSpec(msgspec.Struct):
 
 
 class _LogHead(msgspec.Struct):
-    """What is read of a log's head; the rest is only for display."""
+    """The part of a log's head that is read; the rest is only for display."""
 
     eval: _EvalSpec
 
 
 class _Sample(msgspec.Struct):
-    """What is read of a sample."""
+    """The part of a sample that is read."""
 
     id: str | int
     epoch: int
@@ -78,15 +78,15 @@ class _Sample(msgspec.Struct):
     invalidation: Any = None
 
 
-class _Whole(msgspec.Struct):
+class _LogSamples(msgspec.Struct):
     """The samples of a log that is one JSON document."""
 
     samples: list[_Sample] | None = None
 
 
-_head = msgspec.json.Decoder(_LogHead).decode
-_sample = msgspec.json.Decoder(_Sample).decode
-_whole = msgspec.json.Decoder(_Whole).decode
+_decode_head = msgspec.json.Decoder(_LogHead).decode
+_decode_sample = msgspec.json.Decoder(_Sample).decode
+_decode_samples = msgspec.json.Decoder(_LogSamples).decode
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,18 @@ class Log:
         Raises:
             InputError: a sample is damaged, or not one of ours.
         """
-        with _troubles_named(self.path):
-            for sample in _samples(self.path, self.planned):
+        with _report_as_input_errors(self.path):
+            for sample in _read_samples(self.path, self.planned):
                 if sample.invalidation is None:
-                    yield self._read(sample)
+                    yield self._read_sample(sample)
 
-    def _read(self, sample: _Sample) -> LoggedSample:
+    def _read_sample(self, sample: _Sample) -> LoggedSample:
         where = f"sample {sample.id}"
-        data = self._made(sample.metadata.get(KEY), SampleData, where)
-        calls = self._made(sample.store.get(CALLS, []), list[CallData], where)
+        data = self._convert(sample.metadata.get(KEY), SampleData, where)
+        calls = self._convert(sample.store.get(CALLS, []), list[CallData], where)
         return LoggedSample(str(sample.id), data, calls, whole=sample.error is None and bool(sample.scores))
 
-    def _made(self, value: Any, kind: type[T], where: str) -> T:
+    def _convert(self, value: Any, kind: type[T], where: str) -> T:
         try:
             return converted(value, kind)
         except Unreadable as error:
@@ -140,8 +140,8 @@ def open_log(path: Path) -> Log:
     Raises:
         InputError: it is not a log, not of an Overton task, or of a newer Overton.
     """
-    with _troubles_named(path):
-        spec = _head_of(path).eval
+    with _report_as_input_errors(path):
+        spec = _read_head(path).eval
     data = (spec.metadata or {}).get(KEY)
     if not isinstance(data, dict):
         reason = f"is a log of the task {quoted(spec.task)}, not of one of Overton's: it does not record what was asked"
@@ -150,67 +150,67 @@ def open_log(path: Path) -> Log:
         made, by = quoted(data.get("format")), quoted(data.get("overton"))
         raise InputError([Problem(str(path), "", f"has format {made} of Overton {by}; this version reads {FORMAT}")])
     try:
-        task, created = converted(data, TaskData), _utc(spec.created)
+        task, created = converted(data, TaskData), _to_utc(spec.created)
     except (Unreadable, ValueError, OverflowError) as error:
         raise InputError([Problem(str(path), KEY, f"its metadata is damaged: {error}")]) from None
     planned = tuple(map(str, spec.dataset.sample_ids or ()))
     return Log(path, task, created, planned, spec.config.epochs or 1)
 
 
-def _utc(text: str) -> str:
+def _to_utc(text: str) -> str:
     """A time in ISO 8601, in UTC; one without a zone is taken to be UTC."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
-def _head_of(path: Path) -> _LogHead:
+def _read_head(path: Path) -> _LogHead:
     if not path.is_file():
         raise InputError([Problem(str(path), "", "there is no such file")])
     if path.suffix == ".json":
-        return _decoded(read_bytes(path.resolve(), _LARGEST), _head)
-    with Zip(path, _MEMBER) as archive:
+        return _decode_content(read_bytes(path.resolve(), _MAX_LOG_BYTES), _decode_head)
+    with Zip(path, _MEMBER_LIMIT) as archive:
         for name in (HEADER, START):  # an unfinished log has only the head written at its start
             if (content := archive.read(name)) is not None:
-                return _in_member(name, content, _head)
+                return _decode_member(name, content, _decode_head)
     raise Unreadable(f"contains no {HEADER}")
 
 
-def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
+def _read_samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
     """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
     if path.suffix == ".json":
-        found = _decoded(read_bytes(path.resolve(), _LARGEST), _whole).samples or ()
+        found = _decode_content(read_bytes(path.resolve(), _MAX_LOG_BYTES), _decode_samples).samples or ()
         by_id = {str(sample.id): sample for sample in found if sample.epoch == 1}
         yield from (by_id[name] for name in planned if name in by_id)
         return
-    with Zip(path, _MEMBER) as archive:
+    with Zip(path, _MEMBER_LIMIT) as archive:
         for name in planned:
             member = member_of(name, 1)
             if (content := archive.read(member)) is None:
                 continue
-            sample = _in_member(member, content, _sample)
+            sample = _decode_member(member, content, _decode_sample)
             if (str(sample.id), sample.epoch) != (name, 1):
                 raise Unreadable("contains a sample other than its name says", place=member)
             yield sample
 
 
-def _in_member(name: str, content: bytes, decode: Callable[[Any], T]) -> T:
+def _decode_member(name: str, content: bytes, decode: Callable[[Any], T]) -> T:
     try:
-        return _decoded(content, decode)
+        return _decode_content(content, decode)
     except Unreadable as error:
         raise Unreadable(error.reason, place=name) from None
 
 
-def _decoded(content: bytes, decode: Callable[[Any], T]) -> T:
+def _decode_content(content: bytes, decode: Callable[[Any], T]) -> T:
     """JSON as Inspect writes it: 'NaN' and 'Infinity' may occur in parts not read here."""
     try:
         return decode_json(content, decode)
     except Unreadable:
         if b"NaN" not in content and b"Infinity" not in content:
             raise
-        return decode_json(_without_nan(content), decode)
+        return decode_json(_replace_nan(content), decode)
 
 
-def _without_nan(content: bytes) -> bytes:
+def _replace_nan(content: bytes) -> bytes:
     """The JSON with null for 'NaN' and 'Infinity'. Python's reader, which knows them, needs thirty times the memory."""
     made, done = bytearray(), 0
     for found in _STRING_OR_NAN.finditer(content):
@@ -221,7 +221,7 @@ def _without_nan(content: bytes) -> bytes:
 
 
 @contextmanager
-def _troubles_named(path: Path) -> Iterator[None]:
+def _report_as_input_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
@@ -232,9 +232,9 @@ def _troubles_named(path: Path) -> Iterator[None]:
         raise InputError([Problem(str(path), "", reason)]) from error
 
 
-_TOO_MANY = 1 << 40
+_IMPOSSIBLE_COUNT = 1 << 40
 """More than any number of calls, or of tokens in a call."""
-_BATCH = 2_000
+_CALLS_PER_APPEND = 2_000
 """Calls passed to the journal at a time. Logs are read in between, outside any event loop: Inspect has its own."""
 
 
@@ -253,8 +253,8 @@ def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
     ]
     if others and study.together:
         problems.append(Problem(str(others[0].path), "", f"each log of {study.name} is a separate run: import one"))
-    problems += [problem for log in logs for problem in _unusable(log, study)]
-    problems = problems or list(_measured_twice(logs, study.first))
+    problems += [problem for log in logs for problem in _find_missing_roles(log, study)]
+    problems = problems or list(_find_repeated_models(logs, study.first))
     if problems:
         raise InputError(problems)
     _check_prompts(first, study)
@@ -272,22 +272,22 @@ def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
         RunMismatch: a log's calls are not those of the study.
     """
     with new_folder(out) as fresh:
-        return _made(logs, study, RunFolder(fresh))
+        return _fill_folder(logs, study, RunFolder(fresh))
 
 
-def _made(logs: Sequence[Log], study: AnyStudy, folder: RunFolder) -> Manifest:
-    manifest = _manifest(logs, study)
+def _fill_folder(logs: Sequence[Log], study: AnyStudy, folder: RunFolder) -> Manifest:
+    manifest = _make_manifest(logs, study)
     _check_fits(folder, study, manifest, logs[0])
     gathered = MergedSamples(study)
     with closing(Journal(folder.journal)) as journal:
         entries = (entry for log in logs for sample in log.samples() for entry in gathered.add(log, sample))
-        while some := list(islice(entries, _BATCH)):
+        while some := list(islice(entries, _CALLS_PER_APPEND)):
             run_to_end(_append(journal, some))
     items = list(gathered.items.values())
     folder.write_items(items)
     manifest.items = digest(items)
-    manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_left_out(logs, gathered)]))
-    return _recalled(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
+    manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_describe_left_out(logs, gathered)]))
+    return _replay_records(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
 
 
 def _check_fits(folder: RunFolder, study: AnyStudy, manifest: Manifest, log: Log) -> None:
@@ -303,7 +303,9 @@ async def _append(journal: Journal, entries: Sequence[JournalEntry]) -> None:
         await journal.append(entry)
 
 
-def _recalled(folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: MergedSamples, named: str) -> Manifest:
+def _replay_records(
+    folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: MergedSamples, named: str
+) -> Manifest:
     try:
         return recall_records(folder, study, manifest, lacking=gathered.lacking)
     except RunMismatch as error:
@@ -315,7 +317,7 @@ def _recalled(folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: 
         raise InputError([Problem(named, "", f"its items or options cannot be used: {error!r}")]) from error
 
 
-def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
+def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
     """The run's manifest, except for what follows from its items and records."""
     task = logs[0].task
     first = study.first
@@ -335,8 +337,8 @@ def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
     )
 
 
-def _left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator[str]:
-    """What cannot become part of a run: items without a sample, epochs after the first."""
+def _describe_left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator[str]:
+    """Parts of logs that cannot be in a run: items without a sample, epochs after the first."""
     if not gathered.covers(logs[0].planned):
         yield "items without a sample in the logs"
     if any(log.epochs > 1 for log in logs):
@@ -344,7 +346,7 @@ def _left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator[str]:
 
 
 def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
-    """What two logs differ in that lanes of one run have in common."""
+    """Everything that lanes of one run have in common and in which two logs differ."""
     for what in ("study", "seed", "options", "prompts", "left_out"):
         if getattr(log.task, what) != getattr(other.task, what):
             yield what
@@ -354,14 +356,14 @@ def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
         yield f"the set of samples ({sample} is in only one of them)"
 
 
-def _unusable(log: Log, study: AnyStudy) -> Iterator[Problem]:
+def _find_missing_roles(log: Log, study: AnyStudy) -> Iterator[Problem]:
     """Roles without an answerer that the study needs."""
     for role in study.role_names:
         if role not in study.optional and not log.task.models.get(role):
             yield Problem(str(log.path), role, f"is damaged: it names no model for the role {role}")
 
 
-def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
+def _find_repeated_models(logs: Sequence[Log], first: str) -> Iterator[Problem]:
     seen: dict[str, Path] = {}
     named: dict[str, Path] = {}
     for log in logs:
@@ -399,8 +401,8 @@ class MergedSamples:
     samples: set[str] = field(default_factory=set)
     unfinished: int = 0
     contradicting: int = 0
-    _own: set[bytes] = field(default_factory=set)
-    _shared: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
+    _own_slots: set[bytes] = field(default_factory=set)
+    _shared_outcomes: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
 
     def add(self, log: Log, sample: LoggedSample) -> list[JournalEntry]:
         """The rows that a sample adds to the journal.
@@ -412,7 +414,7 @@ class MergedSamples:
         self._add_item(log, sample)
         self.samples.add(sample.id)
         self.unfinished += not sample.whole
-        entries = [_entry(log, sample, call) for call in sample.calls]
+        entries = [_journal_entry(log, sample, call) for call in sample.calls]
         if not all(self._agrees(log, sample, entry) for entry in entries):
             self.contradicting += 1
             return []
@@ -420,7 +422,7 @@ class MergedSamples:
 
     @property
     def lacking(self) -> str:
-        """Why a run of these samples may be incomplete."""
+        """The reasons why a run of these samples may be incomplete."""
         reasons = [f"{self.unfinished} of the samples did not finish"] if self.unfinished else []
         if self.contradicting:
             reasons.append(f"{self.contradicting} got a different answer to a call that all share")
@@ -444,47 +446,49 @@ class MergedSamples:
 
     def _agrees(self, log: Log, sample: LoggedSample, entry: JournalEntry) -> bool:
         """Whether a shared call's outcome is the known one, if there is one."""
-        if entry.place.trial or entry.identity.slot not in self._shared:
+        if entry.place.trial or entry.identity.slot not in self._shared_outcomes:
             return True
-        said, where = self._shared[entry.identity.slot]
-        if said != _said(entry.outcome) and where != log.path:
+        said, where = self._shared_outcomes[entry.identity.slot]
+        if said != _outcome_text(entry.outcome) and where != log.path:
             reason = (
                 f"{entry.place.speaker} got the same prompt as in {where}, once for all trials, and its answer differs:"
                 " the two cannot be one run. Import each on its own; 'overton report RUN RUN' compares them"
             )
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
-        return said == _said(entry.outcome)
+        return said == _outcome_text(entry.outcome)
 
     def _is_new(self, log: Log, entry: JournalEntry) -> bool:
         slot = entry.identity.slot
-        if slot in self._own or slot in self._shared:
+        if slot in self._own_slots or slot in self._shared_outcomes:
             return False
         if entry.place.trial:
-            self._own.add(slot)
+            self._own_slots.add(slot)
         else:
-            self._shared[slot] = (_said(entry.outcome), log.path)
+            self._shared_outcomes[slot] = (_outcome_text(entry.outcome), log.path)
         return True
 
 
-def _said(outcome: Reply | Failure) -> str:
+def _outcome_text(outcome: Reply | Failure) -> str:
     """The part of an outcome that enters other calls."""
     return outcome.text if isinstance(outcome, Reply) else f"{outcome.kind}: {outcome.message}"
 
 
-def _entry(log: Log, sample: LoggedSample, call: CallData) -> JournalEntry:
+def _journal_entry(log: Log, sample: LoggedSample, call: CallData) -> JournalEntry:
     outcome = call.reply or call.failure
     try:
         identity = Identity(bytes.fromhex(call.slot), bytes.fromhex(call.content))
     except ValueError:
         outcome = None
-    if outcome is None or not _sensible(call):
+    if outcome is None or not _is_storable(call):
         where = f"sample {sample.id}"
         reason = f"ask {call.number} of {call.speaker} in {call.trial or 'all trials'} is damaged"
         raise InputError([Problem(str(log.path), where, reason)])
     return JournalEntry(identity, CallKey(call.trial, call.speaker, call.number, call.answerer), outcome)
 
 
-def _sensible(call: CallData) -> bool:
+def _is_storable(call: CallData) -> bool:
     """Whether its numbers can be stored in a journal and a table."""
     usage = call.reply.usage if call.reply else Usage()
-    return all(0 <= (number or 0) < _TOO_MANY for number in (call.number, usage.input_tokens, usage.output_tokens))
+    return all(
+        0 <= (number or 0) < _IMPOSSIBLE_COUNT for number in (call.number, usage.input_tokens, usage.output_tokens)
+    )

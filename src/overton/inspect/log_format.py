@@ -1,4 +1,4 @@
-"""What our logs contain for Overton, and how Inspect's viewer shows them.
+"""The content of our logs for Overton, and how Inspect's viewer shows them.
 
 A log records the run, what each sample asks, and each call's outcome, and so can become a run folder again: its calls
 are the journal's rows, from which `conduct` rebuilds the records. So nothing that a measure depends on is read from a

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 LOGS = "logs"
 """Where Inspect itself looks for logs by default."""
-_ENDINGS = (".eval", ".json")
+_LOG_SUFFIXES = (".eval", ".json")
 
 
 def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
@@ -55,8 +55,8 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
     from overton.inspect import export_logs
 
     folder, place = RunFolder(opened.path), Path(out)
-    scoring = partial(_scoring, weighted=is_weighted(opened))
-    return _apart(lambda: export_logs.write_logs(folder, study, opened.manifest, place, scoring))
+    scoring = partial(_scoring_of, weighted=is_weighted(opened))
+    return _run_outside_loop(lambda: export_logs.write_logs(folder, study, opened.manifest, place, scoring))
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
@@ -74,10 +74,10 @@ def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) ->
     """
     if not logs:
         raise InputError([Problem("import", "", "name at least one log")])
-    return _apart(lambda: _imported(_files(logs), out))
+    return _run_outside_loop(lambda: _import_files(_find_logs(logs), out))
 
 
-def _files(named: Sequence[str | Path]) -> list[Path]:
+def _find_logs(named: Sequence[str | Path]) -> list[Path]:
     """The given logs, including those in folders, each once.
 
     Raises:
@@ -85,14 +85,14 @@ def _files(named: Sequence[str | Path]) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for path in map(Path, named):
-        inside = sorted(file for file in path.glob("*") if file.suffix in _ENDINGS) if path.is_dir() else [path]
+        inside = sorted(file for file in path.glob("*") if file.suffix in _LOG_SUFFIXES) if path.is_dir() else [path]
         if not inside:
             raise InputError([Problem(str(path), "", "is a folder without logs")])
         found |= dict.fromkeys(inside)
     return list(found)
 
 
-def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
+def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
     from overton.inspect import import_logs
 
     logs = [import_logs.open_log(path) for path in paths]
@@ -105,7 +105,7 @@ def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
     return Run(folder, import_logs.make_run(logs, study, folder))
 
 
-def _apart(work: Callable[[], T]) -> T:
+def _run_outside_loop(work: Callable[[], T]) -> T:
     """Work in a thread if an event loop is running already (a notebook's): Inspect would patch that loop."""
     try:
         asyncio.get_running_loop()
@@ -115,7 +115,7 @@ def _apart(work: Callable[[], T]) -> T:
         return thread.submit(work).result()
 
 
-def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
+def _scoring_of(task: TaskData, *, weighted: bool) -> Scoring:
     """Scores and figures as in the study's task; no figures if trials have weights, since Inspect counts them alike."""
     from overton.inspect.export_logs import Scoring
 
@@ -146,7 +146,7 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
     study = study_named(task.study)
     given, default = converted(stored_options(study.options, task.options), study.options), study.options()
     own: dict[str, Any] = {
-        field.name: _spelled(field, value)
+        field.name: _spell_value(field, value)
         for field in fields_of(study.options)
         if not field.option.follows and (value := getattr(given, field.name)) != getattr(default, field.name)
     }
@@ -155,8 +155,8 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
     return own | agents | sources
 
 
-def _spelled(field: Field, value: Any) -> Any:
+def _spell_value(field: Field, value: Any) -> Any:
     """A value as `-T` takes it: a setting left to the endpoint is 'own', an order of agents is '2-1-3'."""
     if not field.several or value is None:
         return value
-    return [one if isinstance(one, int | float | str) else field.word(one) for one in value]
+    return [member if isinstance(member, int | float | str) else field.word(member) for member in value]

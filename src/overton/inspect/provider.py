@@ -25,7 +25,7 @@ from overton.inspect.seats import FORM, form_in
 from overton.models import Model, open_model
 from overton.models.inspect import extra_fields
 
-_STOPS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_filter": "content_filter"}
+_STOP_REASONS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_filter": "content_filter"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], *([config] if config else []))
         address = {"base_url": base_url} if base_url else {}
-        arguments = tuple((key, _text(value)) for key, value in (address | model_args).items())
+        arguments = tuple((key, _argument_text(value)) for key, value in (address | model_args).items())
         try:
             check_backend(f"overton/{model_name}")
             self._model: Model = open_model(model_name, arguments)
@@ -66,7 +66,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
 
     async def generate(self, input: Sequence[Any], tools: Any, tool_choice: Any, config: Any) -> Any:
         """Answer once; Inspect retries if `should_retry` says so."""
-        answerer = await self._here()
+        answerer = await self._answerer_in_loop()
         extra = dict(config.extra_body or {})
         form = form_in(extra)
         settings = Settings(
@@ -76,11 +76,11 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
             reasoning_effort=config.reasoning_effort,
             extra={name: value for name, value in extra.items() if name != FORM},
         )
-        messages = tuple(Message(one.role, one.text) for one in input)
+        messages = tuple(Message(message.role, message.text) for message in input)
         reply = await answerer.answer(Request(messages, settings, form, config.seed))
-        return _output(self.model_name, reply)
+        return _model_output(self.model_name, reply)
 
-    async def _here(self) -> Answerer:
+    async def _answerer_in_loop(self) -> Answerer:
         """The answerer, reopened if the event loop has changed: connections belong to one loop."""
         loop = asyncio.get_running_loop()
         if self._loop not in (None, loop):
@@ -89,7 +89,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return self._model.answerer
 
     def should_retry(self, ex: Exception) -> Any:
-        """What is worth retrying, and when."""
+        """Whether a failed request is worth retrying, and when."""
         if not isinstance(ex, UnavailableError):
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.kind == "rate limit" else RetryDecision.transient
@@ -114,21 +114,21 @@ def _check_unset(settings: Settings) -> None:
         raise InputError([Problem(f"-M {name}", "", f"use --{name.replace('_', '-')} instead") for name in given])
 
 
-def _text(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _output(model: str, reply: Reply) -> Any:
+def _model_output(model: str, reply: Reply) -> Any:
     usage = reply.usage
     counted = usage.input_tokens is not None and usage.output_tokens is not None
-    stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
+    stop = "content_filter" if reply.refused else _STOP_REASONS.get(reply.finish, "unknown")
     return ModelOutput(
         model=reply.model or model,
         choices=[ChatCompletionChoice(message=ChatMessageAssistant(content=reply.text), stop_reason=stop)],
-        usage=_usage(usage.input_tokens or 0, usage.output_tokens or 0) if counted else None,
+        usage=_model_usage(usage.input_tokens or 0, usage.output_tokens or 0) if counted else None,
         metadata=extra_fields(reply),
     )
 
 
-def _usage(given: int, made: int) -> Any:
+def _model_usage(given: int, made: int) -> Any:
     return ModelUsage(input_tokens=given, output_tokens=made, total_tokens=given + made)

@@ -28,20 +28,20 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         from overton.inspect.scores import figures_of_records
 
-        records = [record for score in scores for record in _records(score.score)]
+        records = [record for score in scores for record in _records_of(score.score)]
         return figures_of_records(study, records, models, held=held)
 
     return compute
 
 
-def _records(score: Score) -> Sequence[Any]:
+def _records_of(score: Score) -> Sequence[Any]:
     from overton.inspect.log_format import RECORDS
 
     found: Sequence[Any] = (score.metadata or {}).get(RECORDS, ())
     return found
 
 
-def _scorer_of(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
+def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
     """The scorer of samples in null conditions, or of all others: each leaves the other's samples unscored."""
     from overton.inspect.log_format import KEY, SampleData, null_scorer
     from overton.inspect.scores import score_of, scorer_name
@@ -73,8 +73,8 @@ def measuring(study: str, entries: Sequence[ModelEntry], with_nulls: bool) -> li
     """The scorers for a study and the models that it measures, the second for null conditions, if any are asked."""
     held = any(entry.holds_form for entry in entries)
     _register_results()
-    own = _scorer_of(study, [figures(study, [entry.name for entry in entries], held)], null=False)
-    return [own, _scorer_of(study, [], null=True)] if with_nulls else [own]
+    own = _make_scorer(study, [figures(study, [entry.name for entry in entries], held)], null=False)
+    return [own, _make_scorer(study, [], null=True)] if with_nulls else [own]
 
 
 def _register_results() -> None:
@@ -102,7 +102,7 @@ async def _rewrite_results(log: Any) -> None:
     samples = log.samples if log.samples is not None else (await read_eval_log_async(log.location)).samples
     task = converted(log.eval.metadata[KEY], TaskData)
     scored = [score for sample in samples or () for score in (sample.scores or {}).values()]
-    table = table_of(task.study, [record for score in scored for record in _records(score)])
+    table = table_of(task.study, [record for score in scored for record in _records_of(score)])
     scores = eval_scores(figures_of_task(task, table), scorer_name(task.study))
     if scores:
         log.results.scores = scores

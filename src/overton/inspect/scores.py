@@ -13,7 +13,7 @@ import msgspec
 from overton.analysis.results import measuring_of
 from overton.inspect.ask import check_backend
 from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_scorer
-from overton.inspect.task import HostedStudy, cast_of, make_task, model_entries
+from overton.inspect.task import HostedStudy, answerers_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
 from overton.runs.setup import set_up
 from overton.studies.measurement import Headline
@@ -65,7 +65,7 @@ def eval_scores(figures: Sequence[Figure], scorer: str) -> list[Any]:
                 scored_samples=estimate.n,
                 params=dict(figure.judge),
                 metrics=metrics,
-                metadata=_described(estimate),
+                metadata=_interval_metadata(estimate),
             )
         )
     return scores
@@ -77,7 +77,7 @@ def _score_name(figure: Figure, scorer: str) -> str:
     return f"{name}_overall" if name in (scorer, null_scorer(scorer)) else name
 
 
-def _described(estimate: Estimate) -> dict[str, Any]:
+def _interval_metadata(estimate: Estimate) -> dict[str, Any]:
     """How the interval was computed, and the interval if there is one."""
     found: dict[str, Any] = {"method": estimate.method}
     if isfinite(estimate.low) and isfinite(estimate.high):
@@ -119,17 +119,17 @@ def make(
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
     roomy = found.with_tokens(ready.options)
     models = model_entries(roomy, seed, agents)
-    cast = cast_of(roomy, seed, agents, models, searched)
-    hosted = HostedStudy(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
+    answerers = answerers_of(roomy, seed, agents, models, searched)
+    hosted = HostedStudy(answerers, ready.items, ready.options, trials_at_once, cache, ready.left_out)
     with_nulls = bool(chosen_nulls(found.nulls, ready.options))
     return make_task(hosted, measuring(found.name, models[found.first], with_nulls))
 
 
-_FAILED = "failed"
+_FAILED_FIGURE = "failed"
 """The figure that says how many of a log's records are of calls that failed."""
-_LONGEST = 60
+_MAX_CELL_CHARACTERS = 60
 """Most characters of a cell shown."""
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def scorer_name(study: str) -> str:
@@ -146,7 +146,7 @@ def score_of(study: str, records: Sequence[Any], condition: str, answer: str) ->
     from inspect_ai.scorer import Score
 
     headline = _headline(study)
-    shown = f"{headline.meaning}\n\n{_table(headline.columns, records)}"
+    shown = f"{headline.meaning}\n\n{_format_table(headline.columns, records)}"
     return Score(
         value=round(headline.value(records), 4),
         answer=answer or None,
@@ -181,13 +181,17 @@ def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, 
     measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height or not headline.item:
         return []
-    design, nulls = apart(_labelled(study, table, models, held), study_named(study).nulls)
+    design, nulls = apart(_add_model_columns(study, table, models, held), study_named(study).nulls)
     results = Results(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
-    found = [*_measured(measuring, headline, results), *_answers(headline, design), *_under_nulls(study, results)]
+    found = [
+        *_headline_figures(measuring, headline, results),
+        *_answer_figures(headline, design),
+        *_null_figures(study, results),
+    ]
     return [figure for figure in found if isfinite(figure.estimate.value)]
 
 
-def _measured(measuring: Any, headline: Headline[Any, Any], results: Results) -> Iterator[Figure]:
+def _headline_figures(measuring: Any, headline: Headline[Any, Any], results: Results) -> Iterator[Figure]:
     from overton.errors import InputError
 
     try:
@@ -198,12 +202,12 @@ def _measured(measuring: Any, headline: Headline[Any, Any], results: Results) ->
         yield Figure(name, estimate)
 
 
-def _answers(headline: Headline[Any, Any], design: pl.DataFrame) -> Iterator[Figure]:
+def _answer_figures(headline: Headline[Any, Any], design: pl.DataFrame) -> Iterator[Figure]:
     """Shares of answers that figures do not show, and of records whose call failed."""
     for name, count, of in headline.answers(design) if design.height else ():
         yield Figure(name, _share(count, of))
     if "failure" in design.columns:
-        yield Figure(_FAILED, _share(design["failure"].count(), design.height))
+        yield Figure(_FAILED_FIGURE, _share(design["failure"].count(), design.height))
 
 
 def _share(count: int, of: int) -> Estimate:
@@ -212,15 +216,15 @@ def _share(count: int, of: int) -> Estimate:
     return Estimate(count / of if of else nan, nan, nan, of, NO_INTERVAL + "a count of what is in the log")
 
 
-def _under_nulls(study: str, results: Results) -> Iterator[Figure]:
+def _null_figures(study: str, results: Results) -> Iterator[Figure]:
     """The study's measures under the null conditions whose trials are in the log."""
     from overton.studies.contrasts import against
 
     measuring = measuring_of(study_named(study))
     asked = [null for null in study_named(study).nulls if null.name in results.nulls]
-    for measure, null, one in against(asked, measuring.comparing, results, measuring.how()):
-        named = one.model and study_named(study).together
-        yield Figure(f"{measure.name}_{one.model}" if named else measure.name, one.under_null, null.name)
+    for measure, null, contrast in against(asked, measuring.comparing, results, measuring.how()):
+        named = contrast.model and study_named(study).together
+        yield Figure(f"{measure.name}_{contrast.model}" if named else measure.name, contrast.under_null, null.name)
 
 
 def figures_of_task(task: TaskData, table: pl.DataFrame) -> list[Figure]:
@@ -229,14 +233,14 @@ def figures_of_task(task: TaskData, table: pl.DataFrame) -> list[Figure]:
     entries = task.models[study.first]
     held = any(entry.holds_form for entry in entries)
     found = figures_of_study(study.name, table, [entry.name for entry in entries], held=held)
-    return [replace(figure, judge=_judge(task, figure)) for figure in found]
+    return [replace(figure, judge=_judge_params(task, figure)) for figure in found]
 
 
-def _judge(task: TaskData, figure: Figure) -> dict[str, Any]:
+def _judge_params(task: TaskData, figure: Figure) -> dict[str, Any]:
     """The parameters by which Inspect's own scorers name their judge."""
     study, headline = study_named(task.study), _headline(task.study)
     judges = task.models.get(headline.judge(figure.name, task.options), [])
-    if not judges or figure.name == _FAILED:
+    if not judges or figure.name == _FAILED_FIGURE:
         return {}
     prompts = [text for name, text in study.prompts().items() if name.startswith(headline.judge_prompts)]
     return {
@@ -253,7 +257,7 @@ def _headline(study: str) -> Headline[Any, Any]:
     return measuring_of(named).headline or bare
 
 
-def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
+def _add_model_columns(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
     """The table as in a run's records: with the model's name, unless every row has it anyway."""
     import polars as pl
 
@@ -263,21 +267,21 @@ def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool
     return table.with_columns(model=pl.lit(name), held=pl.lit(held))
 
 
-def _table(columns: Sequence[str], records: Sequence[Any]) -> str:
+def _format_table(columns: Sequence[str], records: Sequence[Any]) -> str:
     """Records as a plain-text table for the log viewer; columns without values are left out."""
-    rows = [[_cell(getattr(record, name)) for name in columns] for record in records[:_MOST_ROWS]]
+    rows = [[_format_cell(getattr(record, name)) for name in columns] for record in records[:_MAX_ROWS]]
     filled = [[name, *cells] for name, *cells in zip(columns, *rows, strict=True) if any(cells)]
     widths = [max(map(len, column)) for column in filled]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in zip(*filled, strict=True)
     ]
-    more = len(records) - _MOST_ROWS
+    more = len(records) - _MAX_ROWS
     return "\n".join([*lines, *([f"\n{more} more records are in the metadata."] if more > 0 else [])])
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """A value on one line, truncated if it is long."""
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= _MAX_CELL_CHARACTERS else f"{line[: _MAX_CELL_CHARACTERS - 1]}…"

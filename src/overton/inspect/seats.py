@@ -15,7 +15,7 @@ from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.catalog import reasons_of, series_of
 from overton.retrieval import Source
-from overton.runs.answerers import published, unweighable, with_defaults
+from overton.runs.answerers import public_spec, unweighable, with_defaults
 from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
@@ -23,10 +23,10 @@ from overton.untrusted import converted
 FORM = "overton_form"
 """The field of a request's extra body in which a form goes to a model of ours."""
 
-_SHARED = ("temperature", "top_p", "max_tokens", "reasoning_effort", "seed")
+_SHARED_SETTINGS = ("temperature", "top_p", "max_tokens", "reasoning_effort", "seed")
 """Settings that have the same name and meaning in both."""
 
-_CARRIED = (
+_EXTRA_SETTINGS = (
     "top_k",
     "stop_seqs",
     "frequency_penalty",
@@ -40,7 +40,7 @@ _CARRIED = (
 )
 """Settings of Inspect's that change answers and have no name in ours: they go into the extra fields."""
 
-_REFUSED = {
+_REFUSED_SETTINGS = {
     "system_message": "the study writes every message",
     "num_choices": "one answer is read per call; more would be paid for and lost",
     "best_of": "one answer is read per call",
@@ -60,19 +60,19 @@ def settings_of(config: Any, role: str) -> Settings:
     """
     problems = [
         Problem(role, f"--{name.replace('_', '-')}", f"cannot be set: {reason}")
-        for name, reason in _REFUSED.items()
+        for name, reason in _REFUSED_SETTINGS.items()
         if getattr(config, name, None) not in (None, False)
     ]
     if problems:
         raise InputError(problems)
-    carried = {name: value for name in _CARRIED if (value := getattr(config, name, None)) is not None}
+    carried = {name: value for name in _EXTRA_SETTINGS if (value := getattr(config, name, None)) is not None}
     extra = msgspec.to_builtins({**(config.extra_body or {}), **carried}, str_keys=True)
-    return Settings(**{name: getattr(config, name) for name in _SHARED}, extra=extra)
+    return Settings(**{name: getattr(config, name) for name in _SHARED_SETTINGS}, extra=extra)
 
 
 def pairs_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     """The same as KEY=VALUE pairs, by which a run can be resumed."""
-    named = [(name, value) for name in _SHARED if (value := getattr(settings, name)) is not None]
+    named = [(name, value) for name in _SHARED_SETTINGS if (value := getattr(settings, name)) is not None]
     extra = [(f"extra.{name}", value) for name, value in settings.extra.items()]
     return tuple((name, value if isinstance(value, str) else _encode(value).decode()) for name, value in named + extra)
 
@@ -88,7 +88,7 @@ def config_of(request: Request, base: Settings, extra_body: dict[str, Any] | Non
     own = {name: value for name, value in request.settings.extra.items() if base.extra.get(name) != value}
     form = {FORM: msgspec.to_builtins(request.form)} if hold and request.form is not None else {}
     body = {**(extra_body or {}), **own, **form}
-    settings = {name: getattr(request.settings, name) for name in _SHARED}
+    settings = {name: getattr(request.settings, name) for name in _SHARED_SETTINGS}
     return GenerateConfig(**settings | {"seed": request.seed, "extra_body": body or None})
 
 
@@ -108,7 +108,7 @@ def form_in(extra_body: dict[str, Any]) -> Form | None:
 _encode = msgspec.json.Encoder().encode
 
 
-_CANNED = "mockllm/"
+_MOCK_PREFIX = "mockllm/"
 """Inspect's model with answers written in advance: it accepts any setting."""
 
 
@@ -154,8 +154,10 @@ def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
     from inspect_ai.model import get_model, model_roles
 
     given = model_roles()
-    evaluated = _evaluated()
-    found = {study.first: _together(study.roles[0].word, agents, evaluated) if study.together else [evaluated]}
+    evaluated = _evaluated_model()
+    found = {
+        study.first: _interacting_models(study.roles[0].word, agents, evaluated) if study.together else [evaluated]
+    }
     for role in study.roles[1:]:
         if role.retrieves:
             continue
@@ -166,7 +168,7 @@ def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
     return found
 
 
-def _evaluated() -> Any:
+def _evaluated_model() -> Any:
     from inspect_ai.model import get_model
 
     try:
@@ -176,7 +178,7 @@ def _evaluated() -> Any:
         raise InputError([Problem("--model", "", reason)]) from None
 
 
-def _together(role: str, count: int, evaluated: Any) -> list[Any]:
+def _interacting_models(role: str, count: int, evaluated: Any) -> list[Any]:
     from inspect_ai.model import get_model, model_roles
 
     listed = model_roles().get(role)
@@ -195,17 +197,17 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     Raises:
         InputError: its settings would change the study.
     """
-    settings, spec = settings_of(config_in_use(model), role.name), _spec(model)
+    settings, spec = settings_of(config_in_use(model), role.name), _spec_of(model)
     parsed = parse_spec(spec)
     own = getattr(model.api, "overton", None)
-    arguments = own.arguments if own else _address(model)
+    arguments = own.arguments if own else _address_arguments(model)
     reasons = reasons_of(parsed) or settings.reasoning_effort not in (None, "none")
     if role.weighed and (why := unweighable(reasons, own is None or weighs(own.answerer))):
-        raise InputError([Problem(f"role {role.name}", published(spec), why)])
+        raise InputError([Problem(f"role {role.name}", public_spec(spec), why)])
     asked = with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0)
-    here = parsed.runs_here or parsed.name.startswith(_CANNED)
+    here = parsed.runs_here or parsed.name.startswith(_MOCK_PREFIX)
     return ModelEntry(
-        name=published(spec),
+        name=public_spec(spec),
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
         settings=asked,
@@ -217,12 +219,12 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     )
 
 
-def _spec(model: Any) -> str:
+def _spec_of(model: Any) -> str:
     own = getattr(model.api, "overton", None)
     return str(own.spec) if own else f"inspect/{model}"
 
 
-def _address(model: Any) -> tuple[tuple[str, str], ...]:
+def _address_arguments(model: Any) -> tuple[tuple[str, str], ...]:
     """The model's address, if the user gave one; an address that contains credentials is left out."""
     try:
         url = checked_base_url(model.explicit_base_url or "")

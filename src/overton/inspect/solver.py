@@ -25,7 +25,7 @@ class SampleResults:
 
 
 async def conduct_trials(
-    study: AnyStudy, trials: Sequence[Trial], table: EvalContext, results: SampleResults, at_once: int
+    study: AnyStudy, trials: Sequence[Trial], context: EvalContext, results: SampleResults, at_once: int
 ) -> None:
     """Conduct the trials, at most `at_once` in parallel. If one fails, those in progress still finish.
 
@@ -34,7 +34,7 @@ async def conduct_trials(
     """
     import anyio
 
-    await InspectAsk(table, "", study.first, results.calls.append).probe()
+    await InspectAsk(context, "", study.first, results.calls.append).probe()
     turns = iter(trials)
     errors: list[Exception] = []
 
@@ -43,7 +43,7 @@ async def conduct_trials(
             if errors:
                 return
             try:
-                await _conduct_one(study, trial, table, results, shown=trial is trials[0])
+                await _conduct_trial(study, trial, context, results, shown=trial is trials[0])
             except Exception as error:  # noqa: BLE001 - raised below, once the others have finished
                 errors.append(error)
 
@@ -54,12 +54,12 @@ async def conduct_trials(
         raise min(errors, key=gravity)
 
 
-async def _conduct_one(
-    study: AnyStudy, trial: Trial, table: EvalContext, results: SampleResults, *, shown: bool
+async def _conduct_trial(
+    study: AnyStudy, trial: Trial, context: EvalContext, results: SampleResults, *, shown: bool
 ) -> None:
     from inspect_ai.util import span
 
-    ask = InspectAsk(table, trial.name, study.first, results.calls.append)
+    ask = InspectAsk(context, trial.name, study.first, results.calls.append)
     async with span(span_name(trial), type="trial"):
         try:
             results.records[trial.name] = await study.conduct(trial, ask)
@@ -69,14 +69,14 @@ async def _conduct_one(
 
 
 # Not through the sample's store: whatever passes through it is logged, and the score already contains the records.
-_RECORDS: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
+_RECORDS_BY_STATE: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
 
 
 def hand_over(state: Any, records: Sequence[Any]) -> None:
     """Leave the records of a sample's trials for its scorers."""
-    _RECORDS[state] = records
+    _RECORDS_BY_STATE[state] = records
 
 
 def handed_over(state: Any) -> Sequence[Any] | None:
-    """What the solver left; None if the sample was not just conducted, as when a log is scored again."""
-    return _RECORDS.get(state)
+    """The records that the solver left; None if the sample was not just conducted, as when a log is scored again."""
+    return _RECORDS_BY_STATE.get(state)

@@ -84,17 +84,17 @@ async def _first_prompts(study: AnyStudy, trials: Sequence[Trial]) -> list[Seque
 
 
 async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
-    ask = _FirstQuestion()
-    with suppress(_Heard):
+    ask = _FirstPromptAsk()
+    with suppress(_FirstCallMade):
         await study.conduct(trial, ask)
     return ask.heard
 
 
-class _Heard(Stopped):
+class _FirstCallMade(Stopped):
     """Ends a trial at its first call."""
 
 
-class _FirstQuestion:
+class _FirstPromptAsk:
     """Records the first question and answers nothing."""
 
     def __init__(self) -> None:
@@ -102,14 +102,14 @@ class _FirstQuestion:
 
     async def __call__(self, role: str, messages: Sequence[Message], **_: Any) -> Any:
         self.heard = self.heard or messages
-        raise _Heard(role)
+        raise _FirstCallMade(role)
 
     async def all(self, questions: Sequence[Question]) -> Any:
         return [await self(question.role, question.messages) for question in questions]
 
 
 @dataclass(frozen=True)
-class Cast:
+class StudyAnswerers:
     """Who answers in each role of a study, as in a run's manifest; `agents` is how many meet, if models do."""
 
     study: AnyStudy
@@ -119,13 +119,13 @@ class Cast:
     sources: Mapping[str, Source]
 
     def table(self, *, cache: bool) -> EvalContext:
-        """What the samples of an eval share in making calls.
+        """Everything that the samples of an eval share in making calls.
 
         Raises:
             InputError: the eval's models or their settings are not those that its task was made for.
         """
         models = named_models(self.study, self.agents)
-        entries = _entries(self.study, models, self.seed)
+        entries = _entries_of(self.study, models, self.seed)
         for role, found in entries.items():
             for then, now in zip(self.entries[role], found, strict=True):
                 if (then.identity, then.settings) != (now.identity, now.settings):
@@ -143,32 +143,32 @@ def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list
     Raises:
         InputError: a needed role has no model, or one that cannot be used.
     """
-    return _entries(study, named_models(study, agents), seed)
+    return _entries_of(study, named_models(study, agents), seed)
 
 
-def cast_of(
+def answerers_of(
     study: AnyStudy,
     seed: int,
     agents: int,
     models: Mapping[str, list[ModelEntry]],
     wanted: Mapping[str, Sequence[ModelRequest]],
-) -> Cast:
+) -> StudyAnswerers:
     """All answerers by role: the `models`, and the search engines and page sources `wanted`.
 
     Raises:
         InputError: a source cannot be opened.
     """
-    sources = {role: _opened(role, requests[0]) for role, requests in wanted.items() if requests}
+    sources = {role: _open_source(role, requests[0]) for role, requests in wanted.items() if requests}
     known = {role: [local_entry(wanted[role][0], source)] for role, source in sources.items()}
     empty: dict[str, list[ModelEntry]] = {role: [] for role in study.role_names}
-    return Cast(study, seed, agents, empty | dict(models) | known, sources)
+    return StudyAnswerers(study, seed, agents, empty | dict(models) | known, sources)
 
 
-def _entries(study: AnyStudy, models: Mapping[str, Sequence[Any]], seed: int) -> dict[str, list[ModelEntry]]:
+def _entries_of(study: AnyStudy, models: Mapping[str, Sequence[Any]], seed: int) -> dict[str, list[ModelEntry]]:
     return {role: [entry_of(model, study.role(role), seed) for model in found] for role, found in models.items()}
 
 
-def _opened(role: str, request: ModelRequest) -> Source:
+def _open_source(role: str, request: ModelRequest) -> Source:
     opening = open_pages if role == PAGES else open_search
     return opening(request.spec, request.arguments)
 
@@ -185,7 +185,7 @@ class HostedStudy:
     in a later eval. `left_out` says which of the items read are not used.
     """
 
-    cast: Cast
+    answerers: StudyAnswerers
     items: Sequence[Any]
     options: msgspec.Struct
     trials_at_once: int = 10
@@ -195,23 +195,23 @@ class HostedStudy:
     @cached_property
     def groups(self) -> Groups:
         """The trials of each sample."""
-        study = self.cast.study
-        return grouped(study, study.trials(self.items, self.options, self.cast.seed))
+        study = self.answerers.study
+        return grouped(study, study.trials(self.items, self.options, self.answerers.seed))
 
     @cached_property
     def table(self) -> EvalContext:
-        """What all samples share in making calls."""
-        return self.cast.table(cache=self.cache)
+        """Everything that the samples share in making calls."""
+        return self.answerers.table(cache=self.cache)
 
     @property
     def data(self) -> TaskData:
         """The run's description in the task's metadata."""
-        study = self.cast.study
+        study = self.answerers.study
         return TaskData(
             study=study.name,
-            seed=self.cast.seed,
+            seed=self.answerers.seed,
             options=msgspec.to_builtins(self.options),
-            models=self.cast.entries,
+            models=self.answerers.entries,
             prompts={name: digest(text) for name, text in study.prompts().items()},
             overton=__version__,
             left_out=self.left_out,
@@ -230,14 +230,14 @@ def make_task(hosted: HostedStudy, scorers: Sequence[Any]) -> Any:
 
     if hosted.trials_at_once < 1:
         raise InputError([Problem("trials_at_once", str(hosted.trials_at_once), "must be 1 or more")])
-    study = hosted.cast.study
+    study = hosted.answerers.study
     return Task(
         dataset=MemoryDataset(
             samples_of(study, hosted.items, hosted.groups),
             name=study.name,
             location=location_of(study.items.plural, digest(list(hosted.items))),
         ),
-        solver=_solver(hosted),
+        solver=_make_solver(hosted),
         scorer=list(scorers),
         config=GenerateConfig(max_retries=_MAX_RETRIES),
         version=__version__,
@@ -246,37 +246,37 @@ def make_task(hosted: HostedStudy, scorers: Sequence[Any]) -> Any:
     )
 
 
-def _solver(hosted: HostedStudy) -> Any:
+def _make_solver(hosted: HostedStudy) -> Any:
     from inspect_ai.solver import solver
 
     def conduct() -> Any:
         async def solve(state: Any, generate: Any) -> Any:
-            return await _solve(hosted, state)
+            return await _solve_sample(hosted, state)
 
         return solve
 
     return solver(name="conduct")(conduct)()
 
 
-async def _solve(hosted: HostedStudy, state: Any) -> Any:
+async def _solve_sample(hosted: HostedStudy, state: Any) -> Any:
     if state.epoch > 1:
         raise prerequisite("an epoch would repeat the same calls: use -T trials=N for more answers, and --epochs 1")
     results, trials = SampleResults(), hosted.groups[str(state.sample_id)]
     try:
-        table = hosted.table
+        context = hosted.table
     except InputError as error:
         raise prerequisite(error) from error
-    async with table.sources:
+    async with context.sources:
         try:
-            await conduct_trials(hosted.cast.study, trials, table, results, hosted.trials_at_once)
+            await conduct_trials(hosted.answerers.study, trials, context, results, hosted.trials_at_once)
         finally:
             state.store.set(CALLS, msgspec.to_builtins(results.calls))
             hand_over(state, [record for trial in trials for record in results.records.get(trial.name, ())])
-            _show(state, results)
+            _show_conversation(state, results)
     return state
 
 
-def _show(state: Any, results: SampleResults) -> None:
+def _show_conversation(state: Any, results: SampleResults) -> None:
     """Have the viewer show the first trial's conversation."""
     if results.shown is not None:
         state.messages = [*chat_messages(results.shown.messages), results.shown.output.message]

@@ -35,11 +35,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """A study that labels existing text."""
-    labelling = {one.word.replace("-", "_"): one for one in listed() if one.kind == "labels"}
+    labelling = {study.word.replace("-", "_"): study for study in listed() if study.kind == "labels"}
     if name not in labelling:
         raise AttributeError(f"module 'overton.judge' has no attribute {name!r}")
     return call_of(labelling[name])
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(one.word.replace("-", "_") for one in listed() if one.kind == "labels")])
+    return sorted([*__all__, *(study.word.replace("-", "_") for study in listed() if study.kind == "labels")])

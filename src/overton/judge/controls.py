@@ -15,7 +15,7 @@ from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.judge.rejudging import own_judge
 from overton.planning.plan import plan
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.dry_run import Plan
 from overton.runs.items import read_items
 from overton.runs.labels import labels_locked
@@ -55,11 +55,11 @@ def controls(
             `overton.run`.
         RunError: see `overton.judge.again`.
     """
-    asked = _asked(of, judge, seed, model_args, prices, Trust(trust, confirm))
+    asked = _prepare_run(of, judge, seed, model_args, prices, Trust(trust, confirm))
     folder = Path(out) if out is not None else fresh_folder(asked.study)
     done = run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, watch=watch)
     if asked.run is not None and done.finished:
-        _keep(asked.run, done)
+        _store_results(asked.run, done)
     return done
 
 
@@ -73,13 +73,13 @@ def plan_controls(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """What `controls` with the same arguments would ask and cost, without asking anything.
+    """Plan `controls` with the same arguments: its calls and their cost, without asking anything.
 
     Raises:
         InputError: see `controls`.
         RunError: see `controls`.
     """
-    return plan(**_asked(of, judge, seed, model_args, prices, Trust(trust, confirm)).given)
+    return plan(**_prepare_run(of, judge, seed, model_args, prices, Trust(trust, confirm)).given)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _ControlRun:
     run: Run | None
 
 
-def _asked(  # noqa: PLR0917
+def _prepare_run(  # noqa: PLR0917
     of: str | Path,
     judge: str | Sequence[str] | None,
     seed: int,
@@ -108,33 +108,35 @@ def _asked(  # noqa: PLR0917
         models = own_judge([source], trust, model_args)
     else:
         raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
-    given = {"study": name, "seed": seed, **models, **(_in_its_manner(name, source) if source else {})}
+    given = {"study": name, "seed": seed, **models, **(_items_in_manner_of(name, source) if source else {})}
     return _ControlRun(name, given, source)
 
 
-def _in_its_manner(name: str, source: Run) -> dict[str, Any]:
+def _items_in_manner_of(name: str, source: Run) -> dict[str, Any]:
     """The controls as this run's judge is asked, nothing if that is how they are asked anyway."""
     sheet = study_named(source.manifest.study).sheet
     manner = sheet.again.manner if sheet is not None and sheet.again is not None else None
     if manner is None:
         return {}
     usual, shared = read_items(name), manner(results_of([source]))
-    items = [msgspec.structs.replace(one, material={**one.material, **shared}) for one in usual]
+    items = [msgspec.structs.replace(item, material={**item.material, **shared}) for item in usual]
     return {} if items == usual else {"items": items}
 
 
-def _keep(source: Run, done: Run) -> None:
+def _store_results(source: Run, done: Run) -> None:
     """Store how the run's own judges did, replacing earlier results for the same labels."""
-    own = {published(entry.spec) for entries in source.manifest.models.values() for entry in entries}
-    specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
+    own = {public_spec(entry.spec) for entries in source.manifest.models.values() for entry in entries}
+    specs = {entry.name: public_spec(entry.spec) for entries in done.manifest.models.values() for entry in entries}
     found = [
-        JudgeOnControls(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)
-        for one in measure_run(done.manifest.study, done.path).analysis.tried
-        if specs[one.judge] in own
+        JudgeOnControls(
+            specs[result.judge], result.what, round(result.right.value * result.controls), result.controls, result.fails
+        )
+        for result in measure_run(done.manifest.study, done.path).analysis.tried
+        if specs[result.judge] in own
     ]
     if not found:
         return
-    again = {(one.judge, one.what) for one in found}
+    again = {(result.judge, result.what) for result in found}
     with labels_locked(source.path):
-        kept = [one for one in controls_kept(source.path) if (one.judge, one.what) not in again]
+        kept = [result for result in controls_kept(source.path) if (result.judge, result.what) not in again]
         write_atomic(source.path / TRIED, [msgspec.json.format(msgspec.json.encode([*kept, *found]), indent=1)])

@@ -20,7 +20,7 @@ _LEAST_CHANCE = 1e-12
 """A row stands for 1 / chance rows; with more than these, sums of its weights overflow or drown all other rows."""
 
 POPULATIONS = ("like-these", "these")
-"""What the numbers describe: rows like these, or exactly these rows."""
+"""The rows that the numbers describe: rows like these, or exactly these rows."""
 
 
 def correct(
@@ -52,17 +52,17 @@ def correct(
 
     if population not in POPULATIONS:
         raise InputError([Problem(option_place("population"), population, f"must be {' or '.join(POPULATIONS)}")])
-    frame, place = _opened(table)
+    frame, place = _open_frame(table)
     columns = {"label": label, "judge": judge, "by": by, "cluster": cluster, "chance": chance}
-    texts = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
+    texts = {name: _column_texts(frame, place, column) for name, column in columns.items() if column is not None}
     made = JudgedTable(
-        judged=[one or UNREAD for one in texts["judge"]],
+        judged=[word or UNREAD for word in texts["judge"]],
         people=texts["label"],
         by=texts.get("by"),
-        cluster=_clusters(texts.get("cluster")),
-        chance=None if chance is None else _chances(texts["chance"], texts["label"], place, chance),
+        cluster=_fill_clusters(texts.get("cluster")),
+        chance=None if chance is None else _parse_chances(texts["chance"], texts["label"], place, chance),
         groups=group or {},
-        values={one: _value(one, number) for one, number in (value or {}).items()},
+        values={name: _parse_value(name, number) for name, number in (value or {}).items()},
     )
     try:
         return corrected(made, these=population == "these", level=level)
@@ -73,7 +73,7 @@ def correct(
 _OPTIONS = ("group", "value")
 
 
-def _opened(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _open_frame(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
     from overton.files.tables import read_table
 
     if isinstance(table, str | Path):
@@ -81,7 +81,7 @@ def _opened(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return table, "table"
 
 
-def _texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
+def _column_texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
     """A column as texts, None for empty cells."""
     import polars as pl
 
@@ -93,18 +93,18 @@ def _texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
     return [text or None for text in texts.to_list()]
 
 
-def _clusters(texts: list[str | None] | None) -> list[str] | None:
+def _fill_clusters(texts: list[str | None] | None) -> list[str] | None:
     """The cluster of each row; a row without one is its own cluster."""
     if texts is None:
         return None
     return [text if text is not None else f"\0{number}" for number, text in enumerate(texts)]
 
 
-def _chances(texts: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
+def _parse_chances(texts: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
     """Each row's probability of being labelled; not needed for rows that nobody labelled."""
     found, problems = [], []
     for line, (text, said) in enumerate(zip(texts, label, strict=True), 1):
-        chance = _number(text)
+        chance = _parse_number(text)
         usable = _LEAST_CHANCE <= chance <= 1
         if said is not None and not usable:
             reason = f"is {text!r}; must be at least {_LEAST_CHANCE:g} and at most 1"
@@ -115,15 +115,15 @@ def _chances(texts: Sequence[str | None], label: Sequence[str | None], place: st
     return found
 
 
-def _value(label: str, number: float | str) -> float:
+def _parse_value(label: str, number: float | str) -> float:
     """The number of a label. Raises `InputError` if it is not a number."""
-    found = _number(str(number))
+    found = _parse_number(str(number))
     if not isfinite(found):
         raise InputError([Problem(option_place("value"), label, f"is {number!r}; must be a number")])
     return found
 
 
-def _number(word: str | None) -> float:
+def _parse_number(word: str | None) -> float:
     try:
         return float(word or "nan")
     except ValueError:
@@ -134,13 +134,17 @@ def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
     """A corrected table as JSON values."""
     from overton.studies.document import number_of, plain
 
-    def three(one: Any) -> dict[str, Any] | None:
-        if one is None:
+    def three(numbers: Any) -> dict[str, Any] | None:
+        if numbers is None:
             return None
-        return {"judge": plain(one.judge), "corrected": number_of(one.corrected), "labelled": number_of(one.labelled)}
+        return {
+            "judge": plain(numbers.judge),
+            "corrected": number_of(numbers.corrected),
+            "labelled": number_of(numbers.labelled),
+        }
 
-    def group(one: Any) -> dict[str, Any]:
-        return {"shares": {name: three(share) for name, share in one.shares.items()}, "mean": three(one.mean)}
+    def group(result: Any) -> dict[str, Any]:
+        return {"shares": {name: three(share) for name, share in result.shares.items()}, "mean": three(result.mean)}
 
     return {
         "level": level,
@@ -148,7 +152,7 @@ def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
         "rows": found.rows,
         "labelled": found.labelled,
         **group(found.all),
-        "by": {name: group(one) for name, one in found.by.items()},
+        "by": {name: group(part) for name, part in found.by.items()},
         "differences": [
             {"a": difference.a, "b": difference.b, **group(difference)} for difference in found.differences
         ],

@@ -48,12 +48,12 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
         Whole groups come first, because they correct a measure whatever the judge's errors.
         """
-        return min((plan for plan in self.plans if not plan.why), key=lambda one: one.unit == "rows", default=None)
+        return min((plan for plan in self.plans if not plan.why), key=lambda plan: plan.unit == "rows", default=None)
 
     @property
     def least(self) -> LabelCount | None:
         """The plan with the fewest labels that gives the width; None if none does."""
-        return min((plan for plan in self.plans if not plan.why), key=lambda one: one.labels, default=None)
+        return min((plan for plan in self.plans if not plan.why), key=lambda plan: plan.labels, default=None)
 
 
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
@@ -75,12 +75,12 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     if sheet is None:
         raise InputError([Problem("study", opened.study.name, "has no sheet: its judge gives no labels to check")])
     results = results_of([opened])
-    chosen, by_plan = _chosen(sheet, results, measure, what)
+    chosen, by_plan = _choose_label(sheet, results, measure, what)
     judged = sheet.rows(results, chosen)
     if not by_plan and measure not in judged.labels:
         known = [*judged.labels, *(sheet.plans.measures if sheet.plans and sheet.plans.what == chosen else ())]
         raise InputError([Problem("--for", measure, f"must be {', '.join(known)}")])
-    labels = _labels(results, chosen)
+    labels = _largest_task(results, chosen)
     count = len(labels.shares()) if labels else 0
     found = LabelsFor(measure, chosen, width, count, judged.row, judged.group, ())
     if labels is None or count < PILOT:
@@ -88,11 +88,11 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     if by_plan and sheet.plans:
         plans = tuple(sheet.plans.of(results, people_table(labels), measure, width))
     else:
-        plans = (_of_share(judged, labels, measure, width, str(opened.path)),)
+        plans = (_plan_for_share(judged, labels, measure, width, str(opened.path)),)
     return msgspec.structs.replace(found, plans=plans)
 
 
-def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
+def _choose_label(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
     """Which label is used, and whether the measure is one of many labels."""
     if what is not None and what not in sheet.whats:
         raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
@@ -102,13 +102,13 @@ def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> t
     return what or (sheet.usual(results) if sheet.usual else sheet.whats[0]), False
 
 
-def _labels(results: Results, what: str) -> SavedLabels | None:
+def _largest_task(results: Results, what: str) -> SavedLabels | None:
     (facts,) = results.runs
     found = [label for label in facts.labels if label.task.what == what]
-    return max(found, key=lambda one: len(one.shares()), default=None)
+    return max(found, key=lambda labels: len(labels.shares()), default=None)
 
 
-def _of_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float, place: str) -> LabelCount:
+def _plan_for_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float, place: str) -> LabelCount:
     import numpy as np
 
     from overton.statistics.misclassification import rows_for_share
@@ -116,10 +116,10 @@ def _of_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float,
 
     units = units_of(judged, labels.task.design)
     shared = labels.shares()
-    if any(labels.task.rows[one].id not in units.places for one in shared):
+    if any(labels.task.rows[place].id not in units.places for place in shared):
         raise InputError([Problem(place, "labels", "belong to another run: name that run")])
-    every = np.array([one == label for one in units.label], float)
-    at = [units.places[labels.task.rows[one].id] for one in shared]
+    every = np.array([judged_label == label for judged_label in units.label], float)
+    at = [units.places[labels.task.rows[place].id] for place in shared]
     people = np.array([shares.get(label, 0.0) for shares in shared.values()])
     cluster = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
     return rows_for_share(people, every[at], every, cluster, width)

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from overton.studies.questions import JudgedRows
 
 
-_KEYS = "123456789abcdfghijklmnopqstvwxyz"
+_LABEL_KEYS = "123456789abcdfghijklmnopqstvwxyz"
 """The keys for labels, in order: digits, then the letters with no other function. Labels past these have none."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What is shown of one of a task's rows: the texts that the judge saw, by heading, in order."""
+    """One of a task's rows as shown: the texts that the judge saw, by heading, in order."""
 
     texts: Mapping[str, str]
 
 
-class _Shown(msgspec.Struct, frozen=True):
+class _ShownUnit(msgspec.Struct, frozen=True):
     """One unit on the page: its place among the task's rows, the number of its group from 1 if groups are shown whole,
     and pairs of the numbers of a heading and of a text."""
 
@@ -71,11 +71,11 @@ def page_of(
         raise ValueError("one unit per row is needed, and a page that the task has")
     shown = task.people[number - 1] if places is None else tuple(places)
     asked, *decide = task.question.split("\n\n")
-    content = encoded(_content(task, units, shown, number, row=row, group=group))
+    content = encoded(_page_data(task, units, shown, number, row=row, group=group))
     text = filled(
-        _own("label.html"),
-        asset("shared.css") + _own("label.css"),
-        asset("shared.js") + _own("answers.js") + _own("label.js"),
+        _asset_text("label.html"),
+        asset("shared.css") + _asset_text("label.css"),
+        asset("shared.js") + _asset_text("answers.js") + _asset_text("label.js"),
         task=task,
         number=number,
         count=len(shown),
@@ -87,14 +87,14 @@ def page_of(
     return text.encode()
 
 
-def _content(
+def _page_data(
     task: LabelTask, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
 ) -> dict[str, Any]:
-    """What the page's script reads; a text that occurs in several units is included once."""
+    """The data that the page's script reads; a text that occurs in several units is included once."""
     texts: dict[str, int] = {}
     groups: dict[str, int] = {}
     shown = [
-        _Shown(
+        _ShownUnit(
             place,
             groups.setdefault(task.rows[place].group, len(groups) + 1) if task.design == "whole" and number else None,
             [
@@ -105,7 +105,7 @@ def _content(
         )
         for place in asked
     ]
-    keys = [*_KEYS, *[""] * len(task.labels)]
+    keys = [*_LABEL_KEYS, *[""] * len(task.labels)]
     return {
         "task": task.name,
         "page": number,
@@ -123,11 +123,11 @@ def _content(
 
 
 @cache
-def _own(name: str) -> str:
+def _asset_text(name: str) -> str:
     return files("overton.judge").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-_SIZE = 100
+_DEFAULT_ROWS = 100
 
 
 def draw_labels(
@@ -166,12 +166,12 @@ def draw_labels(
     from overton.judging.label_tasks import LabelTask, deal_units, task_of
 
     out = Path(folder)
-    _check(out, stratified=stratified, whole=whole is True)
+    _check_arguments(out, stratified=stratified, whole=whole is True)
     opened = open_run(run)
     sheet, label, judged = judged_rows(opened, what)
     whole = label in sheet.whole and not stratified if whole is None else whole
     design: LabelDesign = "whole" if whole else "stratified" if stratified else "plain"
-    drawn, asked, groups = _drawn(judged, size, seed, design)
+    drawn, asked, groups = _draw_rows(judged, size, seed, design)
     task = task_of(
         LabelTask(
             name="",
@@ -185,27 +185,29 @@ def draw_labels(
             population={label: list(judged.given).count(label) for label in judged.labels},
             groups=groups,
             rows=asked,
-            people=deal_units([one.group for one in asked], people=people, shared=shared, seed=seed, whole=whole),
+            people=deal_units(
+                [request.group for request in asked], people=people, shared=shared, seed=seed, whole=whole
+            ),
         )
     )
-    texts = _texts(judged, drawn)
+    texts = _shown_texts(judged, drawn)
     units = [Unit(row) for row in texts]
     pages = {
         f"person-{number}.html": page_of(task, units, number, row=judged.row, group=judged.group)
         for number in range(1, people + 1)
     }
     if label_studio:
-        pages |= _for_label_studio(task, texts)
-    return _written(out, {TASK: msgspec.json.format(msgspec.json.encode(task), indent=1), **pages})
+        pages |= _label_studio_files(task, texts)
+    return _write_pages(out, {TASK: msgspec.json.format(msgspec.json.encode(task), indent=1), **pages})
 
 
-def _texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
-    """What is shown of each row: everything the judge saw, by heading."""
+def _shown_texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
+    """The texts of each row: everything that the judge saw, by heading."""
     seen = judged.seen or {name: name for name in judged.shown}
     return drawn.select(as_text(column).alias(name) for name, column in seen.items()).to_dicts()
 
 
-def _for_label_studio(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+def _label_studio_files(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     from overton.judging.label_studio import interface, tasks
 
     return {"label-studio.json": tasks(task, texts).encode(), "label-studio.xml": interface(task, texts).encode()}
@@ -214,8 +216,7 @@ def _for_label_studio(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> di
 def shown_of(
     run: Run, task: LabelTask, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> tuple[list[Unit], str]:
-    """What is shown of some of a task's rows, with the texts of `more` first, and what a row is called; the other rows
-    are empty.
+    """Some of a task's rows as shown, with the texts of `more` first, and what a row is called; other rows are empty.
 
     Raises:
         InputError: a row belongs to another run.
@@ -230,12 +231,12 @@ def shown_of(
         raise InputError(
             [Problem(str(run.path), "labels", f"belong to another run, which has the unit {quoted(lost[0])}")]
         )
-    texts = _texts(judged, judged.drawn([labelled[known[task.rows[place].id]] for place in places]))
+    texts = _shown_texts(judged, judged.drawn([labelled[known[task.rows[place].id]] for place in places]))
     shown = {place: Unit({**more.get(place, {}), **text}) for place, text in zip(places, texts, strict=True)}
     return [shown.get(place, Unit({})) for place in range(len(task.rows))], judged.row
 
 
-def _check(out: Path, *, stratified: bool, whole: bool) -> None:
+def _check_arguments(out: Path, *, stratified: bool, whole: bool) -> None:
     problems = [Problem(str(out), "", "exists already; name another folder")] if out.exists() else []
     if stratified and whole:
         problems.append(Problem("--whole", "", "cannot be combined with --stratified: choose one of them"))
@@ -248,17 +249,17 @@ def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
     from overton.statistics.misclassification import WHOLE
 
     if design != "whole" or not groups:
-        return _SIZE
-    return max(_SIZE, WHOLE * len(groups) // len(set(groups.values())))
+        return _DEFAULT_ROWS
+    return max(_DEFAULT_ROWS, WHOLE * len(groups) // len(set(groups.values())))
 
 
-def _drawn(
+def _draw_rows(
     judged: JudgedRows, size: int | None, seed: int, design: LabelDesign
 ) -> tuple[pl.DataFrame, tuple[LabelRequest, ...], int]:
-    """What is drawn, as laid out by the study and as in the task; and how many groups there are."""
+    """The rows drawn, as laid out by the study and as in the task; and how many groups there are."""
     from overton.judging.label_tasks import LabelRequest, choose_units
 
-    groups = _groups(judged, design)
+    groups = _groups_by_place(judged, design)
     of_each = [groups.get(place, "") for place in range(len(judged.given))]
     taken = choose_units(
         judged.given, of_each, size=usual_size(groups, design) if size is None else size, seed=seed, design=design
@@ -269,7 +270,7 @@ def _drawn(
     return rows, asked, len(set(groups.values()))
 
 
-def _groups(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
+def _groups_by_place(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
     """The group of each labelled row, by its place: similar rows, or rows drawn together."""
     from overton.studies.questions import units_of
 
@@ -277,27 +278,27 @@ def _groups(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
     return dict(zip(labelled, units_of(judged, design).group, strict=True))
 
 
-def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """The files except the first, which is the task: it is written first, since pages without it are useless."""
+def _write_pages(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write the files, first the task, since pages without it are useless; returns the paths of the others."""
     make_folder(folder)
     paths: list[Path] = []
     try:
         for name, content in files.items():
             paths.append(write_atomic(folder / name, [content]))
     except RunError:
-        _clear(folder, paths)
+        _remove_pages(folder, paths)
         raise
     return paths[1:]
 
 
-def _clear(folder: Path, paths: Sequence[Path]) -> None:
+def _remove_pages(folder: Path, paths: Sequence[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
     with suppress(OSError):  # somebody else has put something into it
         folder.rmdir()
 
 
-_SAID = "What people said"
+_SAID_HEADING = "What people said"
 
 
 def settling_page(run: str | Path, page: str | Path, *, task: str | None = None) -> Path | None:
@@ -313,33 +314,34 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
     from overton.judging.label_tasks import SETTLING, open_places
 
     opened, file = open_run(run), Path(page)
-    labels = _chosen(opened, task)
+    labels = _choose_task(opened, task)
     places = open_places(labels)
     if not places:
         return None
     if file.exists():
         raise InputError([Problem(str(file), "", "exists already; name another file")])
-    units, row = shown_of(opened, labels.task, places, _said(labels, places))
+    units, row = shown_of(opened, labels.task, places, _format_statements(labels, places))
     make_folder(file.parent)
     return write_atomic(file, [page_of(labels.task, units, SETTLING, row=row, places=places)])
 
 
-def _chosen(run: Run, task: str | None) -> SavedLabels:
-    kept = [one for one in kept_in(run.path) if task in (None, one.task.name)]
+def _choose_task(run: Run, task: str | None) -> SavedLabels:
+    kept = [labels for labels in kept_in(run.path) if task in (None, labels.task.name)]
     if len(kept) != 1:
-        known = ", ".join(one.task.name for one in kept) or "none"
+        known = ", ".join(labels.task.name for labels in kept) or "none"
         raise InputError([Problem(str(run.path), "labels", f"name one task that the run has labels of: {known}")])
     return kept[0]
 
 
-def _said(labels: SavedLabels, places: list[int]) -> dict[int, Mapping[str, str]]:
+def _format_statements(labels: SavedLabels, places: list[int]) -> dict[int, Mapping[str, str]]:
     """Who said what about each row, with their remarks, as a text under its heading."""
     texts: dict[int, Mapping[str, str]] = {}
     for place in places:
         lines = [
-            f"{one.person}: {one.labels[place]}" + (f" ({one.remarks[place]})" if one.remarks.get(place) else "")
-            for one in labels.said
-            if place in one.labels
+            f"{annotator.person}: {annotator.labels[place]}"
+            + (f" ({annotator.remarks[place]})" if annotator.remarks.get(place) else "")
+            for annotator in labels.said
+            if place in annotator.labels
         ]
-        texts[place] = {_SAID: "\n".join(lines)}
+        texts[place] = {_SAID_HEADING: "\n".join(lines)}
     return texts

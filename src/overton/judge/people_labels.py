@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class PeopleAgreement(msgspec.Struct, frozen=True):
-    """What people's labels show: how well they agree with each other and the judge with them, and, if the run is known,
-    the resulting shares."""
+    """The agreement of people with each other and of the judge with them, and, if the run is known, the resulting
+    shares."""
 
     people: AnnotatorAgreement
     shares: LabelledShares | None = None
@@ -70,10 +70,10 @@ def people_agreement(
 
     named = None if key is None else Path(key)
     if run is None:
-        return PeopleAgreement(annotator_agreement(_labels(files, named, []), level=level))
+        return PeopleAgreement(annotator_agreement(_read_labels(files, named, []), level=level))
     opened = open_run(run)
     with labels_locked(opened.path):
-        labels = _labels(files, named, kept_in(opened.path))
+        labels = _read_labels(files, named, kept_in(opened.path))
         place = str(kept_file(opened.path, labels.task.name))
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
         shares, _ = label_shares(opened, results_of([opened]), labels, place, how)
@@ -81,7 +81,7 @@ def people_agreement(
     return PeopleAgreement(annotator_agreement(labels, level=level), shares)
 
 
-def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
+def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
     """The labels in some files, joined to those of the same task that a run has."""
     from overton.judging.label_studio import said_by
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask, checked, gather_labels
@@ -89,18 +89,18 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]
     if not files:
         raise InputError([Problem("labels", "", "name the files that people's pages saved")])
     read = [(file, read_file(file)) for file in files]
-    said = [(file, one) for file, one in read if isinstance(one, AnnotatorLabels)]
-    exports = [(file, one) for file, one in read if isinstance(one, list)]
-    tasks = [file for file, one in read if isinstance(one, LabelTask)]
+    said = [(file, content) for file, content in read if isinstance(content, AnnotatorLabels)]
+    exports = [(file, content) for file, content in read if isinstance(content, list)]
+    tasks = [file for file, content in read if isinstance(content, LabelTask)]
     if len(tasks) > 1 and key is None:
         raise InputError(
             [Problem(str(tasks[1]), "", f"is a second task besides {tasks[0]}: name the files of one task")]
         )
-    wanted = [one.task for _, one in said] + [row.data.overton_task for _, rows in exports for row in rows]
+    wanted = [labels.task for _, labels in said] + [row.data.overton_task for _, rows in exports for row in rows]
     task = task_for(key or next(iter(tasks), None), files, wanted, kept)
     before = next((saved_labels for saved_labels in kept if saved_labels.task.name == task.name), None)
-    given = [(str(file), one) for file, one in said]
-    given += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
+    given = [(str(file), labels) for file, labels in said]
+    given += [(str(file), labels) for file, rows in exports for labels in said_by(task, rows, str(file))]
     if not given and before is None:
         raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
-    return gather_labels(task, [(place, checked(task, one, place)) for place, one in given], before)
+    return gather_labels(task, [(place, checked(task, labels, place)) for place, labels in given], before)

@@ -16,13 +16,13 @@ from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.judging.label_tasks import SavedLabels
 from overton.planning.plan import plan
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.dry_run import Plan
 from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted
-from overton.studies.judge_checks.rejudging import JudgedLabel, JudgedUnit, judged_again
+from overton.studies.judge_checks.consistency import JudgedLabel, JudgedUnit, judged_again
 from overton.studies.options import option_place
 from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
@@ -56,8 +56,9 @@ def again(
     units are those that people labelled, if any, at most `size` per run; otherwise a plain draw of `size`. Up to a
     quarter as many to which the run's judge gave no label are added. `what` is the label, if a study has several.
 
-    Give two runs and one judge to learn whether their own judges differ: see `overton.studies.judge_checks.rejudging`.
-    A run's own judge is asked as its folder says; what that would reach is confirmed as in `overton.resume`.
+    Give two runs and one judge to learn whether their own judges differ: see
+    `overton.studies.judge_checks.consistency`. A run's own judge is asked as its folder says; what that would reach is
+    confirmed as in `overton.resume`.
 
     Example: `overton.analyze("again-STUDY", overton.judge.again("runs/first").path)`.
 
@@ -66,7 +67,7 @@ def again(
             declare how its judge is asked again, or nothing is labelled; see `overton.run`.
         RunError: one is not a run folder, or has no records.
     """
-    asked = _asked(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm))
+    asked = _prepare_run(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm))
     folder = Path(out) if out is not None else fresh_folder(asked.study)
     return run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, watch=watch)
 
@@ -83,13 +84,13 @@ def plan_again(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """What `again` with the same arguments would ask and cost, without asking anything.
+    """Plan `again` with the same arguments: its calls and their cost, without asking anything.
 
     Raises:
         InputError: see `again`.
         RunError: see `again`.
     """
-    return plan(**_asked(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm)).given)
+    return plan(**_prepare_run(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm)).given)
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class _RejudgingRun:
     given: dict[str, Any]
 
 
-def _asked(  # noqa: PLR0917
+def _prepare_run(  # noqa: PLR0917
     runs: str | Path | Sequence[str | Path],
     judge: str | Sequence[str] | None,
     what: str | None,
@@ -112,12 +113,16 @@ def _asked(  # noqa: PLR0917
 ) -> _RejudgingRun:
     if size < 1:
         raise InputError([Problem(option_place("size"), str(size), "must be 1 or more")])
-    opened = [open_run(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
-    if len(studies := {one.manifest.study for one in opened}) != 1:
+    opened = [open_run(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
+    if len(studies := {source.manifest.study for source in opened}) != 1:
         given = ", ".join(sorted(studies)) or "none"
         raise InputError([Problem("runs", given, "name runs of one study")])
     name = f"{PREFIX}{opened[0].manifest.study}"
-    units = [unit for one, label in zip(opened, _names(opened), strict=True) for unit in _units(one, label, what, size)]
+    units = [
+        unit
+        for source, label in zip(opened, _name_runs(opened), strict=True)
+        for unit in _choose_units(source, label, what, size)
+    ]
     models = (
         {"models": judge, "model_args": model_args, "prices": prices} if judge else own_judge(opened, trust, model_args)
     )
@@ -131,31 +136,33 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
         InputError: there is none, there are several, or what a folder would reach is not confirmed.
     """
     role = judged_again(runs[0].study).role
-    judges = {(one.spec, one.arguments, one.name): one for run in runs for one in run.manifest.models.get(role, ())}
+    judges = {
+        (entry.spec, entry.arguments, entry.name): entry for run in runs for entry in run.manifest.models.get(role, ())
+    }
     if len(judges) != 1:
         names = ", ".join(sorted(name for _, _, name in judges)) or "none"
         raise InputError([Problem(option_place("judge"), names, "judged these runs: name one judge (--judge)")])
     (entry,) = judges.values()
-    written = entry.spec if entry.name == published(entry.spec) else f"{entry.name}={entry.spec}"
+    written = entry.spec if entry.name == public_spec(entry.spec) else f"{entry.name}={entry.spec}"
     arguments: dict[str, dict[str, list[str]]] = {}
     for key, value in entry.arguments:
         arguments.setdefault(entry.name, {}).setdefault(key, []).append(value)
     study = study_named(f"{PREFIX}{runs[0].manifest.study}")
-    for one in runs:
-        check_trusted(study, one.path, model_requests({role: [written]}, arguments), trust)
+    for source in runs:
+        check_trusted(study, source.path, model_requests({role: [written]}, arguments), trust)
     prices = {entry.name: (entry.price.input, entry.price.output)} if entry.price else None
     return {"models": [written], "model_args": {**arguments, **(more or {})}, "prices": prices}
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _name_runs(runs: Sequence[Run]) -> list[str]:
     """A name for each run: its folder's, with its position if several have the same."""
-    names = [one.path.resolve().name for one in runs]
+    names = [source.path.resolve().name for source in runs]
     known = Counter(names)
     return [f"{name} {place}" if known[name] > 1 else name for place, name in enumerate(names, 1)]
 
 
-def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit]:
-    """What a run's judge is asked about.
+def _choose_units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit]:
+    """The units about which a run's judge is asked.
 
     Raises:
         InputError: the study does not declare how, no such label exists, or nothing is labelled.
@@ -167,43 +174,43 @@ def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit
     results = results_of([run])
     chosen = what or (sheet.usual(results) if sheet.usual else sheet.whats[0])
     units = judged.units(results, chosen)
-    people = _people(results, chosen, units)
-    places = _drawn(units, people, size, f"{run.manifest.seed}/again/{chosen}")
+    people = _people_by_unit(results, chosen, units)
+    places = _draw_places(units, people, size, f"{run.manifest.seed}/again/{chosen}")
     if not any(units.labelled[place] for place in places):
         raise InputError([Problem(str(run.path), chosen, "has nothing that a judge labelled")])
-    judge = ", ".join(one.name for one in results.answering(judged.role))
-    conditions = _conditions(units)
+    judge = ", ".join(answerer.name for answerer in results.answering(judged.role))
+    conditions = _count_conditions(units)
     return [
         JudgedUnit(
-            f"u{sha256(f'{label}/{one.id}'.encode()).hexdigest()[:16]}",
+            f"u{sha256(f'{label}/{unit.id}'.encode()).hexdigest()[:16]}",
             label,
-            one.id,
-            f"{label}/{one.group}",
+            unit.id,
+            f"{label}/{unit.group}",
             units.conditions[place],
             chosen,
             judge,
-            _rows(one, people.get(place)),
+            _rows_to_compare(unit, people.get(place)),
             conditions,
-            dict(one.material),
+            dict(unit.material),
         )
-        for place, one in zip(places, units.drawn(places), strict=True)
+        for place, unit in zip(places, units.drawn(places), strict=True)
     ]
 
 
-_People = Mapping[str, JudgedLabel]
-"""What people said of the rows of one unit, by the part of the row's id after the unit's."""
+_PeopleByRow = Mapping[str, JudgedLabel]
+"""People's labels of the rows of one unit, by the part of the row's id after the unit's."""
 
 
-def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _People]:
-    """By the unit's place, what people said of its rows, from the task with most labels."""
+def _people_by_unit(results: Results, what: str, units: JudgedUnits) -> dict[int, _PeopleByRow]:
+    """People's labels of each unit's rows, by the unit's place, from the task with most labels."""
     (facts,) = results.runs
     tasks = [label for label in facts.labels if label.task.what == what]
     if not tasks:
         return {}
     places = {name: place for place, name in enumerate(units.ids)}
-    found: dict[int, _People] = {}
-    for row, name, shares in _labelled(max(tasks, key=lambda one: len(one.shares()))):
-        for start in _starts(name):
+    found: dict[int, _PeopleByRow] = {}
+    for row, name, shares in _labelled_rows(max(tasks, key=lambda labels: len(labels.shares()))):
+        for start in _possible_unit_ids(name):
             if start in places:
                 known = found.get(places[start], {})
                 found[places[start]] = {
@@ -214,32 +221,32 @@ def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _Peopl
     return found
 
 
-def _labelled(labels: SavedLabels) -> Iterator[tuple[JudgedLabel, str, Mapping[str, float]]]:
+def _labelled_rows(labels: SavedLabels) -> Iterator[tuple[JudgedLabel, str, Mapping[str, float]]]:
     for place, shares in labels.shares().items():
         asked = labels.task.rows[place]
         yield JudgedLabel(asked.judged, asked.chance), asked.id, shares
 
 
-def _starts(name: str) -> Iterator[str]:
+def _possible_unit_ids(name: str) -> Iterator[str]:
     """A row's id, then what precedes each of its slashes, longest first: one of these is its unit's id."""
     while name:
         yield name
         name = name.rpartition("/")[0]
 
 
-def _drawn(units: JudgedUnits, people: Mapping[int, _People], size: int, name: str) -> list[int]:
+def _draw_places(units: JudgedUnits, people: Mapping[int, _PeopleByRow], size: int, name: str) -> list[int]:
     labelled = sorted(people) or [place for place, there in enumerate(units.labelled) if there]
     missing = [place for place, there in enumerate(units.labelled) if not there]
     more = Draw(f"{name}/unlabelled").sample(missing, int(size * _MOST_UNLABELLED))
     return sorted({*Draw(name).sample(labelled, size), *more})
 
 
-def _rows(unit: JudgedOnce, people: _People | None) -> dict[str, JudgedLabel]:
+def _rows_to_compare(unit: JudgedOnce, people: _PeopleByRow | None) -> dict[str, JudgedLabel]:
     """The rows that people labelled, since these were drawn; all rows if nobody labelled any."""
     return dict(people) if people else {row: JudgedLabel(judged) for row, judged in unit.labels.items()}
 
 
-def _conditions(units: JudgedUnits) -> dict[str, tuple[int, int]]:
+def _count_conditions(units: JudgedUnits) -> dict[str, tuple[int, int]]:
     every = Counter(units.conditions)
-    missing = Counter(one for one, there in zip(units.conditions, units.labelled, strict=True) if not there)
+    missing = Counter(condition for condition, there in zip(units.conditions, units.labelled, strict=True) if not there)
     return {condition: (count, missing[condition]) for condition, count in sorted(every.items())}

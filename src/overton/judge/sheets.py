@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from overton.studies.questions import JudgedRows, Sheet
 
 
-_LARGEST = 200_000_000
+_MAX_BYTES = 200_000_000
 
 
 def draw_sheet(
@@ -108,13 +108,13 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
-        known = decode_json(_bytes(keys), msgspec.json.Decoder(SheetKey).decode)
+        known = decode_json(_read_content(keys), msgspec.json.Decoder(SheetKey).decode)
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
     if changed(known):
         reason = "was changed after it was written: draw the sheet again, or restore the original key"
         raise InputError([Problem(str(keys), "", reason)])
-    return known, read_sheet(_text(sheet), known, str(sheet))
+    return known, read_sheet(_read_text(sheet), known, str(sheet))
 
 
 def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
@@ -158,31 +158,31 @@ def read_agreement(
     known, answers = opened_sheet(Path(sheet), None if key is None else Path(key))
     found = sheet_agreement(known, answers, level=level)
     if run is not None and found.blank < found.drawn:
-        _keep(open_run(run), found)
+        _store_agreement(open_run(run), found)
     return found
 
 
-def _keep(run: Run, found: SheetAgreement) -> None:
+def _store_agreement(run: Run, found: SheetAgreement) -> None:
     if run.manifest.study != found.study:
         raise InputError(
             [Problem(str(run.path), "", f"is a run of {run.manifest.study}, but the sheet is of {found.study}")]
         )
     with labels_locked(run.path):
-        kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
+        kept = [agreement for agreement in agreements_of(run) if agreement.sheet != found.sheet]
         write_atomic(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        return decode_text(_bytes(path))
+        return decode_text(_read_content(path))
     except Unreadable as error:
         reason = "is not UTF-8; save the sheet as UTF-8"
         raise InputError([Problem(str(path), f"byte {error.byte}", reason)]) from error
 
 
-def _bytes(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
-        return read_bytes(path.resolve(), _LARGEST)
+        return read_bytes(path.resolve(), _MAX_BYTES)
     except Unreadable as error:
         raise InputError([Problem(str(path), "", error.reason)]) from error
     except OSError as error:

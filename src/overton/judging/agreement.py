@@ -39,7 +39,7 @@ def krippendorff_alpha(
 
         alpha = 1 - (n - 1) (n - sum o(c)) / (n^2 - sum n(c)^2)
 
-    The interval leaves units out in turn, or whole clusters of them (see `statistics.resampling`): what is drawn is
+    The interval leaves units out in turn, or whole clusters of them (see `statistics.jackknife`): what is drawn is
     units, and a unit's labels stay together. Not computed if no unit has two labels or only one label occurs, since
     disagreement is then impossible; without an interval if nobody disagrees.
 
@@ -61,7 +61,7 @@ def krippendorff_alpha(
             kinds.setdefault(label, len(kinds))
     if len(kinds) < 2:
         return not_computed("only one label occurs, and nothing can be disagreed on", level=level, n=len(paired))
-    parts = np.array([_parts(units[place], kinds) for place in paired])
+    parts = np.array([_unit_parts(units[place], kinds) for place in paired])
     numbers: dict[Hashable, int] = {}
     own = [numbers.setdefault(place if clusters is None else clusters[place], len(numbers)) for place in paired]
     jackknife = Jackknife(level, unit="units" if clusters is None else "groups")
@@ -69,8 +69,8 @@ def krippendorff_alpha(
     return over.statistic(parts, _alpha_of_parts, "nothing can be disagreed on", within=(-inf, 1.0))
 
 
-def _parts(labels: Sequence[Hashable], kinds: dict[Hashable, int]) -> list[float]:
-    """What a unit adds: its coincidences of equal labels, then how often each label occurs."""
+def _unit_parts(labels: Sequence[Hashable], kinds: dict[Hashable, int]) -> list[float]:
+    """The parts of a unit: its coincidences of equal labels, then how often each label occurs."""
     counts = Counter(labels)
     same = sum(count * (count - 1) for count in counts.values()) / (len(labels) - 1)
     return [same, *(float(counts[kind]) for kind in kinds)]
@@ -106,7 +106,7 @@ def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, 
         return not_computed(_NO_ITEMS, level=level)
     values = np.asarray(flags, dtype=float)
     p = float(values.mean())
-    effective = n if clusters is None else _effective(values - p, clusters)
+    effective = n if clusters is None else _effective_items(values - p, clusters)
     low, high = wilson_limits(p, effective, level)
     return Estimate(p, float(low), float(high), n, "Wilson" if clusters is None else "Wilson, clustered", level)
 
@@ -130,7 +130,7 @@ def cohen_kappa(
     """
     import numpy as np
 
-    codes, k = _codes([first, second])
+    codes, k = _code_categories([first, second])
     n = len(first)
     if n == 0:
         return not_computed(_NO_ITEMS, level=level)
@@ -143,7 +143,7 @@ def cohen_kappa(
     # d kappa / d p_ij for the item's cell (i, j), centred.
     slope = agree * (1 - chance) - (1 - observed) * (column[codes[0]] + row[codes[1]])
     method = "Fleiss-Cohen-Everitt" if clusters is None else "Fleiss-Cohen-Everitt, clustered"
-    return _wald(kappa, (slope - slope.mean()) / (1 - chance) ** 2, clusters, method, level)
+    return _wald_estimate(kappa, (slope - slope.mean()) / (1 - chance) ** 2, clusters, method, level)
 
 
 def fleiss_kappa(
@@ -162,7 +162,7 @@ def fleiss_kappa(
 
     if len(ratings) < 2:
         raise ValueError("agreement needs at least two judges")
-    codes, k = _codes(ratings)
+    codes, k = _code_categories(ratings)
     judges, n = codes.shape
     if n == 0:
         return not_computed(_NO_ITEMS, level=level)
@@ -176,7 +176,7 @@ def fleiss_kappa(
     by_chance = counts @ shares / judges
     influence = (agree - observed) / (1 - chance) - 2 * (1 - kappa) * (by_chance - chance) / (1 - chance)
     method = "Gwet" if clusters is None else "Gwet, clustered"
-    return _wald(kappa, influence, range(n) if clusters is None else clusters, method, level)
+    return _wald_estimate(kappa, influence, range(n) if clusters is None else clusters, method, level)
 
 
 def overlap(
@@ -197,9 +197,9 @@ def overlap(
     from overton.statistics.jackknife import SHARE, Jackknife
 
     sums: dict[Hashable, list[float]] = {}
-    for one, other, cluster in zip(first, second, clusters, strict=True):
-        either = one | other
-        sums.setdefault(cluster, []).append(len(one & other) / len(either) if either else 1.0)
+    for labels, other, cluster in zip(first, second, clusters, strict=True):
+        either = labels | other
+        sums.setdefault(cluster, []).append(len(labels & other) / len(either) if either else 1.0)
     if not sums:
         return not_computed(_NO_ITEMS, level=level)
     jackknife = Jackknife(level, unit="items")
@@ -207,7 +207,7 @@ def overlap(
     return msgspec.structs.replace(found, n=len(first))
 
 
-def _codes(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:
+def _code_categories(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:
     """Categories as numbers from 0, `[judge, item]`, and how many there are."""
     import numpy as np
 
@@ -219,25 +219,25 @@ def _codes(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:
     )
 
 
-def _wald(
+def _wald_estimate(
     kappa: float, influence: NDArray[Any], clusters: Sequence[Hashable] | None, method: str, level: float
 ) -> Estimate:
     n = len(influence)
-    sums = influence if clusters is None else _sums(influence, clusters)
+    sums = influence if clusters is None else _cluster_sums(influence, clusters)
     error = float((sums**2).sum()) ** 0.5 / n
     if error <= 1e-12 or len(sums) < 2:
         return Estimate(kappa, nan, nan, n, f"{method}: no interval from such uniform data", level)
-    margin = _z(level) * error * (1 if clusters is None else (len(sums) / (len(sums) - 1)) ** 0.5)
-    return _stratified_kappa(kappa, margin, n, method, level)
+    margin = _normal_quantile(level) * error * (1 if clusters is None else (len(sums) / (len(sums) - 1)) ** 0.5)
+    return _kappa_estimate(kappa, margin, n, method, level)
 
 
-def _stratified_kappa(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
+def _kappa_estimate(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
     return Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, method, level, within=(-1.0, 1.0))
 
 
-def _effective(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
+def _effective_items(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
     """How many independent items the clustered ones are worth, between 1 and their number."""
-    sums, n = _sums(deviations, clusters), len(deviations)
+    sums, n = _cluster_sums(deviations, clusters), len(deviations)
     if not deviations.any():
         return len(sums)
     if len(sums) < 2:
@@ -246,7 +246,7 @@ def _effective(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
     return max(1.0, n / max(design_effect, 1.0))
 
 
-def _sums(values: NDArray[Any], clusters: Sequence[Hashable]) -> NDArray[Any]:
+def _cluster_sums(values: NDArray[Any], clusters: Sequence[Hashable]) -> NDArray[Any]:
     import numpy as np
 
     if len(clusters) != len(values):
@@ -256,7 +256,7 @@ def _sums(values: NDArray[Any], clusters: Sequence[Hashable]) -> NDArray[Any]:
     return np.bincount(index, weights=values)
 
 
-def _z(level: float) -> float:
+def _normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
@@ -294,18 +294,20 @@ def sheet_agreement(key: SheetKey, answers: SheetAnswers, *, level: float = 0.95
     if any(row.label not in key.labels for row in key.rows) or (key.stratified and sum(key.population.values()) < 1):
         raise InputError([Problem("key", key.sheet, "is not the key of a sheet on which a judge's labels are checked")])
     rows = [(row, said) for row, said in zip(key.rows, answers.labels, strict=True) if said is not None]
-    judged, said = [row.label for row, _ in rows], [one for _, one in rows]
+    judged, said = [row.label for row, _ in rows], [label for _, label in rows]
     if key.stratified:
-        same, kappa = _weighted(judged, said, key, level)
+        same, kappa = _population_agreement(judged, said, key, level)
     else:
         groups = [row.group for row, _ in rows]
-        same = share([one == two for one, two in zip(judged, said, strict=True)], groups, level=level)
+        same = share([judge == person for judge, person in zip(judged, said, strict=True)], groups, level=level)
         kappa = cohen_kappa(judged, said, groups, level=level)
-    confusion = {one: dict.fromkeys(key.labels, 0) for one in key.labels}
-    for one, two in zip(judged, said, strict=True):
-        confusion[one][two] += 1
+    confusion = {label: dict.fromkeys(key.labels, 0) for label in key.labels}
+    for judge, person in zip(judged, said, strict=True):
+        confusion[judge][person] += 1
     by_label = {
-        label: share([two == label for one, two in zip(judged, said, strict=True) if one == label], level=level)
+        label: share(
+            [person == label for judge, person in zip(judged, said, strict=True) if judge == label], level=level
+        )
         for label in key.labels
         if label in judged
     }
@@ -326,14 +328,16 @@ def leniency(found: SheetAgreement, label: str) -> Estimate:
     return share(apart, level=found.same.level)
 
 
-def _weighted(judged: Sequence[str], said: Sequence[str], key: SheetKey, level: float) -> tuple[Estimate, Estimate]:
+def _population_agreement(
+    judged: Sequence[str], said: Sequence[str], key: SheetKey, level: float
+) -> tuple[Estimate, Estimate]:
     """Share and kappa in the population, from the numbers of each label that happened to be drawn."""
     import numpy as np
 
     n, known = len(judged), {label: number for number, label in enumerate(key.labels)}
-    lost = [label for label, count in key.population.items() if count and label not in judged]
-    if n == 0 or lost:
-        reason = _NO_ITEMS if n == 0 else f"no row that the judge calls {lost[0]} was filled in"
+    missing = [label for label, count in key.population.items() if count and label not in judged]
+    if n == 0 or missing:
+        reason = _NO_ITEMS if n == 0 else f"no row that the judge calls {missing[0]} was filled in"
         return (not_computed(reason, level=level, n=n),) * 2
     first, second = (np.array([known[label] for label in labels]) for labels in (judged, said))
     drawn = np.bincount(first, minlength=len(known))
@@ -341,29 +345,31 @@ def _weighted(judged: Sequence[str], said: Sequence[str], key: SheetKey, level: 
     weight = (strata / np.maximum(drawn, 1))[first]
     same = (first == second).astype(float)
     observed, chance = float(weight @ same), float(strata @ np.bincount(second, weight, minlength=len(known)))
-    agreed = _stratified_agreement(observed, _variance(same, weight, first), weight, level)
+    agreed = _stratified_agreement(observed, _stratified_variance(same, weight, first), weight, level)
     if chance > 1 - 1e-12:
         return agreed, not_computed(_ONE_CATEGORY, level=level, n=n)
     # As for a plain draw (see `cohen_kappa`), except that the judge's own shares are known.
     influence = (same * (1 - chance) - (1 - observed) * strata[second]) / (1 - chance) ** 2
-    kappa, variance = (observed - chance) / (1 - chance), _variance(influence, weight, first)
-    if variance <= _NOTHING:
-        return agreed, Estimate(kappa, nan, nan, n, f"{_METHOD}: no interval from such uniform data", level)
-    margin = _z(level) * variance**0.5
-    return agreed, _stratified_kappa(kappa, margin, n, _METHOD, level)
+    kappa, variance = (observed - chance) / (1 - chance), _stratified_variance(influence, weight, first)
+    if variance <= _ZERO_VARIANCE:
+        return agreed, Estimate(kappa, nan, nan, n, f"{_STRATIFIED_METHOD}: no interval from such uniform data", level)
+    margin = _normal_quantile(level) * variance**0.5
+    return agreed, _kappa_estimate(kappa, margin, n, _STRATIFIED_METHOD, level)
 
 
-_METHOD = "stratified, large-sample"
-_NOTHING = 1e-24
+_STRATIFIED_METHOD = "stratified, large-sample"
+_ZERO_VARIANCE = 1e-24
 
 
-def _variance(influence: NDArray[Any], weight: NDArray[Any], stratum: NDArray[Any]) -> float:
+def _stratified_variance(influence: NDArray[Any], weight: NDArray[Any], stratum: NDArray[Any]) -> float:
     """The variance of a stratified mean of `influence`, whose weights sum to one."""
     import numpy as np
 
     parts = [(influence[inside], weight[inside]) for inside in (stratum == code for code in np.unique(stratum))]
     return sum(
-        float(one.sum()) ** 2 * float(values.var(ddof=1)) / len(values) for values, one in parts if len(values) > 1
+        float(weights.sum()) ** 2 * float(values.var(ddof=1)) / len(values)
+        for values, weights in parts
+        if len(values) > 1
     )
 
 
@@ -372,9 +378,9 @@ def _stratified_agreement(observed: float, variance: float, weight: NDArray[Any]
     from overton.statistics.proportions import wilson_limits
 
     n = len(weight)
-    if variance <= _NOTHING:
+    if variance <= _ZERO_VARIANCE:
         low, high = wilson_limits(round(observed), 1 / float((weight**2).sum()), level)
         return Estimate(observed, min(float(low), observed), max(float(high), observed), n, "Wilson, stratified", level)
-    margin = _z(level) * variance**0.5
+    margin = _normal_quantile(level) * variance**0.5
     ends = max(0.0, observed - margin), min(1.0, observed + margin)
-    return Estimate(observed, *ends, n, _METHOD, level, within=(0.0, 1.0))
+    return Estimate(observed, *ends, n, _STRATIFIED_METHOD, level, within=(0.0, 1.0))

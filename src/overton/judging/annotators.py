@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from overton.statistics.arrays import Floats
 
     _Coder = tuple[str, Mapping[int, str]]
-    _Said = tuple[Floats, Floats, Floats, NDArray[np.int64]]
+    _WeightedLabels = tuple[Floats, Floats, Floats, NDArray[np.int64]]
     """For each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
 
@@ -115,25 +115,29 @@ def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> Annotato
         shared=len(shared),
         settled=len(labels.settled),
         open=len(open_places(labels)),
-        people=tuple(_person(one) for one in labels.said),
+        people=tuple(_annotator_shares(said) for said in labels.said),
         alpha=krippendorff_alpha(given, groups, level=level),
         pairs=tuple(_annotator_pair(a, b, task, level) for a, b in combinations(named, 2)),
-        judge=_judge_agreement(labels, level),
+        judge=_judge_against_people(labels, level),
     )
 
 
 def judge_agreement(
-    one: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], rows: RowWeights, *, level: float = 0.95
+    first: Sequence[Mapping[str, float]],
+    second: Sequence[Mapping[str, float]],
+    rows: RowWeights,
+    *,
+    level: float = 0.95,
 ) -> tuple[Estimate, Estimate]:
     """How far two who labelled the same rows agree: the share of equal labels, and Cohen's kappa.
 
     Each gives every label its part of a row, 1 in all: people who differ give equal parts.
     """
-    if not one:
+    if not first:
         return (not_computed("they labelled no row in common", level=level),) * 2
-    names = sorted({name for said in (*one, *other) for name in said})
-    said = (_shares_of(one, names), _shares_of(other, names), *_row_weights(rows))
-    return _same(said, level), _weighted_kappa(said, level)
+    names = sorted({name for said in (*first, *second) for name in said})
+    said = (_share_table(first, names), _share_table(second, names), *_row_weights(rows))
+    return _same_share(said, level), _weighted_kappa(said, level)
 
 
 def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
@@ -142,7 +146,7 @@ def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -
 
     if not values:
         return not_computed("there is no row", level=level)
-    return _mean(np.array(values, float), *_row_weights(rows), level)
+    return _weighted_mean(np.array(values, float), *_row_weights(rows), level)
 
 
 def mean_gap(gaps: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
@@ -151,41 +155,43 @@ def mean_gap(gaps: Sequence[float], rows: RowWeights, *, level: float = 0.95) ->
     import numpy as np
 
     if any(gaps):
-        return _mean(np.array(gaps, float), *_row_weights(rows), level, lowest=-1.0)
+        return _weighted_mean(np.array(gaps, float), *_row_weights(rows), level, lowest=-1.0)
     found = mean_of(gaps, rows, level=level)
     return msgspec.structs.replace(found, low=-found.high)
 
 
-def _shares_of(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
+def _share_table(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
     import numpy as np
 
-    return np.array([[one.get(name, 0.0) for name in names] for one in said])
+    return np.array([[shares.get(name, 0.0) for name in names] for shares in said])
 
 
 def _row_weights(rows: RowWeights) -> tuple[Floats, NDArray[np.int64]]:
     import numpy as np
 
     weights = np.array(rows.weights, float)
-    return weights * len(weights) / weights.sum(), _numbered(rows.groups)
+    return weights * len(weights) / weights.sum(), _number_groups(rows.groups)
 
 
-def _person(said: AnnotatorLabels) -> AnnotatorShares:
+def _annotator_shares(said: AnnotatorLabels) -> AnnotatorShares:
     return AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
 
 
 def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> AnnotatorPair:
-    (one, first), (other, second) = a, b
+    (first_name, first), (second_name, second) = a, b
     both = sorted(first.keys() & second.keys())
     if not both:
-        return AnnotatorPair(one, other, 0, *(not_computed("they labelled no row in common", level=level),) * 2)
+        return AnnotatorPair(
+            first_name, second_name, 0, *(not_computed("they labelled no row in common", level=level),) * 2
+        )
     names = [*task.labels, CANNOT_TELL]
-    said = [_flags([who[place] for place in both], names) for who in (first, second)]
-    groups = _numbered([task.rows[place].group for place in both])
+    said = [_label_flags([who[place] for place in both], names) for who in (first, second)]
+    groups = _number_groups([task.rows[place].group for place in both])
     rows = (said[0], said[1], said[0].sum(1), groups)
-    return AnnotatorPair(one, other, len(both), _same(rows, level), _weighted_kappa(rows, level))
+    return AnnotatorPair(first_name, second_name, len(both), _same_share(rows, level), _weighted_kappa(rows, level))
 
 
-def _judge_agreement(labels: SavedLabels, level: float) -> JudgeAgreement:
+def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
     """The judge's labels against people's, from each row's shares."""
     import numpy as np
 
@@ -196,47 +202,47 @@ def _judge_agreement(labels: SavedLabels, level: float) -> JudgeAgreement:
         none = not_computed("no row is labelled", level=level)
         return JudgeAgreement(none, none, {}, {})
     people = np.array([[shares[place].get(name, 0.0) for name in names] for place in places])
-    judged = _flags([rows[place].judged for place in places], names)
+    judged = _label_flags([rows[place].judged for place in places], names)
     weight = 1 / np.array([rows[place].chance for place in places])
-    groups = _numbered([rows[place].group for place in places])
+    groups = _number_groups([rows[place].group for place in places])
     said = (people, judged, weight * len(weight) / weight.sum(), groups)
     confusion = {
         name: dict(zip(names, (judged[:, column] @ people).tolist(), strict=True))
         for column, name in enumerate(names[:-1])
     }
     by_label = {
-        name: _confirmed(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
+        name: _confirmed_share(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
     }
-    return JudgeAgreement(_same(said, level), _weighted_kappa(said, level), by_label, confusion)
+    return JudgeAgreement(_same_share(said, level), _weighted_kappa(said, level), by_label, confusion)
 
 
-def _flags(said: Sequence[str], names: Sequence[str]) -> Floats:
+def _label_flags(said: Sequence[str], names: Sequence[str]) -> Floats:
     """Which label each row has [rows, labels]."""
     import numpy as np
 
-    return np.array([[float(one == name) for name in names] for one in said])
+    return np.array([[float(label == name) for name in names] for label in said])
 
 
-def _numbered(groups: Sequence[str]) -> NDArray[np.int64]:
+def _number_groups(groups: Sequence[str]) -> NDArray[np.int64]:
     import numpy as np
 
     return np.unique(np.array(groups), return_inverse=True)[1]
 
 
-def _same(said: _Said, level: float) -> Estimate:
+def _same_share(said: _WeightedLabels, level: float) -> Estimate:
     """How much of people's label is the judge's."""
     people, judged, weight, groups = said
-    return _mean((people * judged).sum(1), weight, groups, level, label=judged.argmax(1))
+    return _weighted_mean((people * judged).sum(1), weight, groups, level, label=judged.argmax(1))
 
 
-def _confirmed(column: int, said: _Said, level: float) -> Estimate:
+def _confirmed_share(column: int, said: _WeightedLabels, level: float) -> Estimate:
     """How many of the rows to which the judge gives one label people confirm."""
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
-    return _mean(people[rows, column], weight[rows], groups[rows], level)
+    return _weighted_mean(people[rows, column], weight[rows], groups[rows], level)
 
 
-def _mean(  # noqa: PLR0917
+def _weighted_mean(  # noqa: PLR0917
     values: Floats,
     weight: Floats,
     groups: NDArray[np.int64],
@@ -244,8 +250,8 @@ def _mean(  # noqa: PLR0917
     lowest: float = 0.0,
     label: NDArray[np.int64] | None = None,
 ) -> Estimate:
-    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows alone (`statistics.correction`): that
-    of a share if nothing is below 0. `label` numbers the judge's label of each row, by which rows may be drawn."""
+    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows (`prediction_powered`): that of a
+    share if nothing is below 0. `label` numbers the judge's label of each row, by which rows may be drawn."""
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
@@ -257,7 +263,7 @@ def _mean(  # noqa: PLR0917
     return corrected(draw, labels, [], level)[0].labelled
 
 
-def _weighted_kappa(said: _Said, level: float) -> Estimate:
+def _weighted_kappa(said: _WeightedLabels, level: float) -> Estimate:
     """Cohen's kappa of weighted rows in which people's labels may be split."""
     import numpy as np
 
@@ -268,10 +274,10 @@ def _weighted_kappa(said: _Said, level: float) -> Estimate:
         return not_computed("only one label occurs, on which chance alone agrees fully", level=level, n=len(people))
     parts = np.hstack([(people * judged).sum(1, keepdims=True), people, judged]) * weight[:, None]
     over = Jackknife(level, unit="groups").over(groups)
-    return over.statistic(parts, _beyond_chance, "chance alone agrees fully", within=DIFFERENCE)
+    return over.statistic(parts, _kappa_of_sums, "chance alone agrees fully", within=DIFFERENCE)
 
 
-def _beyond_chance(sums: NDArray[np.floating]) -> NDArray[np.floating]:
+def _kappa_of_sums(sums: NDArray[np.floating]) -> NDArray[np.floating]:
     """Kappa of sums [..., blocks, 1 + 2 labels]: equal labels, people's labels, the judge's."""
     import numpy as np
 

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
 
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-"""What a reply can be instead of an answer.
+"""Kinds of malformed replies.
 
 empty      it has no letter and no digit
 cut        it ended because it ran out of room
@@ -23,9 +23,9 @@ loop       at least half of it repeats itself, in runs of four words
 duplicate  it says what an earlier reply said: they share nine tenths of all runs of four words in either
 """
 
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
-_ECHOED_RUN, _MOST_ECHOED, _SHORTEST_ECHO = 8, 0.8, 4
-_RUN, _MOST_LOOPED, _SHORTEST_LOOP = 4, 0.5, 24
+_CUT_WORDS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+_ECHOED_RUN_WORDS, _MOST_ECHOED, _SHORTEST_ECHO = 8, 0.8, 4
+_RUN_WORDS, _MOST_LOOPED, _SHORTEST_LOOP = 4, 0.5, 24
 _MOST_SHARED = 0.9
 # Scripts that put no space between words are read by character, and so are words too long for any language.
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
@@ -42,7 +42,7 @@ def faults_of(
     sources: Iterable[str] = (),
     earlier: Iterable[str] = (),
 ) -> tuple[Fault, ...]:
-    """What is wrong with the form of a reply, in the order of `FAULTS`; () if nothing is.
+    """The faults of a reply's form, in the order of `FAULTS`; () if nothing is.
 
     `finish` is the provider's word for why it ended. `shown` are the texts that it must not merely repeat (the prompt,
     the post, the belief), `sources` those that it may quote from but not contain whole, four fifths or more, `earlier`
@@ -62,17 +62,17 @@ def faults_of(
 
 def is_cut(finish: str) -> bool:
     """Whether a provider's word says that a reply ended for lack of room."""
-    return finish.casefold() in _CUT
+    return finish.casefold() in _CUT_WORDS
 
 
 def echoes(text: str, shown: Iterable[str]) -> bool:
     """Whether a text is an echo of one of those shown, as in `faults_of`."""
-    return any(_echoes(text, one) for one in shown)
+    return any(_echoes(text, other) for other in shown)
 
 
 def repeats(text: str, earlier: Iterable[str]) -> bool:
     """Whether a text says something, and the same as an earlier one: a duplicate, as in `faults_of`."""
-    return bool(_words(text)) and any(_same(text, one) for one in earlier)
+    return bool(_words(text)) and any(_has_same_runs(text, other) for other in earlier)
 
 
 # The next reply needs the same prompts, pages and earlier replies again.
@@ -82,7 +82,7 @@ def _words(text: str) -> Words:
 
 
 @lru_cache(maxsize=128)
-def _runs_in(text: str, length: int) -> frozenset[Words]:
+def _runs_in_text(text: str, length: int) -> frozenset[Words]:
     return frozenset(_runs(_words(text), length))
 
 
@@ -94,8 +94,8 @@ def _echoes(text: str, shown: str) -> bool:
     words = _words(text)
     if len(words) < _SHORTEST_ECHO:
         return False
-    length = min(_ECHOED_RUN, len(words))
-    known = _runs_in(shown, length)
+    length = min(_ECHOED_RUN_WORDS, len(words))
+    known = _runs_in_text(shown, length)
     echoed = {
         place
         for start, run in enumerate(_runs(words, length))
@@ -108,14 +108,14 @@ def _echoes(text: str, shown: str) -> bool:
 def _loops(words: Words) -> bool:
     if len(words) < _SHORTEST_LOOP:
         return False
-    runs = _runs(words, _RUN)
+    runs = _runs(words, _RUN_WORDS)
     return len(runs) - len(set(runs)) >= _MOST_LOOPED * len(runs)
 
 
-def _same(text: str, other: str) -> bool:
-    if min(len(_words(text)), len(_words(other))) < 2 * _RUN:
+def _has_same_runs(text: str, other: str) -> bool:
+    if min(len(_words(text)), len(_words(other))) < 2 * _RUN_WORDS:
         return _words(text) == _words(other)
-    one, two = _runs_in(text, _RUN), _runs_in(other, _RUN)
-    if min(len(one), len(two)) < _MOST_SHARED * max(len(one), len(two)):
+    runs, other_runs = _runs_in_text(text, _RUN_WORDS), _runs_in_text(other, _RUN_WORDS)
+    if min(len(runs), len(other_runs)) < _MOST_SHARED * max(len(runs), len(other_runs)):
         return False  # they cannot share so many
-    return len(one & two) >= _MOST_SHARED * len(one | two)
+    return len(runs & other_runs) >= _MOST_SHARED * len(runs | other_runs)

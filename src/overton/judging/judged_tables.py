@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from overton.statistics.label_draws import JudgeAndHumanValues
-    from overton.statistics.prediction_powered import JudgeAndHuman
 
 
 UNREAD = "unread"
@@ -27,7 +26,7 @@ _MOST_LABELS = 500
 _LONGEST_LABEL = 1_000
 """More labels, or longer ones, are another column's texts: each label is a row of the result, estimated by itself."""
 
-_RARE = 0.001
+_RARE_P = 0.001
 """Labelled rows whose judged labels differ from the others' as much as chance allows this rarely are no plain draw."""
 
 
@@ -108,9 +107,9 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
 
     people = np.array([person or "" for person in table.people])
     judged = np.array(table.judged)
-    labelled = np.array([one is not None for one in table.people])
-    known = sorted({*table.judged, *(one for one in table.people if one is not None)})
-    _check(table, known, int(labelled.sum()))
+    labelled = np.array([label is not None for label in table.people])
+    known = sorted({*table.judged, *(label for label in table.people if label is not None)})
+    _check_labels(table, known, int(labelled.sum()))
     plain = np.full(len(judged), labelled.mean())
     draw = LabelDraw(
         labelled,
@@ -119,14 +118,14 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
         these,
         np.unique(judged, return_inverse=True)[1],
     )
-    names = sorted({one for one in table.by or () if one is not None})
-    inside = [np.array([one == name for one in table.by or ()]) for name in names]
-    asked = {name: _share(people, judged, [name]) for name in known}
-    asked |= {name: _share(people, judged, labels) for name, labels in table.groups.items()}
+    names = sorted({group for group in table.by or () if group is not None})
+    inside = [np.array([group == name for group in table.by or ()]) for name in names]
+    asked = {name: _share_values(people, judged, [name]) for name in known}
+    asked |= {name: _share_values(people, judged, labels) for name, labels in table.groups.items()}
     if table.values:
-        asked[_MEAN] = _mean(people, judged, table.values)
-    found = {name: _found(draw, labels, inside, level) for name, labels in asked.items()}
-    groups = [_group({name: every[place] for name, every in found.items()}) for place in range(len(names) + 1)]
+        asked[_MEAN_KEY] = _mean_values(people, judged, table.values)
+    found = {name: _correct_groups(draw, labels, inside, level) for name, labels in asked.items()}
+    groups = [_separate_mean({name: every[place] for name, every in found.items()}) for place in range(len(names) + 1)]
     by = dict(zip(names, groups[1:], strict=True))
     return JudgedResult(
         len(judged),
@@ -134,21 +133,21 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
         "these rows" if these else "rows like these",
         groups[0],
         by,
-        tuple(_difference(a, b, by[a], by[b]) for a, b in combinations(names, 2)),
-        _agreement(
+        tuple(_subtract_groups(a, b, by[a], by[b]) for a, b in combinations(names, 2)),
+        _judge_human_agreement(
             judged[labelled].tolist(),
             people[labelled].tolist(),
             list(compress(table.cluster, labelled)) if table.cluster else None,
             level,
         ),
-        tuple(_warnings(judged, labelled, plain=table.chance is None)),
+        tuple(_draw_warnings(judged, labelled, plain=table.chance is None)),
     )
 
 
-_MEAN = "\0mean"
+_MEAN_KEY = "\0mean"
 
 
-def _check(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
+def _check_labels(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
     problems = []
     if not labelled:
         problems.append(Problem("labels", "", "no row has a label by people"))
@@ -170,7 +169,7 @@ def _check(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
         raise InputError(problems)
 
 
-def _share(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) -> JudgeAndHumanValues:
+def _share_values(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) -> JudgeAndHumanValues:
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues
@@ -181,13 +180,13 @@ def _share(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) ->
     )
 
 
-def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float]) -> JudgeAndHumanValues:
+def _mean_values(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float]) -> JudgeAndHumanValues:
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues
 
     def numbered(said: NDArray[Any], numbers: Mapping[str, float]) -> NDArray[np.float64]:
-        return np.array([numbers.get(one, 0.0) for one in said.tolist()], float)
+        return np.array([numbers.get(label, 0.0) for label in said.tolist()], float)
 
     counts = dict.fromkeys(values, 1.0)
     return JudgeAndHumanValues(
@@ -201,28 +200,24 @@ def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float
     )
 
 
-def _found(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[CorrectedNumber]:
+def _correct_groups(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[CorrectedNumber]:
     from overton.statistics.prediction_powered import corrected
 
     every, groups = corrected(draw, labels, inside, level)
-    return [_corrected(group) for group in (every, *groups)]
+    return [CorrectedNumber(group.judge, group.corrected, group.labelled) for group in (every, *groups)]
 
 
-def _corrected(three: JudgeAndHuman) -> CorrectedNumber:
-    return CorrectedNumber(three.judge, three.corrected, three.labelled)
+def _separate_mean(found: Mapping[str, CorrectedNumber]) -> CorrectedGroup:
+    return CorrectedGroup({name: number for name, number in found.items() if name != _MEAN_KEY}, found.get(_MEAN_KEY))
 
 
-def _group(found: Mapping[str, CorrectedNumber]) -> CorrectedGroup:
-    return CorrectedGroup({name: one for name, one in found.items() if name != _MEAN}, found.get(_MEAN))
-
-
-def _difference(a: str, b: str, first: CorrectedGroup, second: CorrectedGroup) -> CorrectedDifference:
-    shares = {name: _minus(one, second.shares[name]) for name, one in first.shares.items()}
-    mean = _minus(first.mean, second.mean) if first.mean and second.mean else None
+def _subtract_groups(a: str, b: str, first: CorrectedGroup, second: CorrectedGroup) -> CorrectedDifference:
+    shares = {name: _subtract(number, second.shares[name]) for name, number in first.shares.items()}
+    mean = _subtract(first.mean, second.mean) if first.mean and second.mean else None
     return CorrectedDifference(a, b, shares, mean)
 
 
-def _minus(corrected_number: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:
+def _subtract(corrected_number: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:
     from overton.statistics.prediction_powered import difference
 
     return CorrectedNumber(
@@ -232,11 +227,11 @@ def _minus(corrected_number: CorrectedNumber, other: CorrectedNumber) -> Correct
     )
 
 
-def _agreement(
+def _judge_human_agreement(
     judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float
 ) -> JudgeHumanAgreement:
     """On the labelled rows, treating those of one cluster as alike."""
-    same = [one == two for one, two in zip(judged, people, strict=True)]
+    same = [judge == person for judge, person in zip(judged, people, strict=True)]
     return JudgeHumanAgreement(
         krippendorff_alpha(list(zip(judged, people, strict=True)), clusters, level=level),
         cohen_kappa(judged, people, clusters, level=level),
@@ -244,7 +239,7 @@ def _agreement(
     )
 
 
-def _warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> list[str]:
+def _draw_warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> list[str]:
     import numpy as np
     from scipy.stats import chi2_contingency
 
@@ -252,12 +247,12 @@ def _warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> l
         return []
     names, codes = np.unique(judged, return_inverse=True)
     table = np.stack([np.bincount(codes[rows], minlength=len(names)) for rows in (labelled, ~labelled)])
-    if len(names) < 2 or chi2_contingency(table).pvalue > _RARE:
+    if len(names) < 2 or chi2_contingency(table).pvalue > _RARE_P:
         return []
     shares = table / table.sum(axis=1, keepdims=True)
-    worst = int(np.abs(shares[0] - shares[1]).argmax())
+    largest = int(np.abs(shares[0] - shares[1]).argmax())
     return [
-        f"The judge gives {str(names[worst])!r} to {100 * shares[0, worst]:.1f}% of the labelled rows and to"
-        f" {100 * shares[1, worst]:.1f}% of the others: these labels are no plain draw. If rows had unequal chances,"
+        f"The judge gives {str(names[largest])!r} to {100 * shares[0, largest]:.1f}% of the labelled rows and to"
+        f" {100 * shares[1, largest]:.1f}% of the others: these labels are no plain draw. If rows had unequal chances,"
         " give them (--chance)."
     ]

@@ -19,22 +19,22 @@ _TASK, _ROW = "overton_task", "overton_row"
 _LABEL, _REMARK = "label", "remark"
 
 
-class _Data(msgspec.Struct, frozen=True):
+class _TaskData(msgspec.Struct, frozen=True):
     overton_task: str
     overton_row: int
 
 
-class _Value(msgspec.Struct, frozen=True):
+class _ResultValue(msgspec.Struct, frozen=True):
     choices: list[str] = []
     text: str | list[str] = []
 
 
 class _LabelStudioResult(msgspec.Struct, frozen=True):
-    value: _Value
+    value: _ResultValue
     from_name: str = ""
 
 
-class _Who(msgspec.Struct, frozen=True):
+class _Annotator(msgspec.Struct, frozen=True):
     id: int
     email: str = ""
     first_name: str = ""
@@ -43,7 +43,7 @@ class _Who(msgspec.Struct, frozen=True):
 
 class _Annotation(msgspec.Struct, frozen=True):
     result: list[_LabelStudioResult]
-    completed_by: _Who | int | str | None = None
+    completed_by: _Annotator | int | str | None = None
     was_cancelled: bool = False
     lead_time: float | None = None
 
@@ -51,7 +51,7 @@ class _Annotation(msgspec.Struct, frozen=True):
 class LabelStudioExport(msgspec.Struct, frozen=True):
     """One task of an export, with what people said of it; without `annotations` if nobody has seen it yet."""
 
-    data: _Data
+    data: _TaskData
     annotations: list[_Annotation] = []
 
 
@@ -62,7 +62,7 @@ def tasks(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
     Raises:
         ValueError: the numbers of texts and rows differ.
     """
-    heads = _heads(texts)
+    heads = _headings(texts)
     if len(texts) != len(task.rows):
         raise ValueError("texts of each row are needed")
     made = [
@@ -74,31 +74,33 @@ def tasks(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
 
 def interface(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
     """The labelling interface (XML) for these tasks: all texts, one choice of the task's labels, a remark."""
-    heads = _heads(texts)
+    heads = _headings(texts)
     first = next(iter(heads), "text_1")
-    lines = ["<View>", f"  <Header value={_attribute(task.question)}/>"]
+    lines = ["<View>", f"  <Header value={_quote_attribute(task.question)}/>"]
     for key, head in heads.items():
-        lines += [f'  <Header size="5" value={_attribute(head)}/>', f'  <Text name="{key}" value="${key}"/>']
+        lines += [f'  <Header size="5" value={_quote_attribute(head)}/>', f'  <Text name="{key}" value="${key}"/>']
     lines.append(f'  <Choices name="{_LABEL}" toName="{first}" choice="single" required="true">')
     labels = {**task.labels, CANNOT_TELL: "none of these can be said"}
-    lines += [f"    <Choice value={quoteattr(name)} hint={_attribute(meaning)}/>" for name, meaning in labels.items()]
+    lines += [
+        f"    <Choice value={quoteattr(name)} hint={_quote_attribute(meaning)}/>" for name, meaning in labels.items()
+    ]
     lines += ["  </Choices>", f'  <TextArea name="{_REMARK}" toName="{first}" placeholder="Remark"/>', "</View>", ""]
     return "\n".join(lines)
 
 
-def _heads(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _headings(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The headings, by the name that a task gives to the text."""
     known = dict.fromkeys(head for shown in texts for head in shown)
     return {f"text_{number}": head for number, head in enumerate(known, 1)}
 
 
-def _attribute(text: str) -> str:
+def _quote_attribute(text: str) -> str:
     """A text as an attribute's value. In Label Studio '$' starts the name of a task's field, but not before a space."""
     return quoteattr(" ".join(text.split()).replace("$", "$ "), {"\n": " "})
 
 
 def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) -> list[AnnotatorLabels]:
-    """What each person said, page by page. An export knows no pages: a row counts for the first page that asks for it.
+    """Each person's labels, page by page. An export knows no pages: a row counts for the first page that asks for it.
     Skipped rows say nothing.
 
     Raises:
@@ -107,57 +109,61 @@ def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) ->
     problems: list[Problem] = []
     found: dict[tuple[str, int], dict[int, tuple[str, str, float]]] = {}
     pages = {row: page for page in range(len(task.people), 0, -1) for row in task.people[page - 1]}
-    for where, row, who, one in _given(task, export, place, problems):
+    for where, row, who, annotation in _read_annotations(task, export, place, problems):
         if row not in pages:
             problems.append(Problem(place, where, f"no page asks for row {row}"))
             continue
-        said = (_label(one), _remark(one), one.lead_time or 0.0)
+        said = (_single_choice(annotation), _join_remarks(annotation), annotation.lead_time or 0.0)
         known = found.setdefault((who, pages[row]), {}).setdefault(row, said)
         if known[0] != said[0]:
             reason = f"{quoted(who)} labelled row {row} twice, {quoted(known[0])} and {quoted(said[0])}: delete one"
             problems.append(Problem(place, where, reason))
     if problems:
         raise InputError(problems[:20])
-    return [_said(task, page, who, rows) for (who, page), rows in sorted(found.items())]
+    return [_annotator_labels(task, page, who, rows) for (who, page), rows in sorted(found.items())]
 
 
-def _given(
+def _read_annotations(
     task: LabelTask, export: Sequence[LabelStudioExport], place: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, str, _Annotation]]:
     """Each annotation with a label: its place, its row, and who gave it."""
-    for number, label_studio_export in enumerate(export):
-        if label_studio_export.data.overton_task != task.name:
-            reason = f"is {quoted(label_studio_export.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
+    for number, exported in enumerate(export):
+        if exported.data.overton_task != task.name:
+            reason = (
+                f"is {quoted(exported.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
+            )
             problems.append(Problem(place, f"[{number}].data.{_TASK}", reason))
             continue
-        for count, annotation in enumerate(label_studio_export.annotations):
+        for count, annotation in enumerate(exported.annotations):
             where = f"[{number}].annotations[{count}]"
             if annotation.was_cancelled:
                 continue
-            if _label(annotation):
-                yield where, label_studio_export.data.overton_row, _name(annotation.completed_by), annotation
+            if _single_choice(annotation):
+                yield where, exported.data.overton_row, _annotator_name(annotation.completed_by), annotation
             else:
                 problems.append(Problem(place, where, "has no single choice: label it again, or skip it"))
 
 
-def _label(annotation: _Annotation) -> str:
+def _single_choice(annotation: _Annotation) -> str:
     chosen = [choice for result in annotation.result if result.from_name == _LABEL for choice in result.value.choices]
     return chosen[0] if len(chosen) == 1 else ""
 
 
-def _remark(annotation: _Annotation) -> str:
+def _join_remarks(annotation: _Annotation) -> str:
     texts = [result.value.text for result in annotation.result if result.from_name == _REMARK]
     return "\n".join(line for text in texts for line in ([text] if isinstance(text, str) else text))
 
 
-def _name(who: _Who | int | str | None) -> str:
+def _annotator_name(who: _Annotator | int | str | None) -> str:
     """Who labelled, by the name, address or number in Label Studio."""
-    if isinstance(who, _Who):
+    if isinstance(who, _Annotator):
         return " ".join(filter(None, (who.first_name, who.last_name))) or who.email or f"user {who.id}"
     return f"user {who}" if isinstance(who, int) else who or "user"
 
 
-def _said(task: LabelTask, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]) -> AnnotatorLabels:
+def _annotator_labels(
+    task: LabelTask, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]
+) -> AnnotatorLabels:
     parts: dict[str, Any] = {
         "labels": {row: label for row, (label, _, _) in sorted(rows.items())},
         "remarks": {row: remark for row, (_, remark, _) in sorted(rows.items()) if remark},

@@ -21,7 +21,7 @@ from overton.errors import InputError, Problem, quoted
 from overton.judging.sheets import draw
 
 CANNOT_TELL = "cannot tell"
-"""What a person says of a unit for which they can choose no label; counted, and bounded both ways."""
+"""The label of a unit for which a person can choose no other; counted, and bounded both ways."""
 
 LabelDesign = Literal["plain", "stratified", "whole"]
 """How units were drawn: all equally likely, each judged label as equally often as possible, or whole groups."""
@@ -99,10 +99,10 @@ class SavedLabels(msgspec.Struct, frozen=True):
         """People's value of each labelled row, by its place: the settled label, or until it is settled each person's
         with equal weight. `CANNOT_TELL` is a label here."""
         votes: dict[int, list[str]] = {}
-        for one in self.said:
-            for place, label in one.labels.items():
+        for annotator in self.said:
+            for place, label in annotator.labels.items():
                 votes.setdefault(place, []).append(label)
-        votes |= {one.place: [one.label] for one in self.settled}
+        votes |= {adjudicated.place: [adjudicated.label] for adjudicated in self.settled}
         return {
             place: {label: some.count(label) / len(some) for label in some} for place, some in sorted(votes.items())
         }
@@ -134,7 +134,7 @@ def choose_units(
         InputError: `size` is less than one, or there is nothing to draw.
     """
     if design == "whole":
-        return _whole(given, groups, size, seed)
+        return _choose_whole_groups(given, groups, size, seed)
     places = draw(given, size=size, seed=seed, stratified=design == "stratified")
     if design == "plain":
         labelled = sum(label is not None for label in given)
@@ -143,7 +143,9 @@ def choose_units(
     return [(place, taken[given[place]] / available[given[place]]) for place in places]
 
 
-def _whole(given: Sequence[str | None], groups: Sequence[str], size: int, seed: int) -> list[tuple[int, float]]:
+def _choose_whole_groups(
+    given: Sequence[str | None], groups: Sequence[str], size: int, seed: int
+) -> list[tuple[int, float]]:
     draw(given, size=size, seed=seed)  # which raises if the size is wrong, or nothing is labelled
     rows: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -174,7 +176,7 @@ def deal_units(
     members: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
         members.setdefault(group if whole else str(place), []).append(place)
-    everybody, others = _shared(members, shared)
+    everybody, others = _split_shared(members, shared)
     hands = [list(everybody) for _ in range(people)]
     rows = [0] * people
     for name in others:
@@ -185,7 +187,7 @@ def deal_units(
     return tuple(tuple(place for name in hand for place in members[name]) for hand in ordered)
 
 
-def _shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
+def _split_shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
     """The names of the groups with the first `shared` rows, and those of the others."""
     names, rows = list(members), 0
     for number, name in enumerate(names):
@@ -208,12 +210,12 @@ def check_task(task: LabelTask, place: str) -> None:
     Raises:
         InputError: it does; says how.
     """
-    problems = [Problem(place, key, reason) for key, reason in _odd(task)]
+    problems = [Problem(place, key, reason) for key, reason in _task_faults(task)]
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
 
 
-def _odd(task: LabelTask) -> Iterator[tuple[str, str]]:
+def _task_faults(task: LabelTask) -> Iterator[tuple[str, str]]:
     if changed(task):
         yield (
             "name",
@@ -243,34 +245,36 @@ def check_labels(labels: SavedLabels, place: str) -> None:
     check_task(labels.task, place)
     problems = []
     for number, said in enumerate(labels.said):
-        problems += [Problem(place, f"said[{number}].{key}", reason) for key, reason in _wrong(labels.task, said)]
+        problems += [
+            Problem(place, f"said[{number}].{key}", reason) for key, reason in _label_faults(labels.task, said)
+        ]
         if said.page == SETTLING:
             problems.append(Problem(place, f"said[{number}].page", "is the page to settle, whose labels are `settled`"))
-    labelled = {row for one in labels.said for row in one.labels}
-    for number, one in enumerate(labels.settled):
-        if one.place not in labelled or one.label not in (*labels.task.labels, CANNOT_TELL):
+    labelled = {row for annotator in labels.said for row in annotator.labels}
+    for number, adjudicated in enumerate(labels.settled):
+        if adjudicated.place not in labelled or adjudicated.label not in (*labels.task.labels, CANNOT_TELL):
             problems.append(Problem(place, f"settled[{number}]", "is for a row that nobody labelled, or is no label"))
-    if len({(one.page, one.person) for one in labels.said}) < len(labels.said):
+    if len({(annotator.page, annotator.person) for annotator in labels.said}) < len(labels.said):
         problems.append(Problem(place, "said", "has a person's page twice"))
-    if len({one.place for one in labels.settled}) < len(labels.settled):
+    if len({adjudicated.place for adjudicated in labels.settled}) < len(labels.settled):
         problems.append(Problem(place, "settled", "has a row twice"))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
 
 
 def checked(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorLabels:
-    """What one person said, if it belongs to this task and has nothing that its page did not ask for.
+    """Return one person's labels if they belong to this task and has nothing that its page did not ask for.
 
     Raises:
         InputError: every key that is wrong, and what to do.
     """
-    problems = [Problem(place, key, reason) for key, reason in _wrong(task, said)]
+    problems = [Problem(place, key, reason) for key, reason in _label_faults(task, said)]
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
     return msgspec.structs.replace(said, person=said.person.strip())
 
 
-def _wrong(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str, str]]:
+def _label_faults(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str, str]]:
     if said.task != task.name:
         yield "task", f"is {quoted(said.task)}, and the key that of {task.name}: name the key of these labels (--key)"
         return
@@ -312,21 +316,23 @@ def gather_labels(
     pages: dict[tuple[int, str], tuple[str, AnnotatorLabels]] = {}
     for place, said in new:
         known = pages.get((said.page, said.person))
-        pages[said.page, said.person] = (place, said) if known is None else (place, _joined(known, place, said))
-    kept = {(one.page, one.person): one for one in before.said} if before else {}
+        pages[said.page, said.person] = (place, said) if known is None else (place, _merge_files(known, place, said))
+    kept = {(annotator.page, annotator.person): annotator for annotator in before.said} if before else {}
     for key, (_, said) in pages.items():
         if said.page != SETTLING:
-            kept[key] = _over(kept[key], said) if key in kept else said
+            kept[key] = _merge_labels(kept[key], said) if key in kept else said
     people = tuple(kept[key] for key in sorted(kept))
-    settled = {one.place: one for one in before.settled} if before else {}
+    settled = {adjudicated.place: adjudicated for adjudicated in before.settled} if before else {}
     files = [page for page in pages.values() if page[1].page == SETTLING]
     labelled = {row for person in people for row in person.labels}
     back = {row for _, said in files for row in said.taken_back}
-    settled = {row: one for row, one in settled.items() if row in labelled - back} | _settled(files, labelled)
+    settled = {row: adjudicated for row, adjudicated in settled.items() if row in labelled - back} | _gather_settled(
+        files, labelled
+    )
     return SavedLabels(task, people, tuple(settled[place] for place in sorted(settled)))
 
 
-def _joined(known: tuple[str, AnnotatorLabels], place: str, said: AnnotatorLabels) -> AnnotatorLabels:
+def _merge_files(known: tuple[str, AnnotatorLabels], place: str, said: AnnotatorLabels) -> AnnotatorLabels:
     """Two files of one page by one person, of which one continues the other."""
     where, other = known
     unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
@@ -334,11 +340,11 @@ def _joined(known: tuple[str, AnnotatorLabels], place: str, said: AnnotatorLabel
         what = f"row {unlike[0]} is {quoted(said.labels[unlike[0]])} here, {quoted(other.labels[unlike[0]])} in {where}"
         reason = f"{what}: both are page {said.page} by {quoted(said.person)}; name one of them"
         raise InputError([Problem(place, f"labels.{unlike[0]}", reason)])
-    return _over(other, said)
+    return _merge_labels(other, said)
 
 
-def _over(before: AnnotatorLabels, now: AnnotatorLabels) -> AnnotatorLabels:
-    """What a person said before, and now on the same page; the other way round if the times say so."""
+def _merge_labels(before: AnnotatorLabels, now: AnnotatorLabels) -> AnnotatorLabels:
+    """Merge a person's earlier labels of a page with later ones; the other way round if the times say so."""
     if 0 < now.saved < before.saved:
         before, now = now, before
     labels = {row: label for row, label in before.labels.items() if row not in now.taken_back} | now.labels
@@ -351,7 +357,9 @@ def _over(before: AnnotatorLabels, now: AnnotatorLabels) -> AnnotatorLabels:
     )
 
 
-def _settled(files: Iterable[tuple[str, AnnotatorLabels]], labelled: Collection[int]) -> dict[int, AdjudicatedLabel]:
+def _gather_settled(
+    files: Iterable[tuple[str, AnnotatorLabels]], labelled: Collection[int]
+) -> dict[int, AdjudicatedLabel]:
     found: dict[int, AdjudicatedLabel] = {}
     for place, said in files:
         for row, label in said.labels.items():
@@ -365,27 +373,27 @@ def _settled(files: Iterable[tuple[str, AnnotatorLabels]], labelled: Collection[
 
 
 def coders_of(labels: SavedLabels) -> list[tuple[str, Mapping[int, str]]]:
-    """What each person said, by row. Pages of one person are joined; if they say two things about a row, each is under
+    """Each person's labels, by row. Pages of one person are joined; if they say two things about a row, each is under
     the person's name with the page's number."""
     by_person: dict[str, list[AnnotatorLabels]] = {}
-    for one in labels.said:
-        by_person.setdefault(one.person, []).append(one)
-    return [coder for name, pages in by_person.items() for coder in _coders(name, pages)]
+    for annotator in labels.said:
+        by_person.setdefault(annotator.person, []).append(annotator)
+    return [coder for name, pages in by_person.items() for coder in _coders_of_person(name, pages)]
 
 
-def _coders(name: str, pages: Sequence[AnnotatorLabels]) -> list[tuple[str, Mapping[int, str]]]:
+def _coders_of_person(name: str, pages: Sequence[AnnotatorLabels]) -> list[tuple[str, Mapping[int, str]]]:
     given = [(row, label) for page in pages for row, label in page.labels.items()]
     whole = dict(given)
     if any(whole[row] != label for row, label in given):
-        return [(f"{name} (page {one.page})", one.labels) for one in pages]
+        return [(f"{name} (page {page.page})", page.labels) for page in pages]
     return [(name, whole)]
 
 
 def open_places(labels: SavedLabels) -> list[int]:
     """The rows on which people differ without having settled it."""
-    settled = {one.place for one in labels.settled}
+    settled = {adjudicated.place for adjudicated in labels.settled}
     votes: dict[int, set[str]] = {}
-    for one in labels.said:
-        for place, label in one.labels.items():
+    for annotator in labels.said:
+        for place, label in annotator.labels.items():
             votes.setdefault(place, set()).add(label)
     return sorted(place for place, said in votes.items() if len(said) > 1 and place not in settled)

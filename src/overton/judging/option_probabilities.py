@@ -64,30 +64,30 @@ class OptionChoice:
 
     def named(self, text: str) -> str | None:
         """The label that a reply names, wherever its key is; None if it names none."""
-        found = self._found(text)
-        return None if found is None else self._spelled(found[1])
+        found = self._find_label(text)
+        return None if found is None else self._label_of_word(found[1])
 
     def chances(self, reply: Reply) -> tuple[float, ...] | None:
         """P of each label at temperature 1, whatever the judge's temperature: comparable between all judges.
 
         None if the endpoint reported nothing for the label that is named, or it does not come first under its key.
         """
-        found = self._found(reply.text)
-        if found is None or (self.key and _SAID.search(reply.text[: found.start()])):
+        found = self._find_label(reply.text)
+        if found is None or (self.key and _WORD.search(reply.text[: found.start()])):
             return None
         known = probabilities_at(reply, found.start(1), self.labels, "plain")
         return None if known is None else tuple([known[label] for label in self.labels])
 
-    def _found(self, text: str) -> re.Match[str] | None:
+    def _find_label(self, text: str) -> re.Match[str] | None:
         any_ = f"({'|'.join(re.escape(label) for label in sorted(self.labels, key=len, reverse=True))})(?!\\w)"
         if self.key:
             keyed = rf"[\"']?\b{re.escape(self.key)}[\"']?\s*[:=]\s*[\"']?{any_}"
             return re.search(keyed, text, re.IGNORECASE)
         return re.search(rf"\({any_}\)", text) or re.match(rf"[\W_]*{any_}", text, re.IGNORECASE)
 
-    def _spelled(self, word: str) -> str | None:
+    def _label_of_word(self, word: str) -> str | None:
         return next((label for label in self.labels if label.casefold() == word.casefold()), None)
 
 
-_SAID = re.compile(r"(?!json\b)\b\w", re.IGNORECASE)
+_WORD = re.compile(r"(?!json\b)\b\w", re.IGNORECASE)
 """A word that is not the name of a fence around JSON."""

@@ -1,4 +1,4 @@
-"""What was read from a free text, and how: labels out of a few, and JSON by schema or repaired."""
+"""Values read from a free text, and how they were read: labels out of a few, and JSON by schema or repaired."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
     alone = text.strip()
     if alone in choices:
         return Reading(alone, "as is")
-    named = _named(text, choices)
+    named = _choices_in(text, choices)
     if len(named) == 1:
         return Reading(named[0], "repaired")
     if named:
@@ -64,7 +64,7 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
     return Reading.invalid(f"it names none of the choices: {', '.join(choices)}")
 
 
-def _named(text: str, choices: Sequence[str]) -> list[str]:
+def _choices_in(text: str, choices: Sequence[str]) -> list[str]:
     """The choices that occur, in the given order."""
     by_length = sorted(choices, key=len, reverse=True)
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)", re.IGNORECASE)
@@ -109,10 +109,10 @@ def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
     """
     if len(text) > MAX_CHARACTERS:
         return Reading.invalid(f"it is longer than {MAX_CHARACTERS:,} characters")
-    exact = _read(_strict, text.strip(), kind)
+    exact = _decode_as(_decode_strict, text.strip(), kind)
     if exact.how != "invalid":
         return exact
-    values, problem = _found(text, kind)
+    values, problem = _find_values(text, kind)
     if len(values) == 1:
         return Reading(values[0], "repaired")
     if values:
@@ -120,13 +120,13 @@ def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
     return Reading.invalid(problem or exact.problem)
 
 
-def _found(text: str, kind: Any) -> tuple[list[Any], str]:
+def _find_values(text: str, kind: Any) -> tuple[list[Any], str]:
     """The different values of `kind` in code fences, otherwise anywhere; if none, what was wrong with the first."""
     values: list[Any] = []
     problem = ""
     for sources in (_FENCE.findall(text), [text]):
         for source in sources:
-            found, first = _values(source, kind)
+            found, first = _values_in(source, kind)
             for value in found:
                 if value not in values:
                     values.append(value)
@@ -136,14 +136,14 @@ def _found(text: str, kind: Any) -> tuple[list[Any], str]:
     return values, problem
 
 
-def _values(source: str, kind: Any) -> tuple[list[Any], str]:
+def _values_in(source: str, kind: Any) -> tuple[list[Any], str]:
     """The values in `source` from left to right; a part that is not one is searched for values inside it."""
     values, problem, start, tried = [], "", 0, 0
     for _ in range(_MAX_STARTS):
         match = _OPENING.search(source, start)
         if match is None or tried > _MAX_TRIED:
             break
-        start, end = match.end(), _closing(source, match.start())
+        start, end = match.end(), _find_closing(source, match.start())
         if end is None:
             continue
         tried += end - match.start()
@@ -156,7 +156,7 @@ def _values(source: str, kind: Any) -> tuple[list[Any], str]:
     return values, problem
 
 
-def _closing(text: str, start: int) -> int | None:
+def _find_closing(text: str, start: int) -> int | None:
     """Where the bracket that opens at `start` has closed, skipping strings; None if it does not, or is too deep."""
     depth = 0
     for match in _TOKEN.finditer(text, start):
@@ -169,19 +169,19 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _repair(candidate: str, kind: Any) -> Reading[Any]:
-    first = _read(_strict, candidate, kind)
+    first = _decode_as(_decode_strict, candidate, kind)
     if first.how != "invalid":
         return first
-    for decode in (_loose, _python):
-        reading = _read(decode, candidate, kind)
+    for decode in (_decode_loose, _decode_python):
+        reading = _decode_as(decode, candidate, kind)
         if reading.how != "invalid":
             return reading
     return first
 
 
-def _read(decode: Callable[[str], Any], text: str, kind: Any) -> Reading[Any]:
+def _decode_as(decode: Callable[[str], Any], text: str, kind: Any) -> Reading[Any]:
     try:
-        value = _plain(decode(text), MAX_DEPTH)
+        value = _check_plain(decode(text), MAX_DEPTH)
     except (Unreadable, ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return Reading.invalid("it is not valid JSON")
     try:
@@ -190,16 +190,16 @@ def _read(decode: Callable[[str], Any], text: str, kind: Any) -> Reading[Any]:
         return Reading.invalid(f"its JSON is not of the form asked for: {error.reason}")
 
 
-def _strict(text: str) -> Any:
-    return python_of(text, object_pairs_hook=_unique)
+def _decode_strict(text: str) -> Any:
+    return python_of(text, object_pairs_hook=_reject_duplicates)
 
 
-def _loose(text: str) -> Any:
+def _decode_loose(text: str) -> Any:
     without = _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
-    return python_of(without, strict=False, object_pairs_hook=_unique)
+    return python_of(without, strict=False, object_pairs_hook=_reject_duplicates)
 
 
-def _python(text: str) -> Any:
+def _decode_python(text: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about escapes that Python does not know: the text is not our code
         tree = ast.parse(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text), mode="eval")
@@ -211,7 +211,7 @@ def _python(text: str) -> Any:
     return ast.literal_eval(tree)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object, unless a key occurs twice in it with different values."""
     value: dict[str, Any] = {}
     for key, inner in pairs:
@@ -220,7 +220,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _check_plain(value: Any, depth: int) -> Any:
     """`value` if it is made of JSON values, with texts and numbers that a table can store; tuples become lists.
 
     Raises:
@@ -238,23 +238,23 @@ def _plain(value: Any, depth: int) -> Any:
     if depth == 0:
         raise ValueError("too deep")
     if isinstance(value, list | tuple):
-        return [_plain(inner, depth - 1) for inner in value]
+        return [_check_plain(inner, depth - 1) for inner in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {_plain(key, 0): _plain(inner, depth - 1) for key, inner in value.items()}
+        return {_check_plain(key, 0): _check_plain(inner, depth - 1) for key, inner in value.items()}
     raise TypeError("not a JSON value")
 
 
 Schema = dict[str, Any]
 
-_ORDER = ("type", "properties", "required", "additionalProperties", "items", "enum", "minItems", "maxItems")
+_KEY_ORDER = ("type", "properties", "required", "additionalProperties", "items", "enum", "minItems", "maxItems")
 _TOLD_ELSEWHERE = ("title", "description", "default")
 
 
 def with_schema(**keywords: Any) -> msgspec.Meta:
-    """What a field's schema says besides its type, not checked when a reply is read.
+    """The schema of a field besides its type, which is not checked when a reply is read.
 
-    A label is requested as `Annotated[str, asked(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and a
-    reply that breaks the rule can be requested again in words of the study's own.
+    A label is requested as `Annotated[str, with_schema(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and
+    a reply that breaks the rule can be requested again in words of the study's own.
     """
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in keywords.items()}
     return msgspec.Meta(extra_json_schema=plain)
@@ -267,7 +267,7 @@ def schema_of(kind: Any, *, only: Sequence[str] = ()) -> Schema:
     are in the struct's order, since models write them in this order. No struct may contain itself.
     """
     (schema,), components = msgspec.json.schema_components([kind])
-    closed = _closed(schema, components)
+    closed = _close_schema(schema, components)
     if not only:
         return closed
     return object_schema(**{name: schema for name, schema in closed["properties"].items() if name in only})
@@ -289,11 +289,11 @@ def list_schema(items: Schema, least: int | None = None, most: int | None = None
     return {"type": "array", "items": items} | {key: bound for key, bound in bounds.items() if bound is not None}
 
 
-def _closed(schema: Schema, components: dict[str, Schema]) -> Schema:
+def _close_schema(schema: Schema, components: dict[str, Schema]) -> Schema:
     if "$ref" in schema:
-        return _closed(components[schema["$ref"].rpartition("/")[2]], components)
+        return _close_schema(components[schema["$ref"].rpartition("/")[2]], components)
     if "properties" in schema:
-        return object_schema(**{name: _closed(one, components) for name, one in schema["properties"].items()})
-    ordered = sorted(schema, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
+        return object_schema(**{name: _close_schema(part, components) for name, part in schema["properties"].items()})
+    ordered = sorted(schema, key=lambda key: _KEY_ORDER.index(key) if key in _KEY_ORDER else len(_KEY_ORDER))
     kept = {key: schema[key] for key in ordered if key not in _TOLD_ELSEWHERE}
-    return kept | {"items": _closed(kept["items"], components)} if "items" in kept else kept
+    return kept | {"items": _close_schema(kept["items"], components)} if "items" in kept else kept

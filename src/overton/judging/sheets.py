@@ -21,7 +21,7 @@ _PERSON = "person"
 """The column for the person to fill in."""
 
 _ROW, _SHEET = "row", "sheet"
-_OWN = (_ROW, _SHEET, _PERSON)
+_OWN_COLUMNS = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
 _LARGEST_CELL = 10_000_000
 _MOST_PROBLEMS = 20
@@ -87,7 +87,7 @@ def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, strati
         raise InputError([Problem("sheet", "", "there is no labelled unit to draw")])
     if not stratified:
         return Draw(f"{seed}/sheet").sample(sorted(place for some in places.values() for place in some), size)
-    shares = _shares({label: len(some) for label, some in places.items()}, size)
+    shares = _count_by_label({label: len(some) for label, some in places.items()}, size)
     chosen = [
         place
         for label in sorted(places)
@@ -96,7 +96,7 @@ def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, strati
     return Draw(f"{seed}/sheet").shuffle(chosen)
 
 
-def _shares(available: Mapping[str, int], size: int) -> dict[str, int]:
+def _count_by_label(available: Mapping[str, int], size: int) -> dict[str, int]:
     """How many of each label: as equal as their numbers allow, the rarest first."""
     shares: dict[str, int] = {}
     left = size
@@ -140,17 +140,17 @@ def write_sheet(key: SheetKey, texts: Sequence[Mapping[str, str]]) -> str:
         ValueError: the numbers of texts and rows differ, or a text has a name of ours.
     """
     columns = list(texts[0]) if texts else []
-    if len(texts) != len(key.rows) or set(columns) & set(_OWN):
+    if len(texts) != len(key.rows) or set(columns) & set(_OWN_COLUMNS):
         raise ValueError("one set of texts per row is needed, under names of their own")
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    writer.writerow([_ROW, *map(_fitted, columns), _PERSON, _SHEET])
+    writer.writerow([_ROW, *map(_fit_cell, columns), _PERSON, _SHEET])
     for number, shown in enumerate(texts, 1):
-        writer.writerow([number, *(_fitted(shown[column]) for column in columns), "", key.sheet])
+        writer.writerow([number, *(_fit_cell(shown[column]) for column in columns), "", key.sheet])
     return made.getvalue()
 
 
-def _fitted(text: str) -> str:
+def _fit_cell(text: str) -> str:
     shown = cell(text)
     more = len(shown) - _LONGEST_TEXT
     return shown if more <= 0 else f"{shown[:_LONGEST_TEXT]} [{more:,} more characters are left out]"
@@ -168,18 +168,18 @@ def read_sheet(text: str, key: SheetKey, place: str = "sheet") -> SheetAnswers:
     found: dict[int, str | None] = {}
     lines: dict[int, int] = {}
     problems: list[Problem] = []
-    for line, cells in _rows(text, place):
+    for line, cells in _read_rows(text, place):
         if len(problems) == _MOST_PROBLEMS:
             problems.append(Problem(place, f"line {line}", f"not read, nor those after it: {_MOST_PROBLEMS} are wrong"))
             break
-        reason = _wrong_row(cells, key, lines)
+        reason = _fault_of_row(cells, key, lines)
         if reason:
             problems.append(Problem(place, f"line {line}", reason))
             continue
         row = int(cells[_ROW])
         lines[row] = line
         said = uncelled(cells[_PERSON].strip()).strip()
-        found[row] = _label(said, key.labels) if said else None
+        found[row] = _match_label(said, key.labels) if said else None
         if said and found[row] is None:
             wanted = ", ".join(key.labels)
             problems.append(Problem(place, f"line {line}, {_PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
@@ -191,7 +191,7 @@ def read_sheet(text: str, key: SheetKey, place: str = "sheet") -> SheetAnswers:
     return SheetAnswers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
 
 
-def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
     """The line and the cells of each row; spreadsheets in some countries write ';' between cells."""
     body = text.removeprefix("\ufeff")
     head = body.split("\n", 1)[0]
@@ -199,15 +199,15 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
     before = csv.field_size_limit(_LARGEST_CELL)
     try:
         reader = csv.DictReader(io.StringIO(body, newline=""), delimiter=delimiter)
-        missing = [name for name in _OWN if name not in (reader.fieldnames or ())]
+        missing = [name for name in _OWN_COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
             raise InputError([Problem(place, "line 1", f"has no column {', '.join(missing)}; keep those of the sheet")])
-        if twice := [name for name in _OWN if (reader.fieldnames or ()).count(name) > 1]:
+        if twice := [name for name in _OWN_COLUMNS if (reader.fieldnames or ()).count(name) > 1]:
             raise InputError([Problem(place, "line 1", f"has column {', '.join(twice)} more than once; keep one")])
         line = reader.line_num + 1
         for cells in reader:
             if any(cells.values()):
-                yield line, {name: cells[name] or "" for name in _OWN}
+                yield line, {name: cells[name] or "" for name in _OWN_COLUMNS}
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError([Problem(place, f"line {reader.line_num}", f"cannot be read as CSV: {error}")]) from error
@@ -215,8 +215,8 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
         csv.field_size_limit(before)
 
 
-def _wrong_row(cells: Mapping[str, str], key: SheetKey, lines: Mapping[int, int]) -> str:
-    """Why a row cannot be used, or ''."""
+def _fault_of_row(cells: Mapping[str, str], key: SheetKey, lines: Mapping[int, int]) -> str:
+    """The reason if a row cannot be used, otherwise ''."""
     number = cells[_ROW].strip()
     if cells[_SHEET].strip() != key.sheet:
         return f"does not belong to this key's sheet, {key.sheet}"
@@ -225,8 +225,7 @@ def _wrong_row(cells: Mapping[str, str], key: SheetKey, lines: Mapping[int, int]
     return f"row {number} is already in line {lines[int(number)]}" if int(number) in lines else ""
 
 
-def _label(said: str, labels: Sequence[str]) -> str | None:
-    """The label that was meant."""
+def _match_label(said: str, labels: Sequence[str]) -> str | None:
     text = said.casefold()
     whole = [label for label in labels if label.casefold() == text]
     started = [label for label in labels if label.casefold().startswith(text)]

@@ -39,7 +39,7 @@ _ANSWER_TOKENS = 1024
 _THINKING_TOKENS = {"none": 0, "minimal": 4096, "low": 4096, "medium": 10_000, "high": 16_000}
 _LEAST_THINKING_TOKENS = 1024
 _MOST_THINKING_TOKENS = 32_000
-_BUDGETED = re.compile(r"claude-(3-7-sonnet|(opus|sonnet|haiku)-4(-[015])?)(-20\d{6}|-latest)?$")
+_BUDGETED_MODELS = re.compile(r"claude-(3-7-sonnet|(opus|sonnet|haiku)-4(-[015])?)(-20\d{6}|-latest)?$")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -66,24 +66,24 @@ class _Answer(_MessageBody, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Answer, strict=False).decode
-_without_usage = msgspec.json.Decoder(_MessageBody, strict=False).decode
+_decode_without_usage = msgspec.json.Decoder(_MessageBody, strict=False).decode
 
 
-_LEAST_CACHED = 4096
+_MIN_CACHED_BYTES = 4096
 """Least bytes of a conversation that is marked: below 1,024 tokens, the minimum of any model, nothing is cached."""
-_MARK = {"type": "ephemeral"}
+_CACHE_MARK = {"type": "ephemeral"}
 
 
-def _goes_on(messages: Sequence[Message]) -> bool:
+def _is_cacheable_turn(messages: Sequence[Message]) -> bool:
     """Whether a request is a later turn of a conversation long enough to cache: another turn may follow."""
     if messages[-1].role != "user" or not any(message.role == "assistant" for message in messages):
         return False
-    return sum(len(message.content) for message in messages) >= _LEAST_CACHED
+    return sum(len(message.content) for message in messages) >= _MIN_CACHED_BYTES
 
 
-def _marked(message: Message) -> dict[str, Any]:
+def _mark_for_cache(message: Message) -> dict[str, Any]:
     """The message with a mark at its end. It changes no answer, so it is not part of a call's identity."""
-    return {"role": message.role, "content": [{"type": "text", "text": message.content, "cache_control": _MARK}]}
+    return {"role": message.role, "content": [{"type": "text", "text": message.content, "cache_control": _CACHE_MARK}]}
 
 
 def _default_max_tokens(effort: str | None) -> int:
@@ -91,11 +91,11 @@ def _default_max_tokens(effort: str | None) -> int:
     return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
 
 
-def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
+def _thinking_fields(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
     """How a reasoning effort is expressed: a token budget up to Claude 4.5, a word since."""
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
-    if _BUDGETED.match(model):
+    if _BUDGETED_MODELS.match(model):
         room = max(max_tokens - _ANSWER_TOKENS, _LEAST_THINKING_TOKENS)  # reasoning counts as output
         budget = min(_THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS), room)
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
@@ -130,7 +130,7 @@ class AnthropicModel:
 
     def read(self, _: Request, body: bytes, target: ErrorContext) -> Reply:
         """The reply in a response body; raises as `answer` does."""
-        return _reply(body, target)
+        return _read_reply(body, target)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -139,16 +139,16 @@ class AnthropicModel:
     def body(self, request: Request, *, marked: bool = True) -> bytes:
         """The body of a request; `marked` if the head of a conversation may be marked for the cache."""
         if request.settings is not self._settings:  # nearly always those of the previous request
-            self._head = self._static(settings_checked(request.settings))
+            self._head = self._make_head(settings_checked(request.settings))
             self._settings = request.settings
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
         turns: tuple[Any, ...] = tuple(m for m in request.messages if m.role != "system")
-        if marked and self._cache and _goes_on(request.messages):
-            turns = (*turns[:-1], _marked(turns[-1]))
+        if marked and self._cache and _is_cacheable_turn(request.messages):
+            turns = (*turns[:-1], _mark_for_cache(turns[-1]))
         parts = [self._head, encoded(turns), b',"system":' + encoded(system) if system else b"", b"}"]
         return b"".join(parts)
 
-    def _static(self, settings: Settings) -> bytes:
+    def _make_head(self, settings: Settings) -> bytes:
         """The body up to its messages, which is the same for all requests with these settings."""
         max_tokens = settings.max_tokens or _default_max_tokens(settings.reasoning_effort)
         body: dict[str, Any] = {"model": self._model, "max_tokens": max_tokens}
@@ -157,32 +157,32 @@ class AnthropicModel:
         if settings.top_p is not None:
             body["top_p"] = settings.top_p
         if settings.reasoning_effort is not None:
-            body |= _thinking(self._model, settings.reasoning_effort, max_tokens)
+            body |= _thinking_fields(self._model, settings.reasoning_effort, max_tokens)
         return _encode(body | settings.extra)[:-1] + b',"messages":'
 
 
-def _reply(body: bytes, target: ErrorContext) -> Reply:
-    answer: _MessageBody = decoded(body, target, _decode, _without_usage)
+def _read_reply(body: bytes, target: ErrorContext) -> Reply:
+    answer: _MessageBody = decoded(body, target, _decode, _decode_without_usage)
     finish = answer.stop_reason or "stop"
     usage = answer.usage if isinstance(answer, _Answer) else None
     read = Reply(
         text="".join(block.text or "" for block in answer.content if block.type == "text"),
         finish=finish,
         refused=finish == "refusal",
-        usage=Usage() if usage is None else _usage(usage),
+        usage=Usage() if usage is None else _read_usage(usage),
         model=answer.model,
     )
     return target.secret.hide_in_reply(read)
 
 
-def _usage(usage: _Usage) -> Usage:
+def _read_usage(usage: _Usage) -> Usage:
     """Tokens read from or written to a cache are input too."""
     parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
     given = sum(part or 0 for part in parts) if usage.input_tokens is not None else None
     return Usage.said(given, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
 
 
-_PATH = "/messages/batches"
+_BATCHES_PATH = "/messages/batches"
 
 
 class _Counts(msgspec.Struct):
@@ -220,9 +220,9 @@ class _Line(msgspec.Struct):
     result: _Result | None = None
 
 
-_batch = msgspec.json.Decoder(_Batch).decode
-_page = msgspec.json.Decoder(_Page).decode
-_line = msgspec.json.Decoder(_Line).decode
+_decode_batch = msgspec.json.Decoder(_Batch).decode
+_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_line = msgspec.json.Decoder(_Line).decode
 
 
 class AnthropicBatches:
@@ -259,16 +259,20 @@ class AnthropicBatches:
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
         """See `BatchApi`."""
         body = b'{"requests":[%b]}' % b",".join(lines)
-        return safe_id(decode_result(self._service, await self._service.exchange("POST", _PATH, body), _batch).id)
+        return safe_id(
+            decode_result(self._service, await self._service.exchange("POST", _BATCHES_PATH, body), _decode_batch).id
+        )
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
         """See `BatchApi`: all batches with this many calls."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
-            page = decode_result(self._service, await self._service.exchange("GET", f"{_PATH}?limit=100{after}"), _page)
-            recent = [one for one in page.data if _time(one.created_at, since) >= since]
-            found += [one.id for one in recent if one.request_counts and one.request_counts.total == calls]
+            page = decode_result(
+                self._service, await self._service.exchange("GET", f"{_BATCHES_PATH}?limit=100{after}"), _decode_page
+            )
+            recent = [batch for batch in page.data if _parse_time(batch.created_at, since) >= since]
+            found += [batch.id for batch in recent if batch.request_counts and batch.request_counts.total == calls]
             if not page.has_more or len(recent) < len(page.data) or not page.data:
                 break
             after = f"&after_id={safe_id(page.data[-1].id)}"
@@ -276,7 +280,9 @@ class AnthropicBatches:
 
     async def look(self, id_: str) -> BatchStatus:
         """See `BatchApi`."""
-        batch = decode_result(self._service, await self._service.exchange("GET", f"{_PATH}/{safe_id(id_)}"), _batch)
+        batch = decode_result(
+            self._service, await self._service.exchange("GET", f"{_BATCHES_PATH}/{safe_id(id_)}"), _decode_batch
+        )
         counts = batch.request_counts or _Counts()
         return BatchStatus(
             over=batch.processing_status == "ended",
@@ -290,15 +296,15 @@ class AnthropicBatches:
     async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
         """See `BatchApi`. The address that the provider gives for them is not used: it could point anywhere."""
         found: dict[str, bytes | AnswerError] = {}
-        path = f"{_PATH}/{safe_id(looked.files[0])}/results"
+        path = f"{_BATCHES_PATH}/{safe_id(looked.files[0])}/results"
         body = await self._service.exchange("GET", path, most=most_result_bytes(calls))
-        for line in lines_of(self._service, body, _line):
+        for line in lines_of(self._service, body, _decode_line):
             keep_result(found, line.custom_id, self._result(line.result or _Result()))
         return found
 
     async def cancel(self, id_: str) -> None:
         """See `BatchApi`."""
-        await self._service.exchange("POST", f"{_PATH}/{safe_id(id_)}/cancel", b"{}")
+        await self._service.exchange("POST", f"{_BATCHES_PATH}/{safe_id(id_)}/cancel", b"{}")
 
     def _result(self, result: _Result) -> bytes | AnswerError:
         name = self._service.target.name
@@ -306,17 +312,17 @@ class AnthropicBatches:
             return bytes(result.message) or garbled(name)
         if result.type in ("expired", "canceled"):
             return expired(name)
-        return failed(name, self._service.target.secret.hide(_said(result.error)[:200]))
+        return failed(name, self._service.target.secret.hide(_error_message(result.error)[:200]))
 
 
-def _said(error: Any) -> str:
+def _error_message(error: Any) -> str:
     """The message of an error, nested one or two levels deep."""
     while isinstance(error, dict) and isinstance(error.get("error"), dict):
         error = error["error"]
     return str(error.get("message", "")) if isinstance(error, dict) else ""
 
 
-def _time(text: str, otherwise: float) -> float:
+def _parse_time(text: str, otherwise: float) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):

@@ -17,9 +17,9 @@ from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.untrusted import decode_json
 
-_PATIENCE = 1800.0
+_DEFAULT_PATIENCE_S = 1800.0
 """Seconds that a cluster may take to find room: cloud machines take minutes to start."""
-_DEFAULT_TIMEOUT = 600.0
+_DEFAULT_TIMEOUT_S = 600.0
 """Seconds one call may take: reasoning models take minutes."""
 
 Value = TypeVar("Value")
@@ -54,7 +54,7 @@ class Arguments:
     lists: tuple[str, ...] = ()
     alike: str = "weights"
     connections: int | None = None
-    timeout: float = _DEFAULT_TIMEOUT
+    timeout: float = _DEFAULT_TIMEOUT_S
     key_env: str | None = None
     hold: bool | None = None
     cache: bool = True
@@ -65,36 +65,34 @@ class Arguments:
     replicas: int = 1
     cpus: float = 1.0
     gpus: float = 0.0
-    patience: float = _PATIENCE
+    patience: float = _DEFAULT_PATIENCE_S
     ray: dict[str, Any] = field(default_factory=dict)
 
 
-def _switch(text: str) -> bool:
+def _read_switch(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
         raise ValueError(f"'{text}' is neither true nor false")
     return text.lower() == "true"
 
 
-def _word(text: str) -> str:
+def _read_word(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", text):
         raise ValueError(f"'{text}' is not one word")
     return text
 
 
-def _variable(text: str) -> str:
+def _read_variable(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
         # Not echoed: a wrong value here is most often the key itself.
         raise ValueError("not the name of an environment variable (give the variable's name, never the key itself)")
     return text
 
 
-def _no_seed(text: str) -> int:
+def _refuse_seed(text: str) -> int:
     raise ValueError("Anthropic's API accepts no seed")
 
 
-def _one_of(*words: str) -> Reader:
-    """A reader of one of these words."""
-
+def _reader_of_words(*words: str) -> Reader:
     def read(text: str) -> str:
         if text not in words:
             raise ValueError(f"'{text}' is not one of {', '.join(words)}")
@@ -103,7 +101,7 @@ def _one_of(*words: str) -> Reader:
     return read
 
 
-def _object(text: str, of: type[Value]) -> dict[str, Value]:
+def _read_object(text: str, of: type[Value]) -> dict[str, Value]:
     form = "numbers" if of is float else "words"
     try:
         return decode_json(text, msgspec.json.Decoder(dict[str, of]).decode)  # type: ignore[valid-type]
@@ -111,32 +109,25 @@ def _object(text: str, of: type[Value]) -> dict[str, Value]:
         raise ValueError(f"'{text[:40]}' is not a JSON object of {form}") from None
 
 
-def _rays(name: str) -> Reader:
-    """A reader of one of Ray's own options."""
-    if name not in _RAY:
-        raise ValueError(f"not a Ray option for placing a replica (those are {', '.join(_RAY)})")
-    return _RAY[name]
+def _ray_reader(name: str) -> Reader:
+    if name not in _RAY_OPTIONS:
+        raise ValueError(f"not a Ray option for placing a replica (those are {', '.join(_RAY_OPTIONS)})")
+    return _RAY_OPTIONS[name]
 
 
-def _base_url(text: str) -> str:
+def _read_base_url(text: str) -> str:
     """A base URL, or after an '@' a source of servers: a name with several addresses, or a file."""
     if not text.startswith(LIST):
         return checked_base_url(text)
     listed = text.removeprefix(LIST)
-    if _URL.match(listed):
+    if _URL_START.match(listed):
         return LIST + checked_base_url(listed)
     if not listed:
         raise ValueError("no list is given: write @FILE, or @http://NAME:PORT/v1")
     return text
 
 
-def _alike(text: str) -> str:
-    if text not in _ALIKE:
-        raise ValueError(f"'{text}' is not one of {', '.join(_ALIKE)}")
-    return text
-
-
-def _extra(text: str) -> Any:
+def _read_extra(text: str) -> Any:
     try:
         return decode_json(text, _decode)
     except Unreadable:
@@ -144,26 +135,25 @@ def _extra(text: str) -> Any:
 
 
 _decode = msgspec.json.Decoder().decode
-_ALIKE = ("weights", "model")
 LIST = "@"
 """The prefix of a list of servers."""
-_URL = re.compile(r"https?://", re.IGNORECASE)
+_URL_START = re.compile(r"https?://", re.IGNORECASE)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
     "temperature": number(0, 2),
     "top_p": number(0, 1, above=True),
     "max_tokens": whole(1, 10_000_000),
-    "reasoning_effort": _word,
+    "reasoning_effort": _read_word,
     "seed": whole(0, 2**53 - 1),
 }
 _CONNECTION: dict[str, Reader] = {
-    "base_url": _base_url,
-    "alike": _alike,
+    "base_url": _read_base_url,
+    "alike": _reader_of_words("weights", "model"),
     "connections": whole(1, 10_000),
     "timeout": number(0, 86_400, above=True),
-    "key_env": _variable,
+    "key_env": _read_variable,
 }
-_EMBEDDED: dict[str, Reader] = {"hold": _switch, "threads": whole(1, 1024), "context": whole(128, 10_000_000)}
+_EMBEDDED: dict[str, Reader] = {"hold": _read_switch, "threads": whole(1, 1024), "context": whole(128, 10_000_000)}
 _PLACEMENT: dict[str, Reader] = {
     "replicas": whole(1, 10_000),
     "cpus": number(0, 1024, of="cores"),
@@ -171,35 +161,35 @@ _PLACEMENT: dict[str, Reader] = {
     "connections": _CONNECTION["connections"],
     "patience": number(1, 10**7, of="seconds"),
 }
-_RAY: dict[str, Reader] = {
+_RAY_OPTIONS: dict[str, Reader] = {
     "memory": whole(1, 2**53),
-    "resources": partial(_object, of=float),
-    "accelerator_type": _word,
-    "label_selector": partial(_object, of=str),
-    "scheduling_strategy": _one_of("DEFAULT", "SPREAD"),
+    "resources": partial(_read_object, of=float),
+    "accelerator_type": _read_word,
+    "label_selector": partial(_read_object, of=str),
+    "scheduling_strategy": _reader_of_words("DEFAULT", "SPREAD"),
 }
 """Options of Ray's that say where a replica goes. None sets what runs there: a run's folder may be somebody else's."""
 
 
-def _known(spec: Spec) -> dict[str, Reader]:
+def _known_readers(spec: Spec) -> dict[str, Reader]:
     if spec.provider in {"embedded", "gguf"}:
         plain = {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
         return plain | _PLACEMENT if spec.on_ray else plain
     if spec.provider == "anthropic":
-        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION | {"cache": _switch}
+        return _GENERATION | {"temperature": number(0, 1), "seed": _refuse_seed} | _CONNECTION | {"cache": _read_switch}
     if spec.provider == "inspect":
-        return _GENERATION | {"reasoning_effort": _one_of(*_EFFORTS)} | _CONNECTION
-    return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _one_of("raw", "processed")}
+        return _GENERATION | {"reasoning_effort": _reader_of_words(*_EFFORTS)} | _CONNECTION
+    return _GENERATION | _CONNECTION | {"hold": _read_switch, "logprobs": _reader_of_words("raw", "processed")}
 
 
 def takes(spec: Spec, key: str) -> bool:
     """Whether a model reached in this way takes such an argument."""
     prefix, dot, _ = key.partition(".")
-    return prefix in _fields(spec) if dot else key in _known(spec)
+    return prefix in _prefixed_readers(spec) if dot else key in _known_readers(spec)
 
 
-def _fields(spec: Spec) -> Mapping[str, Callable[[str], Reader]]:
-    return {"extra": _field} | ({"ray": _rays} if spec.on_ray else {})
+def _prefixed_readers(spec: Spec) -> Mapping[str, Callable[[str], Reader]]:
+    return {"extra": _field_reader} | ({"ray": _ray_reader} if spec.on_ray else {})
 
 
 def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
@@ -216,31 +206,30 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """
     place = f"--model-arg {spec.text}"
     if spec.provider == "simulated":
-        return _simulated(args, place)
+        return _simulated_arguments(args, place)
     if args and spec.provider in EMBEDDERS:
         raise InputError([Problem(place, key, "embedders have no settings") for key, _ in args])
     whose, several = f"{spec.provider} models", ("base_url",)
-    known, fields = _known(spec), _fields(spec)
+    known, fields = _known_readers(spec), _prefixed_readers(spec)
     values, problems = values_of(args, known, place, fields=fields, repeatable=several, whose=whose)
     given = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
-    lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
-    base_urls = [one for one in given if not one.startswith(LIST)]
+    lists = tuple(dict.fromkeys(url.removeprefix(LIST) for url in given if url.startswith(LIST)))
+    base_urls = [url for url in given if not url.startswith(LIST)]
     if (len(base_urls) > 1 or lists) and spec.provider == "inspect":
         problems.append(Problem(place, "base_url", "models through Inspect take only one base URL"))
     if problems:
         raise InputError(problems)
-    extra = _taken("extra.", values)
+    extra = _take_fields("extra.", values)
     generation = {key: values.pop(key) for key in _GENERATION if key in values}
-    ray = _taken("ray.", values)
+    ray = _take_fields("ray.", values)
     return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), lists, ray=ray, **values)
 
 
-def _taken(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The fields under a prefix, taken out of the values."""
+def _take_fields(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
     return {key.removeprefix(prefix): values.pop(key) for key in list(values) if key.startswith(prefix)}
 
 
-def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:
+def _simulated_arguments(args: Sequence[tuple[str, str]], place: str) -> Arguments:
     known = {key: str for key, _ in args} | {"connections": _CONNECTION["connections"]}
     values, problems = values_of(args, known, place)
     if problems:
@@ -248,13 +237,12 @@ def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:
     return Arguments(connections=values.pop("connections", None), parameters=values)
 
 
-def _field(name: str) -> Reader:
-    """A reader of a body field."""
+def _field_reader(name: str) -> Reader:
     if not name:
         raise ValueError("no field is given: write extra.FIELD=VALUE")
     if name in _RESERVED_FIELDS:
         raise ValueError(f"cannot be set: {_RESERVED_FIELDS[name]}")
-    return _extra
+    return _read_extra
 
 
 def settings_checked(settings: Settings) -> Settings:

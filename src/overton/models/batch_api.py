@@ -1,4 +1,4 @@
-"""What OpenAI's and Anthropic's batches have in common: results as JSON lines, one per call, in any order."""
+"""The common part of OpenAI's and Anthropic's batches: results as JSON lines, one per call, in any order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overton.untrusted import decode_json
 T = TypeVar("T")
 
 _MOST_RESULT_BYTES = 2**30
-_LONGEST_ID = 200
+_MAX_ID_CHARS = 200
 MOST_PAGES = 50
 """Most pages of a list of batches that are searched."""
 
@@ -83,6 +83,6 @@ def safe_id(id_: str) -> str:
         UnavailableError: it is not a possible id.
     """
     bare = id_.replace("-", "").replace("_", "").replace(".", "")
-    if not (id_.isascii() and bare.isalnum() and len(id_) <= _LONGEST_ID):
+    if not (id_.isascii() and bare.isalnum() and len(id_) <= _MAX_ID_CHARS):
         raise UnavailableError("malformed", "a provider gave an impossible id", maybe_billed=True)
     return id_

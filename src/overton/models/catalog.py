@@ -1,4 +1,4 @@
-"""What is known of models by their names: who made them, whether they reason, what they cost."""
+"""Facts about models that follow from their names: who made them, whether they reason, what they cost."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def known_models(simulated: Iterable[str] = ()) -> list[KnownModel]:
 
     `simulated` are the names of the studies' simulated models, without 'simulated/'.
     """
-    return [*_run_here(simulated), *_priced(), *_forms()]
+    return [*_models_run_here(simulated), *_priced_models(), *_spec_forms()]
 
 
-def _run_here(simulated: Iterable[str]) -> list[KnownModel]:
+def _models_run_here(simulated: Iterable[str]) -> list[KnownModel]:
     return [
         *(_row(f"embedded/{weights.name}", extra="embedded") for weights in weights_known()),
         *(_row(f"simulated/{name}") for name in simulated),
@@ -50,17 +50,17 @@ def _run_here(simulated: Iterable[str]) -> list[KnownModel]:
     ]
 
 
-def _priced() -> list[KnownModel]:
-    variables = {provider.name: _variable(provider) for provider in [*CHAT_PROVIDERS.values(), ANTHROPIC]}
+def _priced_models() -> list[KnownModel]:
+    variables = {provider.name: _key_variable(provider) for provider in [*CHAT_PROVIDERS.values(), ANTHROPIC]}
     return [_row(name, variable=variables[name.partition("/")[0]]) for name in price_table()]
 
 
-def _forms() -> list[KnownModel]:
+def _spec_forms() -> list[KnownModel]:
     providers = [*CHAT_PROVIDERS.values(), ANTHROPIC]
-    forms = [KnownModel(f"{provider.name}/NAME", variable=_variable(provider)) for provider in providers]
+    forms = [KnownModel(f"{provider.name}/NAME", variable=_key_variable(provider)) for provider in providers]
     return [
         *forms,
-        KnownModel("http://HOST:PORT/v1#NAME", variable=_variable(SERVER)),
+        KnownModel("http://HOST:PORT/v1#NAME", variable=_key_variable(SERVER)),
         KnownModel("inspect/PROVIDER/NAME", extra="inspect"),
         KnownModel("gguf:/PATH/TO/FILE", price=_FREE, extra="embedded"),
         KnownModel("ray/gguf:/PATH/TO/FILE", price=_FREE, extra="ray"),
@@ -73,7 +73,7 @@ def _row(name: str, *, variable: str = "", extra: str = "") -> KnownModel:
     return KnownModel(name, family_of(spec), price_of(spec), variable, extra)
 
 
-def _variable(provider: Provider) -> str:
+def _key_variable(provider: Provider) -> str:
     return " or ".join(provider.key_envs) + ("" if provider.needs_key else " (optional)")
 
 
@@ -122,14 +122,14 @@ _FAMILIES = {
 }
 _VERSION = re.compile(r"(?<![0-9.])(\bo)?[0-9]{1,2}([.-][0-9]{1,2})?o?(?![0-9a-z.])")
 _SIZE = re.compile(r"(?<![0-9a-z])[0-9.]+(x[0-9.]+)?[bmk]\b", re.IGNORECASE)
-_REASONS = re.compile(
+_REASONING_NAMES = re.compile(
     r"^o[1-9]|gpt-([5-9]|oss)|claude-[a-z]+-[5-9]|deepseek-r|reason|think|qwq|qwen-?3|magistral|"
     r"grok-(3-mini|[4-9])|gemini-(2\.5|[3-9])|kimi-k[2-9]",
     re.IGNORECASE,
 )
 
 
-def _bare(spec: Spec) -> str:
+def _bare_name(spec: Spec) -> str:
     """The model's own name in lower case: 'llama-3.1-8b' of 'openrouter/meta-llama/Llama-3.1-8B'."""
     return spec.name.rsplit("/", 1)[-1].lower().removesuffix(".gguf")
 
@@ -139,7 +139,7 @@ def family_of(spec: Spec) -> str:
     between families. An uninformative name is its own family; simulated models are one family."""
     if spec.provider == "simulated":
         return "simulated"
-    name = _bare(spec)
+    name = _bare_name(spec)
     return next((family for family, pattern in _FAMILIES.items() if re.search(pattern, name)), name)
 
 
@@ -149,11 +149,11 @@ def series_of(spec: Spec) -> str:
     MillStone's families are of this kind: Claude 3.5 Haiku and Claude Opus 4 'are not the same family' (section 6.2),
     while GPT 4o and 4o mini are, and Grok 3 and 3 mini, and Llama 3.1 8B and 405B.
     """
-    version = _VERSION.search(_SIZE.sub("", re.sub(r"[0-9]{4,}", "", _bare(spec))))
+    version = _VERSION.search(_SIZE.sub("", re.sub(r"[0-9]{4,}", "", _bare_name(spec))))
     family = family_of(spec)
     return f"{family} {version[0].replace('-', '.')}" if version else family
 
 
 def reasons_of(spec: Spec) -> bool:
     """Whether the model reasons before it answers, guessed from its name: its output then needs more room."""
-    return bool(_REASONS.search(_bare(spec)))
+    return bool(_REASONING_NAMES.search(_bare_name(spec)))

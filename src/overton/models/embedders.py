@@ -32,20 +32,20 @@ MOST_TEXTS = 4096
 LONGEST_TEXT = 100_000
 """Most characters of a text."""
 
-_TEXTS = msgspec.json.Decoder(list[str]).decode
-_ENCODE = msgspec.json.Encoder().encode
+_decode_texts = msgspec.json.Decoder(list[str]).decode
+_encode = msgspec.json.Encoder().encode
 WORDLLAMA = {"l2_supercat": 256}
 """The configurations whose weights are in wordllama's wheel, and their dimensions."""
 
 
 class _Embedder(ABC):
-    """What embedders share: requests in, replies out, one at a time in a thread."""
+    """The common part of embedders: requests in, replies out, one at a time in a thread."""
 
     holds_form = True
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._busy = threading.Lock()
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -53,15 +53,15 @@ class _Embedder(ABC):
     async def answer(self, request: Request) -> Reply:
         """Embed the texts of the request; raises as `overton.calls.Answerer` says."""
         texts = _texts_of(request, self.name)
-        return await asyncio.to_thread(self._reply, texts)
+        return await asyncio.to_thread(self._embed, texts)
 
     async def close(self) -> None:  # noqa: B027 - an answerer has it, and this is all of it
         """Nothing to release but memory, which goes with the answerer."""
 
-    def _reply(self, texts: list[str]) -> Reply:
-        with self._busy:
+    def _embed(self, texts: list[str]) -> Reply:
+        with self._lock:
             rows = self._vectors(texts).tolist() if texts else []
-        return Reply(_ENCODE([[round(value, 6) for value in row] for row in rows]).decode())
+        return Reply(_encode([[round(value, 6) for value in row] for row in rows]).decode())
 
     @abstractmethod
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
@@ -109,7 +109,7 @@ class WordLlamaEmbedder(_Embedder):
         import numpy as np
 
         with np.errstate(all="ignore"):  # an empty text has no words to divide by
-            return _unit(self._model.embed(texts, norm=False))
+            return _scale_to_unit(self._model.embed(texts, norm=False))
 
 
 class SentenceTransformersEmbedder(_Embedder):
@@ -138,7 +138,7 @@ class SentenceTransformersEmbedder(_Embedder):
         return SentenceTransformer(self._name, device="cpu")  # the same numbers everywhere
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
-        return _unit(self._model.encode(texts, convert_to_numpy=True, show_progress_bar=False))
+        return _scale_to_unit(self._model.encode(texts, convert_to_numpy=True, show_progress_bar=False))
 
 
 def _texts_of(request: Request, name: str) -> list[str]:
@@ -148,7 +148,7 @@ def _texts_of(request: Request, name: str) -> list[str]:
         RejectedError: the request is not in the agreed form, or has too many texts or one that is too long.
     """
     try:
-        texts = decode_json(request.messages[-1].content, _TEXTS)
+        texts = decode_json(request.messages[-1].content, _decode_texts)
     except (Unreadable, IndexError) as error:
         raise RejectedError("rejected", f"{name}: an embedder takes a JSON array of texts: {error}") from error
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
@@ -157,7 +157,7 @@ def _texts_of(request: Request, name: str) -> list[str]:
     return texts
 
 
-def _unit(rows: Any) -> NDArray[Any]:
+def _scale_to_unit(rows: Any) -> NDArray[Any]:
     """The vectors scaled to length 1; those without length or with NaN as zeros."""
     import numpy as np
 

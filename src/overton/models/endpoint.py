@@ -39,15 +39,15 @@ def locate(spec: Spec, provider: Provider, arguments: Arguments, *, need_key: bo
     Raises:
         InputError: the key is missing or invalid, or the environment's base URL is invalid.
     """
-    key_env, secret = _key(spec, provider, arguments, need_key)
+    key_env, secret = _find_key(spec, provider, arguments, need_key)
     if arguments.base_urls or not arguments.lists:
-        base_url = provider.versioned(arguments.base_urls[0] if arguments.base_urls else _base_url(spec, provider))
+        base_url = provider.versioned(arguments.base_urls[0] if arguments.base_urls else _find_base_url(spec, provider))
     else:
         base_url = ""
     return Endpoint(spec.text, spec.name, base_url, key_env, secret)
 
 
-def _base_url(spec: Spec, provider: Provider) -> str:
+def _find_base_url(spec: Spec, provider: Provider) -> str:
     if spec.base_url:
         return spec.base_url
     url = os.environ.get(provider.base_url_env)
@@ -59,7 +59,7 @@ def _base_url(spec: Spec, provider: Provider) -> str:
         raise InputError([Problem("environment", provider.base_url_env, str(error))]) from None
 
 
-def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> tuple[str, ApiKey]:
+def _find_key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> tuple[str, ApiKey]:
     names = (arguments.key_env,) if arguments.key_env else provider.key_envs
     name = next((name for name in names if os.environ.get(name, "").strip()), names[0])
     key = os.environ.get(name, "").strip()

@@ -18,7 +18,7 @@ from overton.models.endpoint import Endpoint, locate
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER, Provider
 from overton.models.ray_cluster import check_installed
 from overton.models.servers import listing_of
-from overton.models.spec import Spec, parse_spec, published
+from overton.models.spec import Spec, parse_spec, public_model_spec
 from overton.models.weights import ensure
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def open_model(
         InputError: the spec or arguments are wrong, a key or a file is missing; all problems at once.
         MissingExtra: it needs an optional part that is not installed.
     """
-    parsed = replace(parse_spec(spec), text=name or published(spec))
+    parsed = replace(parse_spec(spec), text=name or public_model_spec(spec))
     arguments = read_arguments(parsed, args)
-    answerer, batching, serving = _answerer(parsed, arguments, simulated, need_key)
+    answerer, batching, serving = _open_parts(parsed, arguments, simulated, need_key)
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies fit on this machine
     return Model(
-        answerer=answerer if parsed.text == published(spec) else NamedModel(answerer, parsed.text),
+        answerer=answerer if parsed.text == public_model_spec(spec) else NamedModel(answerer, parsed.text),
         settings=(default_settings or Settings()).but(arguments.settings),
         connections=arguments.connections or own or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
         price=price_of(parsed),
@@ -139,26 +139,26 @@ async def check_model(model: Model) -> Reply:
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
 
 
-_Opened = tuple[Answerer, BatchApi | None, ServerList | None]
+_ModelParts = tuple[Answerer, BatchApi | None, ServerList | None]
 
 
-def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _Opened:
+def _open_parts(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _ModelParts:
     if spec.provider == "simulated":
-        return _simulated(spec, arguments, simulated), None, None
+        return _open_simulated(spec, arguments, simulated), None, None
     if spec.on_ray:
-        return _on_ray(spec, arguments)
+        return _open_on_ray(spec, arguments)
     if spec.provider in ("embedded", "gguf"):
-        return _embedded(spec, arguments), None, None
+        return _open_embedded(spec, arguments), None, None
     if spec.provider in EMBEDDERS:
-        return _embedder(spec), None, None
+        return _open_embedder(spec), None, None
     if spec.provider == "inspect":
-        return _inspect(spec, arguments), None, None
+        return _open_inspect(spec, arguments), None, None
     if spec.provider == "anthropic":
-        return _anthropic(spec, arguments, need_key)
-    return _openai(spec, arguments, need_key)
+        return _open_anthropic(spec, arguments, need_key)
+    return _open_openai(spec, arguments, need_key)
 
 
-def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
+def _open_openai(spec: Spec, arguments: Arguments, need_key: bool) -> _ModelParts:
     from overton.models.http_client import ApiClient
     from overton.models.openai import OpenAIBatches, OpenAIModel, dialect_of
 
@@ -166,43 +166,43 @@ def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
     endpoint = locate(spec, provider, arguments, need_key=need_key)
     dialect = dialect_of(provider, spec.name, processed=arguments.logprobs == "processed")
 
-    def made(at: Endpoint) -> tuple[OpenAIModel, HttpClient, ApiClient]:
-        transport = _transport(at, "/chat/completions", arguments)
+    def make_server(at: Endpoint) -> tuple[OpenAIModel, HttpClient, ApiClient]:
+        transport = _make_transport(at, "/chat/completions", arguments)
         model = OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
         return model, transport, ApiClient(at, timeout=arguments.timeout)
 
-    model, _, service = made(endpoint)
+    model, _, service = make_server(endpoint)
     batching = OpenAIBatches(service, model) if provider.batches and endpoint.base_url else None
-    return _shared(endpoint, provider, arguments, model, batching, made)
+    return _share_among_servers(endpoint, provider, arguments, model, batching, make_server)
 
 
-def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
+def _open_anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _ModelParts:
     from overton.models.anthropic import HEADERS, AnthropicBatches, AnthropicModel
     from overton.models.http_client import ApiClient
 
     endpoint = locate(spec, ANTHROPIC, arguments, need_key=need_key)
     header: dict[str, Any] = {"key_header": ("x-api-key", ""), "headers": HEADERS}
 
-    def made(at: Endpoint) -> tuple[AnthropicModel, HttpClient, ApiClient]:
-        transport = _transport(at, "/messages", arguments, **header)
+    def make_server(at: Endpoint) -> tuple[AnthropicModel, HttpClient, ApiClient]:
+        transport = _make_transport(at, "/messages", arguments, **header)
         model = AnthropicModel(
             transport, name=spec.text, identity=spec.identity, model=spec.name, cache=arguments.cache
         )
         return model, transport, ApiClient(at, timeout=arguments.timeout, **header)
 
-    model, _, service = made(endpoint)
+    model, _, service = make_server(endpoint)
     batching = AnthropicBatches(service, model) if endpoint.base_url else None
-    return _shared(endpoint, ANTHROPIC, arguments, model, batching, made)
+    return _share_among_servers(endpoint, ANTHROPIC, arguments, model, batching, make_server)
 
 
-def _shared(  # noqa: PLR0917
+def _share_among_servers(  # noqa: PLR0917
     endpoint: Endpoint,
     provider: Provider,
     arguments: Arguments,
     model: Answerer,
     batching: BatchApi | None,
-    made: Made,
-) -> _Opened:
+    make_server: Made,
+) -> _ModelParts:
     """A model as it is opened: if several servers are named or listed, they share its calls."""
     if len(arguments.base_urls) < 2 and not arguments.lists:
         return model, batching, None
@@ -210,17 +210,17 @@ def _shared(  # noqa: PLR0917
 
     fixed = [provider.versioned(url) for url in arguments.base_urls]
     lists = [listing_of(place, provider.versioned) for place in arguments.lists]
-    several = HttpServers(endpoint, fixed, lists, made, strict=arguments.alike == "weights")
+    several = HttpServers(endpoint, fixed, lists, make_server, strict=arguments.alike == "weights")
     return RoundRobin(model, several), batching, several
 
 
-def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> HttpClient:
+def _make_transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> HttpClient:
     from overton.models.http_client import HttpClient
 
     return HttpClient(endpoint, path, timeout=arguments.timeout, **options)
 
 
-def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
+def _open_inspect(spec: Spec, arguments: Arguments) -> Answerer:
     from overton.models.inspect import InspectModel
 
     key = locate(spec, SERVER, arguments).secret if arguments.key_env else None
@@ -234,7 +234,7 @@ def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
     )
 
 
-def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
+def _open_on_ray(spec: Spec, arguments: Arguments) -> _ModelParts:
     """A model whose replicas run on a cluster: what it is called and what it can do is known here, from its file."""
     check_installed()
     from overton.models.ray_replicas import Placement, Replicas, Up
@@ -242,42 +242,42 @@ def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
     from overton.models.servers import RoundRobin
 
     asked = replace(arguments, threads=arguments.threads or max(1, int(arguments.cpus)))
-    one = _embedded(spec, asked)
+    model = _open_embedded(spec, asked)
     placement = Placement(
         arguments.replicas,
         arguments.cpus,
         arguments.gpus,
         arguments.ray,
-        at_once=arguments.connections or 2 * one.copies,  # each copy's next call is there when it has answered one
+        at_once=arguments.connections or 2 * model.copies,  # each copy's next call is there when it has answered one
         patience=arguments.patience,
     )
     engine = partial(
         llama,
         name=spec.text,
-        identity=one.identity,
-        hold=one.holds_form,
+        identity=model.identity,
+        hold=model.holds_form,
         threads=asked.threads or 1,
         context=arguments.context,
     )
-    replicas = Replicas(one.path, one.identity.removeprefix("sha256:"), engine, placement)
-    return RoundRobin(one, Up(replicas), connections=placement.at_once), None, replicas
+    replicas = Replicas(model.path, model.identity.removeprefix("sha256:"), engine, placement)
+    return RoundRobin(model, Up(replicas), connections=placement.at_once), None, replicas
 
 
-def _embedded(spec: Spec, arguments: Arguments) -> EmbeddedModel:
-    path = _weights(spec)
+def _open_embedded(spec: Spec, arguments: Arguments) -> EmbeddedModel:
+    path = _weights_file(spec)
     from overton.models.llama_cpp import EmbeddedModel
 
     hold = arguments.hold is not False
     return EmbeddedModel(path, name=spec.text, hold=hold, threads=arguments.threads, context=arguments.context)
 
 
-def _embedder(spec: Spec) -> Answerer:
+def _open_embedder(spec: Spec) -> Answerer:
     if spec.provider == "wordllama":
         return WordLlamaEmbedder(spec.name, name=spec.text)
     return SentenceTransformersEmbedder(spec.name, name=spec.text)
 
 
-def _weights(spec: Spec) -> Path:
+def _weights_file(spec: Spec) -> Path:
     if spec.provider == "embedded":
         return ensure(spec.name)
     path = path_of(spec.name, "--model")
@@ -286,7 +286,7 @@ def _weights(spec: Spec) -> Path:
     return path
 
 
-def _simulated(spec: Spec, arguments: Arguments, simulated: Simulated | None) -> Answerer:
+def _open_simulated(spec: Spec, arguments: Arguments, simulated: Simulated | None) -> Answerer:
     if simulated is None:
         raise InputError([Problem("--model", spec.text, "simulated models answer only within a study's run")])
     return simulated(spec.name, arguments.parameters)

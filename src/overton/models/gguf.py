@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 _VERSIONS = (2, 3)
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_VALUE_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 """Bytes of a metadata value of each fixed-size kind, by the GGUF specification's numbers."""
 _STRING, _ARRAY = 8, 9
-_MOST = 10_000_000
+_MAX_COUNT = 10_000_000
 """Most tensors, or words of a vocabulary: a hundred times what models have, yet read in seconds."""
 
 
@@ -36,7 +36,7 @@ def check_gguf(path: Path) -> None:
             if not path.stat().st_size:
                 raise ValueError("the file is empty")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                _Walk(data).whole_file()
+                _HeaderWalk(data).check()
     except FileNotFoundError:
         raise InputError([Problem(str(path), "", "there is no such file")]) from None
     except (OSError, ValueError) as error:
@@ -44,7 +44,7 @@ def check_gguf(path: Path) -> None:
         raise InputError([Problem(str(path), "", f"not a GGUF model that can be run: {reason}")]) from None
 
 
-class _Walk:
+class _HeaderWalk:
     """Steps through a header; a step beyond the end of the file is an error."""
 
     def __init__(self, data: mmap.mmap) -> None:
@@ -52,60 +52,60 @@ class _Walk:
         self._size = len(data)
         self._at = 0
 
-    def whole_file(self) -> None:
+    def check(self) -> None:
         if self._data[:4] != b"GGUF":
             raise ValueError("it does not start with 'GGUF'")
         self._skip(4)
-        version = self._number("<I")
+        version = self._read_number("<I")
         if version not in _VERSIONS:
             raise ValueError(f"its GGUF version is {version}; only {_VERSIONS[0]} and {_VERSIONS[1]} are supported")
-        tensors, entries = self._number("<Q"), self._number("<Q")
-        self._repeat(entries, self._entry)
-        self._tensors(tensors)
+        tensors, entries = self._read_number("<Q"), self._read_number("<Q")
+        self._repeat(entries, self._skip_entry)
+        self._skip_tensors(tensors)
 
-    def _tensors(self, count: int) -> None:
+    def _skip_tensors(self, count: int) -> None:
         furthest = 0
-        if count > _MOST:
+        if count > _MAX_COUNT:
             raise ValueError(f"it claims to contain {count:,} tensors")
         for _ in range(count):
-            self._string()
-            self._skip(8 * self._number("<I") + 4)  # its dimensions, its kind
-            furthest = max(furthest, self._number("<Q"))
+            self._skip_string()
+            self._skip(8 * self._read_number("<I") + 4)  # its dimensions, its kind
+            furthest = max(furthest, self._read_number("<Q"))
         self._skip(furthest + 1)
 
-    def _entry(self) -> None:
-        self._string()
-        self._value(self._number("<I"))
+    def _skip_entry(self) -> None:
+        self._skip_string()
+        self._skip_value(self._read_number("<I"))
 
-    def _value(self, kind: int) -> None:
+    def _skip_value(self, kind: int) -> None:
         if kind == _STRING:
-            self._string()
+            self._skip_string()
         elif kind == _ARRAY:
-            self._array()
-        elif kind in _SIZES:
-            self._skip(_SIZES[kind])
+            self._skip_array()
+        elif kind in _VALUE_BYTES:
+            self._skip(_VALUE_BYTES[kind])
         else:
             raise ValueError(f"its metadata contains a value of unknown kind {kind}")
 
-    def _array(self) -> None:
-        kind, count = self._number("<I"), self._number("<Q")
-        if kind in _SIZES:
-            self._skip(count * _SIZES[kind])
+    def _skip_array(self) -> None:
+        kind, count = self._read_number("<I"), self._read_number("<Q")
+        if kind in _VALUE_BYTES:
+            self._skip(count * _VALUE_BYTES[kind])
         elif kind == _STRING:
-            self._repeat(count, self._string)
+            self._repeat(count, self._skip_string)
         else:
             raise ValueError(f"its metadata contains an array of kind {kind}")
 
     def _repeat(self, count: int, step: Callable[[], None]) -> None:
-        if count > _MOST:
+        if count > _MAX_COUNT:
             raise ValueError(f"its metadata claims {count:,} elements")
         for _ in range(count):
             step()
 
-    def _string(self) -> None:
-        self._skip(self._number("<Q"))
+    def _skip_string(self) -> None:
+        self._skip(self._read_number("<Q"))
 
-    def _number(self, form: str) -> int:
+    def _read_number(self, form: str) -> int:
         at = self._at
         self._skip(struct.calcsize(form))
         number: int = struct.unpack_from(form, self._data, at)[0]
@@ -147,7 +147,7 @@ def requantise(source: Path, target: Path) -> None:
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
         for tensor in reader.tensors:
-            writer.write_tensor_data(_in_8_bits(tensor))
+            writer.write_tensor_data(_requantise_data(tensor))
     finally:
         writer.close()
 
@@ -188,7 +188,7 @@ def _kind_of(tensor: ReaderTensor) -> Any:
     return Kind.Q8_0 if tensor.tensor_type == Kind.Q4_1 else tensor.tensor_type
 
 
-def _in_8_bits(tensor: ReaderTensor) -> Any:
+def _requantise_data(tensor: ReaderTensor) -> Any:
     from gguf import quants
 
     if _kind_of(tensor) == tensor.tensor_type:

@@ -32,7 +32,7 @@ from overton.untrusted import decode_json
 from overton.version import __version__
 
 MOST_REPLY_BYTES = 2**24
-_CONNECT_TIMEOUT = 30.0
+_CONNECT_TIMEOUT_S = 30.0
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class HttpClient:
         if self._secret:
             name, prefix = key_header
             named[name] = prefix + self._secret.reveal()
-        self._address = _address(endpoint, endpoint.base_url + path, named)
+        self._address = _make_address(endpoint, endpoint.base_url + path, named)
         self._under_way: set[HttpConnection] = set()
 
     def __repr__(self) -> str:
@@ -89,22 +89,22 @@ class HttpClient:
 
     async def _exchange(self, address: Address, body: bytes) -> tuple[bytes, ErrorContext] | AnswerError:
         try:
-            wire, reply = await self._sent(address, b"%b%d\r\n\r\n%b" % (address.head, len(body), body))
+            wire, reply = await self._send(address, b"%b%d\r\n\r\n%b" % (address.head, len(body), body))
         except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
-            return _fault(error, address.target, self._timeout)
+            return _transport_error(error, address.target, self._timeout)
         address.keep(wire)
         if reply.status == 200:
             return reply.body, address.target
         return error_for(reply.status, reply.headers, reply.body, address.target)
 
-    async def _sent(self, address: Address, request: bytes) -> tuple[HttpConnection, HttpReply]:
+    async def _send(self, address: Address, request: bytes) -> tuple[HttpConnection, HttpReply]:
         """Send over a kept connection, or a new one.
 
         A kept one may have been closed without notice. A request that certainly did not arrive (see `Dropped`) is sent
         again over a new one: it is still one request. For any other this is unknown, and the wire may not repeat paid
         requests (RFC 9112, section 9.3.1).
         """
-        wire = _kept(address)
+        wire = _take_idle(address)
         if wire is not None:
             self._under_way.add(wire)
             try:
@@ -126,7 +126,7 @@ class HttpClient:
             self._under_way.discard(wire)
 
     async def _connect(self, address: Address) -> HttpConnection:
-        async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
+        async with asyncio.timeout(min(_CONNECT_TIMEOUT_S, self._timeout)):
             return await connect(address.url, address.proxy, address.peer)
 
 
@@ -149,7 +149,7 @@ class ApiClient:
         if endpoint.secret:
             name, prefix = key_header
             self._headers[name] = prefix + endpoint.secret.reveal()
-        self.target = _address(endpoint, self._base, {}).target
+        self.target = _make_address(endpoint, self._base, {}).target
 
     def __repr__(self) -> str:
         return f"Service({self._base})"
@@ -171,7 +171,7 @@ class ApiClient:
         headers = self._headers | ({"Content-Type": content} if body else {})
         url = urlsplit(self._base + path)
         proxy = None if self._endpoint.peer else _proxy_for(url)
-        request = b"%b%d\r\n\r\n%b" % (_head(url, proxy, headers, method), len(body), body)
+        request = b"%b%d\r\n\r\n%b" % (_request_head(url, proxy, headers, method), len(body), body)
         outcome = await self._outcome(url, proxy, request, most)
         if isinstance(outcome, bytes):
             return outcome
@@ -181,20 +181,20 @@ class ApiClient:
         self, url: SplitResult, proxy: SplitResult | None, request: bytes, most: int
     ) -> bytes | AnswerError:
         try:
-            async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
+            async with asyncio.timeout(min(_CONNECT_TIMEOUT_S, self._timeout)):
                 wire = await connect(url, proxy, self._endpoint.peer)
             try:
                 reply = await wire.exchange(request, self._timeout, most)
             finally:
                 wire.abort()
         except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
-            return _fault(error, self.target, self._timeout, most)
+            return _transport_error(error, self.target, self._timeout, most)
         if 200 <= reply.status < 300:
             return reply.body
         return error_for(reply.status, reply.headers, reply.body, self.target)
 
 
-def _kept(address: Address) -> HttpConnection | None:
+def _take_idle(address: Address) -> HttpConnection | None:
     """A connection that is still open; the last used is the likeliest."""
     while address.idle:
         wire = address.idle.pop()
@@ -210,7 +210,9 @@ def malformed(target: ErrorContext, reason: str) -> UnavailableError:
     return UnavailableError("malformed", message, maybe_billed=True)
 
 
-def _fault(error: Exception, target: ErrorContext, timeout: float, most: int = MOST_REPLY_BYTES) -> AnswerError:
+def _transport_error(
+    error: Exception, target: ErrorContext, timeout: float, most: int = MOST_REPLY_BYTES
+) -> AnswerError:
     """The error for a request without a complete reply. Texts of the connection's own errors are left out."""
     name, host = target.name, target.host
     match error:
@@ -231,7 +233,7 @@ def _fault(error: Exception, target: ErrorContext, timeout: float, most: int = M
                 "certificate", f"{name}: no secure connection to {host}: check its certificate and base_url"
             )
         case ProxyRefusal():
-            return _proxy_fault(error.status, target)
+            return _proxy_error(error.status, target)
         case UnfitProxy():
             return AccessError("proxy", f"{name}: only http:// proxies are supported: check HTTPS_PROXY and HTTP_PROXY")
         case TimeoutError():
@@ -240,15 +242,15 @@ def _fault(error: Exception, target: ErrorContext, timeout: float, most: int = M
     return UnavailableError("connection", f"{name}: cannot connect to {host}: {reason}")
 
 
-def _proxy_fault(status: int, target: ErrorContext) -> AnswerError:
+def _proxy_error(status: int, target: ErrorContext) -> AnswerError:
     if status == 407:
         return AccessError("proxy", f"{target.name}: the proxy requires credentials: check HTTPS_PROXY and HTTP_PROXY")
     return UnavailableError("connection", f"{target.name}: the proxy made no connection to {target.host} ({status})")
 
 
-_GONE = 3
-_UNKEPT = 100
-_IN_PATHS = "/%:@!$&'()*+,;=~"
+_MAX_GONE = 3
+_CONNECTIONS_NOT_KEPT = 100
+_SAFE_PATH_CHARS = "/%:@!$&'()*+,;=~"
 
 
 @dataclass(slots=True)
@@ -282,24 +284,26 @@ class Address:
         """A kept connection had been closed. Some servers do that each time without saying so; since it is unknown
         whether they have read the next request, which may be billed, each of the next hundred gets its own."""
         self.gone += 1
-        if self.gone >= _GONE:
-            self.unkept = _UNKEPT
+        if self.gone >= _MAX_GONE:
+            self.unkept = _CONNECTIONS_NOT_KEPT
             while self.idle:
                 self.idle.pop().abort()
 
 
-def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Address:
+def _make_address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Address:
     split = urlsplit(url)
     host = f"{split.hostname}:{split.port}" if split.port else str(split.hostname)
     host += f" at {endpoint.peer}" if endpoint.peer else ""
     target = ErrorContext(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
     proxy = None if endpoint.peer else _proxy_for(split)
-    return Address(split, target, proxy, _head(split, proxy, headers), peer=endpoint.peer)
+    return Address(split, target, proxy, _request_head(split, proxy, headers), peer=endpoint.peer)
 
 
-def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], method: str = "POST") -> bytes:
+def _request_head(
+    url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], method: str = "POST"
+) -> bytes:
     host = authority(url)
-    target = quote(url.path, safe=_IN_PATHS) + (f"?{url.query}" if url.query else "")
+    target = quote(url.path, safe=_SAFE_PATH_CHARS) + (f"?{url.query}" if url.query else "")
     named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
     if proxy is not None and url.scheme == "http":  # a proxy forwards insecure requests and tunnels secure ones
         target = f"http://{host}{target}"
@@ -343,14 +347,14 @@ def decoded(
         return decode_json(body, decode)
     except Unreadable as error:
         if not error.wrong_form:
-            raise malformed(target, _why(body, error)) from None
+            raise malformed(target, _why_unreadable(body, error)) from None
     try:
         return decode_json(body, without_usage)
     except Unreadable as error:
-        raise malformed(target, _why(body, error)) from None
+        raise malformed(target, _why_unreadable(body, error)) from None
 
 
-def _why(body: bytes, error: Unreadable) -> str:
+def _why_unreadable(body: bytes, error: Unreadable) -> str:
     if not body.strip():
         return "it is empty"
     if body.lstrip().startswith(b"<"):

@@ -61,7 +61,7 @@ def unacknowledged(sock: Socket | None) -> int:
 _BODY_LIMIT = 16 * 2**20
 """Default limit on a reply's body in bytes, before and after decompression."""
 _HEAD_LIMIT = 2**20
-_COMPRESSIONS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
+_WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
 
 
 class WireError(Exception):
@@ -77,7 +77,7 @@ class Dropped(WireError):
 
 
 class Garbled(WireError):
-    """What arrived is not HTTP, or ended within the reply."""
+    """The bytes that arrived are not HTTP, or ended within the reply."""
 
 
 class TooLarge(WireError):
@@ -109,8 +109,8 @@ class HttpConnection(asyncio.Protocol):
         self._socket: Socket | None = None
         self._has_news: Callable[[], bool] = bool
         self._sent = 0
-        self._most = _BODY_LIMIT
-        self._begin()
+        self._max_bytes = _BODY_LIMIT
+        self._reset()
         self.usable = True
 
     async def exchange(self, request: bytes, seconds: float, most: int = _BODY_LIMIT) -> HttpReply:
@@ -123,8 +123,8 @@ class HttpConnection(asyncio.Protocol):
         """
         if self._transport is None or not self.usable:
             raise Dropped("the connection is closed", untaken=True)
-        self._begin()
-        self._most = most
+        self._reset()
+        self._max_bytes = most
         self._sent = len(request)
         self._waiting = self._loop.create_future()
         self._transport.write(request)
@@ -167,7 +167,7 @@ class HttpConnection(asyncio.Protocol):
             self._fail(self._refusal or Garbled(str(error)))
             return
         if not self._waiting.done() and self._received > (
-            2 * self._most if self._headed else _HEAD_LIMIT
+            2 * self._max_bytes if self._has_head else _HEAD_LIMIT
         ):  # with chunks' sizes
             self._fail(TooLarge())
 
@@ -179,7 +179,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """End the current exchange; a body of undeclared length is now complete."""
         self.usable = False
-        if self._headed and self._open_ended and error is None:
+        if self._has_head and self._is_open_ended and error is None:
             self.on_message_complete()
         elif self._received:
             self._fail(Garbled("it ended early"))
@@ -199,34 +199,34 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Refuse a reply that is declared too large; note whether the body's length is known."""
-        self._headed = self._parser.get_status_code() >= 200
+        self._has_head = self._parser.get_status_code() >= 200
         for name, value in self._headers:
             key = name.lower()
             if key == b"content-length":
-                self._open_ended = False
-                if int(value) > self._most:
+                self._is_open_ended = False
+                if int(value) > self._max_bytes:
                     self._refuse()
             elif key == b"transfer-encoding":
-                self._open_ended = False
+                self._is_open_ended = False
 
     def on_body(self, data: bytes) -> None:
         """Keep a part of the body."""
         self._size += len(data)
-        if self._size > self._most:
+        if self._size > self._max_bytes:
             self._refuse()
         self._parts.append(data)
 
     def on_message_complete(self) -> None:
         """Pass on the reply. What precedes it ('100 Continue', '103 Early Hints') is not a reply."""
-        if not self._headed:
+        if not self._has_head:
             self._headers = []
             return
-        self._headed = False
+        self._has_head = False
         if not self._parser.should_keep_alive():
             self.usable = False
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers}
         try:
-            body = _decompressed(b"".join(self._parts), headers, self._most)
+            body = _decompress(b"".join(self._parts), headers, self._max_bytes)
         except WireError as error:
             self._fail(error)
             return
@@ -235,11 +235,11 @@ class HttpConnection(asyncio.Protocol):
         if not self.usable and self._transport is not None:
             self._transport.close()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._headers, self._parts = [], []
         self._size = self._received = 0
-        self._headed = False
-        self._open_ended = True
+        self._has_head = False
+        self._is_open_ended = True
         self._untaken = False
         self._refusal: TooLarge | None = None
 
@@ -266,22 +266,22 @@ class HttpConnection(asyncio.Protocol):
         self.abort()
 
 
-def _decompressed(body: bytes, headers: dict[str, str], most: int) -> bytes:
+def _decompress(body: bytes, headers: dict[str, str], most: int) -> bytes:
     """The body as the server meant it. We request no compression, but some servers compress anyway."""
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity" or not body:
         return body
-    if coding not in _COMPRESSIONS:
+    if coding not in _WINDOW_BITS:
         raise Garbled(f"its compression, {coding!r}, was not requested")
     try:
-        return b"".join(inflated([body], _COMPRESSIONS[coding], Limit(most)))
+        return b"".join(inflated([body], _WINDOW_BITS[coding], Limit(most)))
     except Unreadable as error:
         raise (TooLarge() if error.too_large else Garbled(f"its body: {error.reason}")) from None
 
 
-_PORTS = {"http": 80, "https": 443}
-_STAGGER = 0.25  # seconds until the next of a name's addresses is tried in parallel (RFC 8305)
-_REPLY_LIMIT = 64 * 2**10
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_STAGGER_S = 0.25  # seconds until the next of a name's addresses is tried in parallel (RFC 8305)
+_PROXY_REPLY_LIMIT = 64 * 2**10
 
 
 class ProxyRefusal(Exception):
@@ -307,8 +307,8 @@ async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -
     loop = asyncio.get_running_loop()
     if proxy is not None and proxy.scheme != "http":
         raise UnfitProxy
-    sock = await _socket(proxy or url, peer)
-    secured = _secure() if url.scheme == "https" else None
+    sock = await _open_socket(proxy or url, peer)
+    secured = _ssl_context() if url.scheme == "https" else None
     if proxy is None or secured is None:
         name = url.hostname if secured else None
         _, wire = await loop.create_connection(HttpConnection, sock=sock, ssl=secured, server_hostname=name)
@@ -324,7 +324,7 @@ async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -
 
 
 @cache
-def _secure() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """The system's trusted certificates, which SSL_CERT_FILE and SSL_CERT_DIR may change."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
@@ -339,11 +339,11 @@ def proxy_credentials(proxy: SplitResult) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-async def _socket(url: SplitResult, peer: str) -> socket.socket:
+async def _open_socket(url: SplitResult, peer: str) -> socket.socket:
     loop = asyncio.get_running_loop()
-    port = url.port or _PORTS[url.scheme]
+    port = url.port or _DEFAULT_PORTS[url.scheme]
     found = await loop.getaddrinfo(peer or url.hostname, port, type=socket.SOCK_STREAM)
-    return await aiohappyeyeballs.start_connection(found, happy_eyeballs_delay=_STAGGER, interleave=1, loop=loop)
+    return await aiohappyeyeballs.start_connection(found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop)
 
 
 class _Tunnel(asyncio.Protocol):
@@ -353,7 +353,7 @@ class _Tunnel(asyncio.Protocol):
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._target = f"{url.netloc.rpartition('@')[2].rpartition(':')[0] or url.hostname}:{url.port or 443}"
         self._credentials = proxy_credentials(proxy)
-        self._read = b""
+        self._response = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask."""
@@ -364,10 +364,10 @@ class _Tunnel(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read the response's first line once its head is complete."""
-        self._read += data
-        if self.opened.done() or (b"\r\n\r\n" not in self._read and len(self._read) < _REPLY_LIMIT):
+        self._response += data
+        if self.opened.done() or (b"\r\n\r\n" not in self._response and len(self._response) < _PROXY_REPLY_LIMIT):
             return
-        status = self._read.split(b" ", 2)[1:2]
+        status = self._response.split(b" ", 2)[1:2]
         if status and status[0][:3] == b"200":
             self.opened.set_result(None)
         else:

@@ -14,21 +14,21 @@ from overton.models.endpoint import ApiKey
 from overton.untrusted import decode_json, retry_after
 
 _MESSAGE_LIMIT = 500
-_LOOKED_AT = 32 * _MESSAGE_LIMIT
+_MAX_READ_CHARS = 32 * _MESSAGE_LIMIT
 _MOST_LAYERS = 4
 _decode = msgspec.json.Decoder().decode
-_FAULTS_OF_THE_SERVER = {408, 409, 425}
-_BUSY = {503, 529}  # 529 is Anthropic's 'overloaded'
-_PERHAPS_CARRIED_OUT = {408, 504, 524}  # a gateway gave up waiting; the model behind it may have answered
-_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
+_SERVER_FAULT_STATUSES = {408, 409, 425}
+_BUSY_STATUSES = {503, 529}  # 529 is Anthropic's 'overloaded'
+_MAYBE_BILLED_STATUSES = {408, 504, 524}  # a gateway gave up waiting; the model behind it may have answered
+_NO_CREDIT_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
 _NO_CREDIT_TEXT = re.compile(r"credit balance is too low|insufficient (balance|credits?)", re.IGNORECASE)
-_UNKNOWN_MODEL = {"model_not_found", "invalid_model"}
+_UNKNOWN_MODEL_CODES = {"model_not_found", "invalid_model"}
 _UNKNOWN_MODEL_TEXT = re.compile(
     r"model\b.{0,120}\b(does not exist|not exist|not found)|not a valid model|(invalid|unknown) model\b", re.IGNORECASE
 )
-_FILTERED = {"content_filter", "content_policy_violation", "moderation_blocked"}
+_FILTERED_CODES = {"content_filter", "content_policy_violation", "moderation_blocked"}
 _FILTERED_TEXT = re.compile(r"flagged|moderation|content policy|usage guidelines|usage policy", re.IGNORECASE)
-_TOO_LONG = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
+_TOO_LONG_CODES = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
 _TOO_LARGE_TEXT = re.compile(r"^request too large\b", re.IGNORECASE)
 _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|too many tokens", re.IGNORECASE)
 
@@ -46,7 +46,7 @@ class ErrorContext:
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """What an error body says: its message ('' if none), its codes and types in lower case, the wait it asks for."""
+    """An error body's message ('' if none), its codes and types in lower case, and the wait that it asks for."""
 
     message: str = ""
     codes: frozenset[str] = frozenset()
@@ -57,23 +57,23 @@ def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Erro
     """The error for a reply whose status is not 200."""
     complaint = read_complaint(body, target.secret)
     if 300 <= status < 400:
-        return AccessError("redirect", _redirect(status, target))
+        return AccessError("redirect", _redirect_message(status, target))
     said = f" ({status}{': ' + complaint.message if complaint.message else ''})"
-    return _access(status, complaint, target, said) or _passing(status, headers, complaint, target, said)
+    return _access_error(status, complaint, target, said) or _request_error(status, headers, complaint, target, said)
 
 
-def _redirect(status: int, target: ErrorContext) -> str:
+def _redirect_message(status: int, target: ErrorContext) -> str:
     return (
         f"{target.name}: {target.host} redirects elsewhere ({status}); redirects are not followed, because the key "
         "would travel with them: give the final address with base_url"
     )
 
 
-def _access(status: int, complaint: ErrorBody, target: ErrorContext, said: str) -> AnswerError | None:
+def _access_error(status: int, complaint: ErrorBody, target: ErrorContext, said: str) -> AnswerError | None:
     about_the_model = status in {400, 422} and _UNKNOWN_MODEL_TEXT.search(complaint.message)
-    if status == 402 or complaint.codes & _NO_CREDIT or _NO_CREDIT_TEXT.search(complaint.message):
+    if status == 402 or complaint.codes & _NO_CREDIT_CODES or _NO_CREDIT_TEXT.search(complaint.message):
         return AccessError("no credit", f"{target.name}: the account at {target.host} has no credit left{said}")
-    if complaint.codes & _UNKNOWN_MODEL or status == 404 or about_the_model:
+    if complaint.codes & _UNKNOWN_MODEL_CODES or status == 404 or about_the_model:
         known = f"{target.host} does not know the model '{target.model}' (or the base URL is wrong)"
         return AccessError("unknown model", f"{target.name}: {known}{said}")
     if status == 401:
@@ -92,7 +92,7 @@ def _key_advice(target: ErrorContext) -> str:
     return f"{target.host} requires a key: set {target.key_env}"
 
 
-def _passing(
+def _request_error(
     status: int, headers: Mapping[str, str], complaint: ErrorBody, target: ErrorContext, said: str
 ) -> UnavailableError | RejectedError:
     wait = retry_after(headers)
@@ -101,25 +101,27 @@ def _passing(
         return RejectedError("too long", f"{target.name}: the request was rejected{said}")
     if status == 429:
         return UnavailableError("rate limit", f"{target.name}: too many requests{said}", retry_after=wait)
-    if status >= 500 or status in _FAULTS_OF_THE_SERVER:
-        billed = status in _PERHAPS_CARRIED_OUT
+    if status >= 500 or status in _SERVER_FAULT_STATUSES:
+        billed = status in _MAYBE_BILLED_STATUSES
         message = f"{target.name}: {target.host} failed{said}"
-        return UnavailableError("server error", message, retry_after=wait, maybe_billed=billed, busy=status in _BUSY)
-    return RejectedError(_rejection(status, complaint), f"{target.name}: the request was rejected{said}")
+        return UnavailableError(
+            "server error", message, retry_after=wait, maybe_billed=billed, busy=status in _BUSY_STATUSES
+        )
+    return RejectedError(_rejection_kind(status, complaint), f"{target.name}: the request was rejected{said}")
 
 
-def _rejection(status: int, complaint: ErrorBody) -> str:
-    if status == 413 or complaint.codes & _TOO_LONG or _TOO_LONG_TEXT.search(complaint.message):
+def _rejection_kind(status: int, complaint: ErrorBody) -> str:
+    if status == 413 or complaint.codes & _TOO_LONG_CODES or _TOO_LONG_TEXT.search(complaint.message):
         return "too long"
     return "filtered" if _is_filtered(complaint) else "rejected"
 
 
 def _is_filtered(complaint: ErrorBody) -> bool:
-    return bool(complaint.codes & _FILTERED or _FILTERED_TEXT.search(complaint.message))
+    return bool(complaint.codes & _FILTERED_CODES or _FILTERED_TEXT.search(complaint.message))
 
 
 def read_complaint(body: bytes, secret: ApiKey) -> ErrorBody:
-    """What an error body says, in any of the usual forms; empty for HTML and anything else unknown.
+    """The content of an error body in any of the usual forms; empty for HTML and anything else unknown.
 
     The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
     """
@@ -127,12 +129,12 @@ def read_complaint(body: bytes, secret: ApiKey) -> ErrorBody:
         content = decode_json(body, _decode)
     except Unreadable:
         text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
-        return ErrorBody("" if text.lstrip().startswith("<") else _printable(text, secret))
+        return ErrorBody("" if text.lstrip().startswith("<") else _make_printable(text, secret))
     layers = _layers(content)
     message = next((text for layer in layers if (text := _message(layer))), "")
     codes = (layer.get(key) for layer in layers for key in ("code", "type", "status"))
     said = frozenset(str(code).lower() for code in codes if isinstance(code, str | int))
-    return ErrorBody(_printable(message, secret), said, _google_delay(layers))
+    return ErrorBody(_make_printable(message, secret), said, _google_delay(layers))
 
 
 def _layers(content: Any) -> list[dict[str, Any]]:
@@ -153,13 +155,13 @@ def _message(layer: dict[str, Any]) -> str:
     for key in ("message", "detail"):
         value = layer.get(key)
         if value and not isinstance(value, str):
-            value = _written(value)
+            value = _encode_value(value)
         if value:
             return str(value)
     return ""
 
 
-def _written(value: Any) -> str:
+def _encode_value(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (RecursionError, OverflowError):  # nested too deeply, or with too large a number
@@ -177,7 +179,7 @@ def _google_delay(layers: list[dict[str, Any]]) -> float | None:
     return None
 
 
-def _printable(text: str, secret: ApiKey) -> str:
-    hidden = secret.hide(text[:_LOOKED_AT])
+def _make_printable(text: str, secret: ApiKey) -> str:
+    hidden = secret.hide(text[:_MAX_READ_CHARS])
     shown = " ".join("".join(c if c.isprintable() else " " for c in hidden).split())
     return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."

@@ -67,9 +67,9 @@ class InspectModel:
             raise MissingExtra(f"the model {self.name}", "inspect") from None
         try:
             opened = get_model(model, base_url=base_url, api_key=key.reveal() if key else None, memoize=False)
-            return _without_retries(opened)
+            return _turn_off_retries(opened)
         except Exception as error:  # noqa: BLE001 - providers raise anything when they cannot be set up
-            reason = self._said(error)
+            reason = self._error_text(error)
         raise InputError([Problem("--model", self.name, f"Inspect cannot open it: {reason}")])
 
     async def answer(self, request: Request) -> Reply:
@@ -87,7 +87,9 @@ class InspectModel:
 
     async def _ask(self, request: Request) -> Any:
         messages = chat_messages(request.messages)
-        config = _config(request.settings, request.seed, self._connections).merge(logprob_settings(request.form))
+        config = _generate_config(request.settings, request.seed, self._connections).merge(
+            logprob_settings(request.form)
+        )
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._model.generate(messages, config=config)
@@ -95,12 +97,12 @@ class InspectModel:
             message = f"{self.name}: no reply in {self._timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
         except Exception as error:  # noqa: BLE001 - each provider raises its own client's types
-            return self._fault(cause_of(error))
+            return self._error_for(cause_of(error))
 
-    def _fault(self, error: Exception) -> AnswerError:
+    def _error_for(self, error: Exception) -> AnswerError:
         """The error for whatever a provider raised, by Inspect's own judgement of what is worth retrying."""
         api = self._model.api
-        message = f"{self.name}: {self._said(error)}"
+        message = f"{self.name}: {self._error_text(error)}"
         decision = api.should_retry(error)
         if decision:
             limited = getattr(decision, "kind", "transient") == "rate_limit"
@@ -108,13 +110,13 @@ class InspectModel:
             wait = clamp_seconds(getattr(decision, "retry_after", None))
             return UnavailableError(kind, message, retry_after=wait, maybe_billed=not limited)
         status = getattr(error, "status_code", None)
-        if api.is_auth_failure(error) or status in {401, 403} or _is_prerequisite(error):
+        if api.is_auth_failure(error) or status in {401, 403} or type(error).__name__ == "PrerequisiteError":
             return AccessError("no permission", message)
         if status == 404:
             return AccessError("unknown model", message)
         return RejectedError("rejected", message)
 
-    def _said(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         return said(error, self._secrets)
 
     async def close(self) -> None:
@@ -122,7 +124,7 @@ class InspectModel:
         await self._model.api.aclose()
 
 
-def _without_retries(model: Any) -> Any:
+def _turn_off_retries(model: Any) -> Any:
     """The model, with its provider's own client set not to retry either: most would, twice, silently."""
     client: Any = getattr(model.api, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):
@@ -130,11 +132,7 @@ def _without_retries(model: Any) -> Any:
     return model
 
 
-def _is_prerequisite(error: Exception) -> bool:
-    return type(error).__name__ == "PrerequisiteError"
-
-
-def _config(settings: Settings, seed: int | None, connections: int) -> Any:
+def _generate_config(settings: Settings, seed: int | None, connections: int) -> Any:
     from inspect_ai.model import GenerateConfig
 
     return GenerateConfig(
@@ -174,7 +172,7 @@ def reply_of(output: Any) -> Reply:
         text=output.completion.encode("utf-8", "replace").decode(),
         finish=output.stop_reason,
         refused=output.stop_reason == "content_filter",
-        usage=Usage() if output.usage is None else _usage(output.usage),
+        usage=Usage() if output.usage is None else _read_usage(output.usage),
         model=output.model,
         fingerprint=_extra_field(output, "fingerprint"),
         served_by=_extra_field(output, "served_by"),
@@ -202,15 +200,15 @@ def with_spots(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     if (own := (output.metadata or {}).get(SPOTS)) is not None:
         return msgspec.structs.replace(reply, spots=converted(own, tuple[Spot, ...]))
     choice = output.choices[0]
-    if not isinstance(choice.message.content, str) and any(one.type == "reasoning" for one in choice.message.content):
+    if not isinstance(choice.message.content, str) and any(part.type == "reasoning" for part in choice.message.content):
         raise reasoned(name)
     if choice.logprobs is None and reply.text and not reply.refused:
         raise no_probabilities(name)
     tokens = [
         TokenLogprobs.of(
-            one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()]
+            token.token, token.bytes, token.logprob, [(top.token, top.logprob) for top in token.top_logprobs or ()]
         )
-        for one in (choice.logprobs.content if choice.logprobs else ())
+        for token in (choice.logprobs.content if choice.logprobs else ())
     ]
     spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))
     return msgspec.structs.replace(reply, spots=spots)
@@ -221,26 +219,26 @@ def _extra_field(output: Any, name: str) -> str | None:
     return extra if isinstance(extra, str) else None
 
 
-_EXTRA = ("fingerprint", "served_by")
+_EXTRA_FIELDS = ("fingerprint", "served_by")
 """Fields of our answerers' replies that Inspect has no place for."""
 
 
 def extra_fields(reply: Reply) -> dict[str, Any] | None:
     """These fields of a reply as an output's metadata, and what was weighed; None if there is neither."""
-    extra: dict[str, Any] = {name: said for name in _EXTRA if (said := getattr(reply, name))}
+    extra: dict[str, Any] = {name: said for name in _EXTRA_FIELDS if (said := getattr(reply, name))}
     if reply.spots:
         extra[SPOTS] = msgspec.to_builtins(reply.spots)
     return extra or None
 
 
-def _usage(usage: Any) -> Usage:
+def _read_usage(usage: Any) -> Usage:
     """Tokens read from or written to a cache are input too: Inspect counts them separately."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return Usage.said(usage.input_tokens + cached, usage.output_tokens)
 
 
 def cause_of(error: Exception) -> Exception:
-    """What the provider raised: the last attempt's error if Inspect wraps it."""
+    """The provider's own error: the last attempt's if Inspect wraps it."""
     from tenacity import RetryError
 
     cause = error.last_attempt.exception() if isinstance(error, RetryError) else None

@@ -48,11 +48,11 @@ class CopyPool:
 
     number: int
     name: str
-    _all: list[_Copy] = field(default_factory=list)
+    _copies: list[_Copy] = field(default_factory=list)
 
     async def run(self, head: str, work: Callable[..., T], *arguments: Any) -> T:
         """The outcome of `work(*arguments)` in the thread of the copy that fits its `head`, '' if it shares none."""
-        copy = self._fitting(head)
+        copy = self._choose_copy(head)
         copy.waiting += 1
         copy.last = head
         try:
@@ -62,28 +62,28 @@ class CopyPool:
 
     def shutdown(self) -> None:
         """Wait for running calls, then end the threads and free what they own."""
-        for copy in self._all:
+        for copy in self._copies:
             copy.thread.shutdown()
 
-    def _fitting(self, head: str) -> _Copy:
-        if not self._all:
+    def _choose_copy(self, head: str) -> _Copy:
+        if not self._copies:
             threads = (ThreadPoolExecutor(1, f"overton {self.name}") for _ in range(self.number))
-            self._all = [_Copy(thread) for thread in threads]
-        least = min(self._all, key=lambda copy: copy.waiting)
-        return next((copy for copy in self._all if head and copy.last == head), least)
+            self._copies = [_Copy(thread) for thread in threads]
+        least = min(self._copies, key=lambda copy: copy.waiting)
+        return next((copy for copy in self._copies if head and copy.last == head), least)
 
 
-_CONTEXT = 8192
-_MAX_TOKENS = 1024
-_SMALL = 1_000_000_000
+_DEFAULT_CONTEXT_TOKENS = 8192
+_DEFAULT_MAX_TOKENS = 1024
+_SMALL_BYTES = 1_000_000_000
 """Most bytes of weights of a model that is loaded several times."""
-_COPIES = 4
-_MOST_THREADS = 16
+_MAX_COPIES = 4
+_MAX_THREADS = 16
 _SAMPLER = Sampler(0.8, 0.95, 40, 0.05, cuts_first=True, tries_first=True)
 """How llama.cpp samples by default: the defaults of its server, in the order of its samplers."""
 _ALTERNATIVES = 40
 """Alternatives returned per token: no fewer than `top_k` leaves by default, so that no sampled one is missing."""
-_SEEDS = 2**32 - 1
+_SEED_MODULUS = 2**32 - 1
 """llama.cpp's seeds are below 2**32, and the last of them means 'any'."""
 
 
@@ -129,17 +129,17 @@ class EmbeddedModel:
         if find_spec("xllamacpp") is None:
             raise MissingExtra("embedded models", "embedded")
         check_gguf(path)
-        cores = threads or min(_available_cores(), _MOST_THREADS)
+        cores = threads or min(_available_cores(), _MAX_THREADS)
         self.name = name
         self.holds_form = hold
-        self.copies = min(cores, _COPIES) if path.stat().st_size <= _SMALL else 1
+        self.copies = min(cores, _MAX_COPIES) if path.stat().st_size <= _SMALL_BYTES else 1
         self.connections = 2 * self.copies if self.copies > 1 else 1
         self._path = path
         self._identity = identity
         self._threads = max(1, cores // self.copies)
-        self._context = context or _CONTEXT
+        self._context = context or _DEFAULT_CONTEXT_TOKENS
         self._workers: CopyPool | None = None
-        self._own = threading.local()
+        self._thread_state = threading.local()
 
     def __repr__(self) -> str:
         return f"EmbeddedModel({self.name!r})"
@@ -154,7 +154,7 @@ class EmbeddedModel:
         body = self._body(request)
         if self._workers is None:
             self._workers = CopyPool(self.copies, self.name)
-        return await self._workers.run(_head(request), self._complete, body, request)
+        return await self._workers.run(_shared_head(request), self._complete, body, request)
 
     @property
     def path(self) -> Path:
@@ -177,12 +177,12 @@ class EmbeddedModel:
         body: dict[str, Any] = {
             "temperature": settings.temperature,
             "top_p": settings.top_p,
-            "max_tokens": settings.max_tokens or _MAX_TOKENS,
-            "seed": None if request.seed is None else request.seed % _SEEDS,
+            "max_tokens": settings.max_tokens or _DEFAULT_MAX_TOKENS,
+            "seed": None if request.seed is None else request.seed % _SEED_MODULUS,
         }
         if settings.reasoning_effort is not None:
             body["chat_template_kwargs"] = {"reasoning_effort": settings.reasoning_effort}
-        form = _held_to(request.form) if self.holds_form and request.form else {}
+        form = _form_fields(request.form) if self.holds_form and request.form else {}
         if request.form is not None and request.form.weigh:
             form |= {"logprobs": True, "top_logprobs": max(_ALTERNATIVES, sampler_of(settings, _SAMPLER).top_k)}
         given = {key: value for key, value in body.items() if value is not None}
@@ -191,44 +191,44 @@ class EmbeddedModel:
     def _complete(self, body: dict[str, Any], request: Request) -> Reply:
         server = self._server()
         try:
-            body |= self._after_head(server, body, request)
+            body |= self._continue_from_head(server, body, request)
             completion = server.handle_chat_completions(body)
         except ValueError as error:
-            raise RejectedError("rejected", f"{self.name}: {_short(error)}") from None
+            raise RejectedError("rejected", f"{self.name}: {_shorten(error)}") from None
         except RuntimeError as error:
-            raise UnavailableError("server error", f"{self.name}: {_short(error)}") from None
+            raise UnavailableError("server error", f"{self.name}: {_shorten(error)}") from None
         if "error" in completion:
-            raise _error(self.name, completion["error"])
-        reply = _reply(completion)
+            raise _error_for(self.name, completion["error"])
+        reply = _read_reply(completion)
         form = request.form
         if form is None or not form.weigh:
             return reply
-        tokens = [_token(one) for one in (completion["choices"][0].get("logprobs") or {}).get("content") or ()]
-        sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_held_to(form))
+        tokens = [_read_token(token) for token in (completion["choices"][0].get("logprobs") or {}).get("content") or ()]
+        sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_form_fields(form))
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
-    def _after_head(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
-        """What makes llama.cpp continue from the request's head, once that is read; nothing if it has none.
+    def _continue_from_head(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
+        """Read the request's head; returns the fields that make llama.cpp continue from it, none if there is no head.
 
         The head is read separately, from its first token on. If it is already there, requesting it again removes what
         the previous request had after it. So the same tokens are computed together whether the head was kept or not,
         and a reply depends only on its own request, to the last bit.
         """
-        head, kept = _head(request), getattr(self._own, "head", "")
-        self._own.head = ""
+        head, kept = _shared_head(request), getattr(self._thread_state, "head", "")
+        self._thread_state.head = ""
         if not head:
             return {}
         first = msgspec.to_builtins(request.messages[0])
         alone = {"messages": [first | {"content": head}], "max_tokens": 0, "cache_prompt": head == kept}
-        reply = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
-        self._own.head = "" if "error" in reply else head
+        reply = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATE_FIELDS if key in body}, **alone})
+        self._thread_state.head = "" if "error" in reply else head
         return {"cache_prompt": True}
 
     def _server(self) -> Any:
         """This thread's copy of the model."""
-        if not hasattr(self._own, "server"):
+        if not hasattr(self._thread_state, "server"):
             try:
-                self._own.server = open_server(self._path, threads=self._threads, context=self._context)
+                self._thread_state.server = open_server(self._path, threads=self._threads, context=self._context)
             except RuntimeError:
                 raise AccessError(
                     "unusable model",
@@ -236,54 +236,53 @@ class EmbeddedModel:
                     f"xllamacpp does not know, or memory is too small for a context of {self._context} tokens "
                     "(context=N lowers it)",
                 ) from None
-        return self._own.server
+        return self._thread_state.server
 
 
-_TEMPLATED = ("chat_template_kwargs",)
+_TEMPLATE_FIELDS = ("chat_template_kwargs",)
 """Fields of a body that shape the text of its prompt."""
 
 
-def _head(request: Request) -> str:
-    """The head of the first message that other requests share."""
+def _shared_head(request: Request) -> str:
     return request.messages[0].content[: request.head] if request.head and request.messages else ""
 
 
-def _held_to(form: Form) -> dict[str, Any]:
+def _form_fields(form: Form) -> dict[str, Any]:
     if form.choices:
-        return {"grammar": f"root ::= {_one_of(form.choices)}"}
+        return {"grammar": f"root ::= {_grammar_alternatives(form.choices)}"}
     if form.openings:
-        return {"grammar": f"root ::= ({_one_of(form.openings)}) [^\\x00]*"}
+        return {"grammar": f"root ::= ({_grammar_alternatives(form.openings)}) [^\\x00]*"}
     if form.schema is not None:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": form.schema}}}
     return {}
 
 
-def _one_of(texts: Sequence[str]) -> str:
-    return " | ".join(map(_literal, texts))
+def _grammar_alternatives(texts: Sequence[str]) -> str:
+    return " | ".join(map(_grammar_literal, texts))
 
 
-def _literal(text: str) -> str:
+def _grammar_literal(text: str) -> str:
     """A text as a literal of llama.cpp's grammars: all but plain letters, digits and spaces as code points."""
     plain = (c if c == " " or (c.isascii() and c.isalnum()) else f"\\U{ord(c):08X}" for c in text)
     return f'"{"".join(plain)}"'
 
 
-def _error(name: str, error: dict[str, Any]) -> AnswerError:
+def _error_for(name: str, error: dict[str, Any]) -> AnswerError:
     if error.get("type") == "exceed_context_size_error":
         tokens, context = error.get("n_prompt_tokens"), error.get("n_ctx")
         message = f"the prompt has {tokens} tokens, but the context only {context} (context=N sets it, up to what the"
         return RejectedError("too long", f"{name}: {message} model was trained on)")
-    message = f"{name}: {_short(error.get('message', ''))}"
+    message = f"{name}: {_shorten(error.get('message', ''))}"
     if 400 <= int(error.get("code", 500)) < 500:
         return RejectedError("rejected", message)
     return UnavailableError("server error", message)
 
 
-def _short(message: object) -> str:
+def _shorten(message: object) -> str:
     return " ".join(str(message).split())[:300]
 
 
-def _reply(completion: dict[str, Any]) -> Reply:
+def _read_reply(completion: dict[str, Any]) -> Reply:
     choice = completion["choices"][0]
     usage = completion.get("usage", {})
     return Reply(
@@ -291,17 +290,17 @@ def _reply(completion: dict[str, Any]) -> Reply:
         finish=choice.get("finish_reason") or "stop",
         usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
         fingerprint=completion.get("system_fingerprint"),
-        served_by=_package(),
+        served_by=_package_version(),
     )
 
 
-def _token(token: dict[str, Any]) -> TokenLogprobs:
-    others = [(one["token"], one["logprob"]) for one in token["top_logprobs"]]
+def _read_token(token: dict[str, Any]) -> TokenLogprobs:
+    others = [(top["token"], top["logprob"]) for top in token["top_logprobs"]]
     return TokenLogprobs.of(token["token"], token.get("bytes"), token["logprob"], others)
 
 
 @cache
-def _package() -> str:
+def _package_version() -> str:
     """The software that computes: under another version the same weights may answer differently."""
     import xllamacpp
 
@@ -315,7 +314,6 @@ _PROMPT_STEP = 256
 
 
 def _available_cores() -> int:
-    """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -345,7 +343,7 @@ def open_server(path: Path, *, threads: int, context: int) -> Any:
     params.n_threads_http = 1  # of the server that nobody calls
     params.prefill_assistant = False
     params.verbosity = -1  # llama.cpp writes to the terminal past Python, through any live display
-    with _out_of_reach(params):
+    with _shut_off_http(params):
         server = xllamacpp.Server(params)
     # A server freed before its loop has started would wait for that loop for ever; an answer shows that it has.
     server.handle_completions({"prompt": ".", "n_predict": 0})
@@ -353,7 +351,7 @@ def open_server(path: Path, *, threads: int, context: int) -> Any:
 
 
 @contextmanager
-def _out_of_reach(params: Any) -> Iterator[None]:
+def _shut_off_http(params: Any) -> Iterator[None]:
     """Ensure that nobody can call the HTTP server that `xllamacpp.Server` always starts next to the model.
 
     By default it answers any web page that calls a port of 127.0.0.1. It gets a UNIX socket instead, in a folder that

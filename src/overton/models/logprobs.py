@@ -67,7 +67,7 @@ class Sampler:
         """Probabilities at temperature 1, of those returned. What was cut off before stays unknown."""
         if not self.processed or self.temperature in (0.0, 1.0):
             return dict(reported)
-        return _warmed(reported, 1 / self.temperature)
+        return _apply_temperature(reported, 1 / self.temperature)
 
     def drawn(self, plain: Mapping[str, float]) -> dict[str, float]:
         """The probabilities with which tokens are sampled that have these at temperature 1."""
@@ -75,36 +75,36 @@ class Sampler:
             best = max(plain, key=lambda token: plain[token])
             return {token: float(token == best) for token in plain}
         if self.cuts_first:
-            return _warmed(self._cut(plain), self.temperature, whole=True)
-        return self._cut(_warmed(plain, self.temperature))
+            return _apply_temperature(self._truncate(plain), self.temperature, whole=True)
+        return self._truncate(_apply_temperature(plain, self.temperature))
 
-    def _cut(self, chances: Mapping[str, float]) -> dict[str, float]:
-        ranked = sorted(chances.items(), key=lambda one: -one[1])
+    def _truncate(self, chances: Mapping[str, float]) -> dict[str, float]:
+        ranked = sorted(chances.items(), key=lambda pair: -pair[1])
         if self.top_k:
-            ranked = _shares(ranked[: self.top_k])
+            ranked = _normalise(ranked[: self.top_k])
         if self.top_p < 1:
-            ranked = _shares(_nucleus(ranked, self.top_p))
+            ranked = _normalise(_nucleus(ranked, self.top_p))
         if self.min_p and ranked:
-            ranked = _shares([one for one in ranked if one[1] >= self.min_p * ranked[0][1]])
+            ranked = _normalise([pair for pair in ranked if pair[1] >= self.min_p * ranked[0][1]])
         return dict(ranked)
 
 
-def _shares(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+def _normalise(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     total = sum(chance for _, chance in ranked) or 1.0
     return [(token, chance / total) for token, chance in ranked]
 
 
 def _nucleus(ranked: Sequence[tuple[str, float]], most: float) -> list[tuple[str, float]]:
     kept, sum_ = [], 0.0
-    for one in ranked:
-        kept.append(one)
-        sum_ += one[1]
+    for pair in ranked:
+        kept.append(pair)
+        sum_ += pair[1]
         if sum_ >= most:
             break
     return kept
 
 
-def _warmed(chances: Mapping[str, float], temperature: float, *, whole: bool = False) -> dict[str, float]:
+def _apply_temperature(chances: Mapping[str, float], temperature: float, *, whole: bool = False) -> dict[str, float]:
     """Probabilities at a temperature. Tokens that were not returned are taken to be as likely as the least likely one
     that was, as many as make up the mass missing from 1; none if `chances` are the `whole`."""
     power = 1 / temperature
@@ -139,28 +139,28 @@ def spots_of(
 
     None if the tokens do not spell the text.
     """
-    placed = _placed(tokens, text)
+    placed = _place_tokens(tokens, text)
     found: dict[int, Spot] = {}
     for start, end in _occurrences(text, form.weigh):
-        for at, one in placed:
-            if at < end and at + len(one.token) > start:
+        for at, token in placed:
+            if at < end and at + len(token.token) > start:
                 lead, said = text[at : max(start, at)], text[start : max(start, at)]
-                found[at] = _spot(one, at, lead, said, form, sampler, text[:at] if held else None)
-                if len(options_named(one.token, form.weigh, lead, said)) < 2:
+                found[at] = _make_spot(token, at, lead, said, form, sampler, text[:at] if held else None)
+                if len(options_named(token.token, form.weigh, lead, said)) < 2:
                     break
     spots = [found[at] for at in sorted(found)]
     return tuple(spots[:_MOST_SPOTS] if form.schema is not None else spots[-_MOST_SPOTS:])
 
 
-def _placed(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int, TokenLogprobs]]:
+def _place_tokens(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int, TokenLogprobs]]:
     """Each token with its start as a character offset in the text; tokens around the text are left out."""
     joined, wanted = b"".join(token.spelled for token in tokens), text.encode("utf-8", "replace")
     shift = joined.find(wanted)
     placed, start = [], 0
-    for one in tokens if shift >= 0 else ():
+    for token in tokens if shift >= 0 else ():
         if shift <= start < shift + len(wanted):
-            placed.append((len(joined[shift:start].decode("utf-8", "ignore")), one))
-        start += len(one.spelled)
+            placed.append((len(joined[shift:start].decode("utf-8", "ignore")), token))
+        start += len(token.spelled)
     return placed
 
 
@@ -175,41 +175,45 @@ def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]
             yield match.span()
 
 
-def _spot(  # noqa: PLR0917
+def _make_spot(  # noqa: PLR0917
     token_logprobs: TokenLogprobs, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
 ) -> Spot:
     reported = {token: exp(min(chance, 0.0)) for token, chance in token_logprobs.alternatives.items()}
     plain = sampler.plain(reported)
     drawn = reported if sampler.processed else sampler.drawn(plain)
     if before is not None:
-        fitting = {token: chance for token, chance in plain.items() if _fits(before, token, lead, said, form)}
-        plain = dict(_shares([*fitting.items()]))
-        drawn = _under_grammar(drawn, plain, sampler)
-    made = [_alternative(token, plain, drawn) for token in reported if options_named(token, form.weigh, lead, said)]
+        fitting = {token: chance for token, chance in plain.items() if _is_allowed(before, token, lead, said, form)}
+        plain = dict(_normalise([*fitting.items()]))
+        drawn = _apply_grammar(drawn, plain, sampler)
+    made = [
+        _make_alternative(token, plain, drawn) for token in reported if options_named(token, form.weigh, lead, said)
+    ]
     return Spot(at, token_logprobs.token, tuple([other for other in made if other.plain or other.drawn]))
 
 
-def _alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, float]) -> Alternative:
+def _make_alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, float]) -> Alternative:
     first, second = (round(min(1.0, max(0.0, chances.get(token, 0.0))), 6) for chances in (plain, drawn))
     return Alternative(token, first, second)
 
 
-def _under_grammar(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
+def _apply_grammar(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
     """The probabilities under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1;
     `free` are those without it."""
     among = sampler.drawn(fitting) if fitting and not sampler.processed else dict(fitting)
     if not sampler.tries_first:
-        return dict(_shares([*among.items()]))
+        return dict(_normalise([*among.items()]))
     rest = 1 - sum(free.get(token, 0.0) for token in fitting)
     return {token: free.get(token, 0.0) + rest * among.get(token, 0.0) for token in fitting}
 
 
-def _fits(before: str, token: str, lead: str, said: str, form: Form) -> bool:
+def _is_allowed(before: str, token: str, lead: str, said: str, form: Form) -> bool:
     """Whether a grammar allows this token after `before`: spelled exactly, in forms that are choices."""
     if form.choices:
         return any(choice.startswith(before + token) for choice in form.choices)
     spelled = said + token.removeprefix(lead)
-    return token.startswith(lead) and any(one.startswith(spelled) or spelled.startswith(one) for one in form.weigh)
+    return token.startswith(lead) and any(
+        option.startswith(spelled) or spelled.startswith(option) for option in form.weigh
+    )
 
 
 def no_probabilities(name: str) -> AccessError:

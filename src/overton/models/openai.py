@@ -37,7 +37,7 @@ from overton.untrusted import decode_json
 
 # For OpenAI's own models; `reasons_of` guesses for every provider, with perhaps older names.
 _REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
-_PLAIN = Sampler()
+_DEFAULT_SAMPLER = Sampler()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,7 +50,7 @@ class _Message(msgspec.Struct, gc=False):
     refusal: str | None = None
 
 
-class _Top(msgspec.Struct, gc=False):
+class _TopLogprob(msgspec.Struct, gc=False):
     token: str
     logprob: float
 
@@ -59,25 +59,25 @@ class _Token(msgspec.Struct, gc=False):
     token: str
     logprob: float
     bytes: list[int] | None = None
-    top_logprobs: list[_Top] = []
+    top_logprobs: list[_TopLogprob] = []
 
 
 class _Logprobs(msgspec.Struct, gc=False):
     content: list[_Token] | None = None
 
 
-class _WeighedMessage(_Message, gc=False):
+class _LogprobsMessage(_Message, gc=False):
     reasoning_content: Any = None
     reasoning: Any = None
 
 
-class _WeighedChoice(msgspec.Struct, gc=False):
-    message: _WeighedMessage
+class _LogprobsChoice(msgspec.Struct, gc=False):
+    message: _LogprobsMessage
     logprobs: _Logprobs | None = None
 
 
-class _Weighed(msgspec.Struct, gc=False):
-    choices: list[_WeighedChoice] = []
+class _LogprobsCompletion(msgspec.Struct, gc=False):
+    choices: list[_LogprobsChoice] = []
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -90,14 +90,14 @@ class _Choice(msgspec.Struct, gc=False):
     error: _Error | str | None = None
 
 
-class _Details(msgspec.Struct, gc=False):
+class _PromptDetails(msgspec.Struct, gc=False):
     cached_tokens: Any = None
 
 
 class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens_details: _PromptDetails | None = None
 
 
 class _CompletionBody(msgspec.Struct, gc=False):
@@ -113,8 +113,8 @@ class _Completion(_CompletionBody, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Completion, strict=False).decode
-_without_usage = msgspec.json.Decoder(_CompletionBody, strict=False).decode
-_decode_weighed = msgspec.json.Decoder(_Weighed, strict=False).decode
+_decode_without_usage = msgspec.json.Decoder(_CompletionBody, strict=False).decode
+_decode_logprobs = msgspec.json.Decoder(_LogprobsCompletion, strict=False).decode
 _decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -127,7 +127,7 @@ class Dialect:
     seed_field: str = "seed"
     names_choices: bool = False
     alternatives: int = 0
-    sampler: Sampler = _PLAIN
+    sampler: Sampler = _DEFAULT_SAMPLER
 
     def weigh(self) -> bytes:
         """The fields that request token probabilities, with a comma before them."""
@@ -150,7 +150,7 @@ class Dialect:
         if form.choices and self.names_choices:
             return b',"structured_outputs":' + _encode({"choice": form.choices})
         if form.openings and self.names_choices:
-            return b',"structured_outputs":' + _encode({"regex": _opened_by(form.openings)})
+            return b',"structured_outputs":' + _encode({"regex": _openings_regex(form.openings)})
         schema = _choices_schema(form.choices) if form.choices else form.schema
         if schema is None:
             return b""
@@ -175,12 +175,12 @@ def dialect_of(provider: Provider, model: str, *, processed: bool = False) -> Di
     )
 
 
-def _opened_by(openings: tuple[str, ...]) -> str:
+def _openings_regex(openings: tuple[str, ...]) -> str:
     return f"({'|'.join(map(re.escape, openings))})[\\s\\S]*"
 
 
 def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
-    """Choices as a schema: its root must be an object, which `_chosen` removes again."""
+    """Choices as a schema: its root must be an object, which `_unwrap_choice` removes again."""
     answer = {"type": "string", "enum": list(choices)}
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
 
@@ -202,7 +202,7 @@ class OpenAIModel:
         self._dialect = dialect
         self._settings: Settings | None = None
         self._head = b""
-        self._seed = b',"%b":%%d' % dialect.seed_field.encode()
+        self._seed_template = b',"%b":%%d' % dialect.seed_field.encode()
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r})"
@@ -213,11 +213,11 @@ class OpenAIModel:
 
     def read(self, request: Request, body: bytes, target: ErrorContext) -> Reply:
         """The reply to a request, from a response body; raises as `answer` does."""
-        reply = _reply(body, target)
+        reply = _read_reply(body, target)
         if request.form is not None and request.form.weigh:
-            reply = self._weighed(reply, request, request.form, body, target)
+            reply = self._add_spots(reply, request, request.form, body, target)
         if self.holds_form and request.form is not None and request.form.choices and not self._dialect.names_choices:
-            return _chosen(reply)
+            return _unwrap_choice(reply)
         return reply
 
     @property
@@ -225,17 +225,18 @@ class OpenAIModel:
         """Whether its provider returns token probabilities."""
         return self._dialect.alternatives > 0
 
-    def _weighed(self, reply: Reply, request: Request, form: Form, body: bytes, target: ErrorContext) -> Reply:
-        """The reply with the spots where options occur."""
-        choice = decoded(body, target, _decode_weighed, _decode_weighed).choices[0]
+    def _add_spots(self, reply: Reply, request: Request, form: Form, body: bytes, target: ErrorContext) -> Reply:
+        choice = decoded(body, target, _decode_logprobs, _decode_logprobs).choices[0]
         if choice.message.reasoning_content or choice.message.reasoning:
             raise reasoned(self.name)
         content = choice.logprobs.content if choice.logprobs is not None else None
         if content is None and reply.text and not reply.refused:
             raise no_probabilities(self.name)
         tokens = [
-            TokenLogprobs.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
-            for one in content or ()
+            TokenLogprobs.of(
+                token.token, token.bytes, token.logprob, [(top.token, top.logprob) for top in token.top_logprobs]
+            )
+            for token in content or ()
         ]
         sampler = sampler_of(request.settings, self._dialect.sampler)
         # If choices are enforced by a schema, the choice is inside it: the text is then JSON.
@@ -254,7 +255,7 @@ class OpenAIModel:
             self._settings = request.settings
         parts = [self._head, encoded(request.messages)]
         if request.seed is not None:
-            parts.append(self._seed % request.seed)
+            parts.append(self._seed_template % request.seed)
         if self.holds_form and request.form is not None:
             parts.append(self._dialect.form(request.form))
         if request.form is not None and request.form.weigh:
@@ -263,19 +264,19 @@ class OpenAIModel:
         return b"".join(parts)
 
 
-def _reply(body: bytes, target: ErrorContext) -> Reply:
-    completion: _CompletionBody = decoded(body, target, _decode, _without_usage)
+def _read_reply(body: bytes, target: ErrorContext) -> Reply:
+    completion: _CompletionBody = decoded(body, target, _decode, _decode_without_usage)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
     if failure is not None:  # routers report a provider's failure under status 200
-        raise error_for(_status(failure), {}, body, target)
+        raise error_for(_error_status(failure), {}, body, target)
     if choice is None:
         raise malformed(target, "it contains no choices")
     usage = completion.usage if isinstance(completion, _Completion) else None
-    return target.secret.hide_in_reply(_read(choice, usage, completion))
+    return target.secret.hide_in_reply(_reply_from_choice(choice, usage, completion))
 
 
-def _read(choice: _Choice, usage: _Usage | None, completion: _CompletionBody) -> Reply:
+def _reply_from_choice(choice: _Choice, usage: _Usage | None, completion: _CompletionBody) -> Reply:
     content, refusal, finish = choice.message.content, choice.message.refusal, choice.finish_reason or "stop"
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content)
@@ -283,28 +284,28 @@ def _read(choice: _Choice, usage: _Usage | None, completion: _CompletionBody) ->
         text=content or refusal or "",
         finish=finish,
         refused=bool(refusal) or finish == "content_filter",
-        usage=Usage() if usage is None else _used(usage),
+        usage=Usage() if usage is None else _read_usage(usage),
         model=completion.model,
-        fingerprint=_word(completion.system_fingerprint),
-        served_by=_word(completion.provider),
+        fingerprint=_read_word(completion.system_fingerprint),
+        served_by=_read_word(completion.provider),
     )
 
 
-def _used(usage: _Usage) -> Usage:
+def _read_usage(usage: _Usage) -> Usage:
     if usage.prompt_tokens_details is None:
         return Usage(usage.prompt_tokens, usage.completion_tokens)
     return Usage.said(usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens)
 
 
-_LONGEST = 200
+_MAX_FIELD_CHARS = 200
 
 
-def _word(said: object) -> str | None:
+def _read_word(said: object) -> str | None:
     """A further field of a reply, if it is a word: no reply is lost because of anything else."""
-    return said[:_LONGEST] if isinstance(said, str) and said else None
+    return said[:_MAX_FIELD_CHARS] if isinstance(said, str) and said else None
 
 
-def _chosen(reply: Reply) -> Reply:
+def _unwrap_choice(reply: Reply) -> Reply:
     """The reply with the bare choice as its text; unchanged if the endpoint did not enforce the schema."""
     try:
         answer = decode_json(reply.text, _decode_answer).get("answer")
@@ -321,15 +322,15 @@ def _chosen(reply: Reply) -> Reply:
     return msgspec.structs.replace(reply, text=answer, spots=spots)
 
 
-def _status(error: _Error | str) -> int:
+def _error_status(error: _Error | str) -> int:
     code = error.code if isinstance(error, _Error) else None
     return code if isinstance(code, int) and 400 <= code < 600 else 502
 
 
-_NAME = "overton"
-_OVER = {"completed", "failed", "expired", "cancelled"}
-_NOT_BEGUN = {"batch_expired", "batch_cancelled"}
-_NO_ROOM = "token_limit_exceeded"
+_NAME_KEY = "overton"
+_OVER_STATUSES = {"completed", "failed", "expired", "cancelled"}
+_NOT_BEGUN_CODES = {"batch_expired", "batch_cancelled"}
+_NO_ROOM_CODE = "token_limit_exceeded"
 
 
 class _CreatedObject(msgspec.Struct):
@@ -374,7 +375,7 @@ class _UploadedFile(msgspec.Struct):
     status: str | None = None
 
 
-class _Files(msgspec.Struct):
+class _FilesPage(msgspec.Struct):
     data: list[_UploadedFile] = []
     has_more: bool = False
 
@@ -390,11 +391,11 @@ class _Line(msgspec.Struct):
     error: _BatchError | None = None
 
 
-_made = msgspec.json.Decoder(_CreatedObject).decode
-_batch = msgspec.json.Decoder(_Batch).decode
-_page = msgspec.json.Decoder(_Page).decode
-_files = msgspec.json.Decoder(_Files).decode
-_line = msgspec.json.Decoder(_Line).decode
+_decode_created = msgspec.json.Decoder(_CreatedObject).decode
+_decode_batch = msgspec.json.Decoder(_Batch).decode
+_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_files = msgspec.json.Decoder(_FilesPage).decode
+_decode_line = msgspec.json.Decoder(_Line).decode
 
 
 class OpenAIBatches:
@@ -428,7 +429,7 @@ class OpenAIBatches:
         content = f"multipart/form-data; boundary={edge}"
         return safe_id(
             decode_result(
-                self._service, await self._service.exchange("POST", "/files", body, content=content), _made
+                self._service, await self._service.exchange("POST", "/files", body, content=content), _decode_created
             ).id
         )
 
@@ -438,9 +439,9 @@ class OpenAIBatches:
         after = ""
         for _ in range(MOST_PAGES):
             path = f"/files?purpose=batch&order=desc&limit=100{after}"
-            page = decode_result(self._service, await self._service.exchange("GET", path), _files)
-            found += [one.id for one in page.data if one.filename == _file_name(name) and one.status != "error"]
-            if _ends(page, since):
+            page = decode_result(self._service, await self._service.exchange("GET", path), _decode_files)
+            found += [file.id for file in page.data if file.filename == _file_name(name) and file.status != "error"]
+            if _is_last_page(page, since):
                 break
             after = f"&after={safe_id(page.data[-1].id)}"
         return list(dict.fromkeys(found))
@@ -455,10 +456,12 @@ class OpenAIBatches:
             "input_file_id": upload,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {_NAME: name},
+            "metadata": {_NAME_KEY: name},
         }
         return safe_id(
-            decode_result(self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _made).id
+            decode_result(
+                self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _decode_created
+            ).id
         )
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
@@ -467,26 +470,28 @@ class OpenAIBatches:
         after = ""
         for _ in range(MOST_PAGES):
             page = decode_result(
-                self._service, await self._service.exchange("GET", f"/batches?limit=100{after}"), _page
+                self._service, await self._service.exchange("GET", f"/batches?limit=100{after}"), _decode_page
             )
-            found += [one.id for one in page.data if (one.metadata or {}).get(_NAME) == name]
-            if _ends(page, since):
+            found += [batch.id for batch in page.data if (batch.metadata or {}).get(_NAME_KEY) == name]
+            if _is_last_page(page, since):
                 break
             after = f"&after={safe_id(page.data[-1].id)}"
         return list(dict.fromkeys(found))
 
     async def look(self, id_: str) -> BatchStatus:
         """See `BatchApi`."""
-        batch = decode_result(self._service, await self._service.exchange("GET", f"/batches/{safe_id(id_)}"), _batch)
+        batch = decode_result(
+            self._service, await self._service.exchange("GET", f"/batches/{safe_id(id_)}"), _decode_batch
+        )
         counts = batch.request_counts or _Counts()
-        files = tuple(safe_id(one) for one in (batch.output_file_id, batch.error_file_id) if one)
+        files = tuple(safe_id(file_id) for file_id in (batch.output_file_id, batch.error_file_id) if file_id)
         status = batch.status.lower()
         return BatchStatus(
-            over=status in _OVER,
+            over=status in _OVER_STATUSES,
             done=counts.completed + counts.failed,
             total=counts.total,
             refused=self._refusal(batch) if status == "failed" else "",
-            full=any(error.code == _NO_ROOM for error in (batch.errors and batch.errors.data) or ()),
+            full=any(error.code == _NO_ROOM_CODE for error in (batch.errors and batch.errors.data) or ()),
             cut=status in ("expired", "cancelled"),
             cancelled=status == "cancelled",
             begun=status != "validating",
@@ -498,7 +503,7 @@ class OpenAIBatches:
         found: dict[str, bytes | AnswerError] = {}
         for file in looked.files:
             body = await self._service.exchange("GET", f"/files/{file}/content", most=most_result_bytes(calls))
-            for line in lines_of(self._service, body, _line):
+            for line in lines_of(self._service, body, _decode_line):
                 keep_result(found, line.custom_id, self._result(line))
         return found
 
@@ -511,7 +516,7 @@ class OpenAIBatches:
         if response is not None and response.status_code == 200:
             return bytes(response.body) or garbled(name)
         code = str(line.error.code) if line.error else ""
-        if code in _NOT_BEGUN:
+        if code in _NOT_BEGUN_CODES:
             return expired(name)
         said = str((line.error and line.error.message) or code or (response and response.status_code) or "")
         return failed(name, self._service.target.secret.hide(said[:200]))
@@ -527,8 +532,8 @@ def _file_name(name: str) -> str:
     return f"overton-{name}.jsonl"
 
 
-def _ends(page: _Page | _Files, since: float) -> bool:
+def _is_last_page(page: _Page | _FilesPage, since: float) -> bool:
     """Whether the list's next page is not needed: there is none, or the list is sorted by age and only older ones
     follow. Some services list the oldest first."""
-    times = [since if one.created_at is None else one.created_at for one in page.data]
+    times = [since if entry.created_at is None else entry.created_at for entry in page.data]
     return not page.has_more or not times or times[0] >= times[-1] < since

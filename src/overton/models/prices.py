@@ -23,10 +23,10 @@ _MOST_DOLLARS = 1e6
 _TABLE, _BATCHES, _CACHES = "table", "batches", "caches"
 _PROVIDERS = {*CHAT_PROVIDERS, "anthropic", "http", "inspect"}
 _FREE = Price(0.0, 0.0)
-_UNPAID = {*RUN_HERE, *EMBEDDERS}
+_UNPAID_PROVIDERS = {*RUN_HERE, *EMBEDDERS}
 _INSPECT_NAMES = {"grok": "xai"}
 # 'gpt-4o-2024-08-06', 'claude-opus-4-20250514', 'grok-4-0709', 'gemini-2.0-flash-001', 'claude-3-5-haiku-latest'
-_DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
+_DATE_SUFFIX = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class PriceList:
         tenfold in price. Models that run in this process are free. The price of a user's own server comes only from a
         user's own list ('http' as the provider).
         """
-        if spec.provider in _UNPAID:
+        if spec.provider in _UNPAID_PROVIDERS:
             return _FREE
         name = spec.identity
         if spec.provider == "inspect" and name not in self.prices:
             provider, _, rest = spec.name.partition("/")
             name = f"{_INSPECT_NAMES.get(provider, provider)}/{rest}"
-        return self.prices.get(name) or self.prices.get(_DATED.sub("", name))
+        return self.prices.get(name) or self.prices.get(_DATE_SUFFIX.sub("", name))
 
 
 @cache
 def built_in() -> PriceList:
     """The list that comes with Overton."""
     data = decode_toml(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
-    return _made(data, "prices.toml")
+    return _read_prices(data, "prices.toml")
 
 
 def read_price_list(path: Path) -> PriceList:
@@ -72,28 +72,28 @@ def read_price_list(path: Path) -> PriceList:
         raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from None
     except Unreadable as error:
         raise InputError([Problem(str(path), "", error.reason)]) from None
-    return _made(data, str(path))
+    return _read_prices(data, str(path))
 
 
-def _made(data: dict[str, Any], place: str) -> PriceList:
+def _read_prices(data: dict[str, Any], place: str) -> PriceList:
     problems: list[Problem] = []
 
-    def noted(key: str, reason: str) -> None:
+    def note_problem(key: str, reason: str) -> None:
         problems.append(Problem(place, key, reason))
 
-    as_of = _date(data.get(_TABLE), noted)
-    batches = dict(_shares(data.get(_BATCHES, {}), noted))
-    caches = dict(_caches(data.get(_CACHES, {}), noted))
+    as_of = _read_date(data.get(_TABLE), note_problem)
+    batches = dict(_read_batch_shares(data.get(_BATCHES, {}), note_problem))
+    caches = dict(_read_cache_shares(data.get(_CACHES, {}), note_problem))
     prices: dict[str, Price] = {}
     for provider, models in data.items():
         if provider in (_TABLE, _BATCHES, _CACHES):
             continue
         if provider not in _PROVIDERS or not isinstance(models, dict):
-            noted(provider, f"is not a provider; known are {', '.join(sorted(_PROVIDERS))}")
+            note_problem(provider, f"is not a provider; known are {', '.join(sorted(_PROVIDERS))}")
             continue
         for model, amounts in models.items():
-            if (numbers := _amounts(amounts, 2, 4, _MOST_DOLLARS)) is None:
-                noted(
+            if (numbers := _read_amounts(amounts, 2, 4, _MOST_DOLLARS)) is None:
+                note_problem(
                     f"{provider}.{model}",
                     f"{quoted(amounts)} is not a price: [IN, OUT], [IN, OUT, CACHED] or with WRITTEN",
                 )
@@ -108,36 +108,36 @@ def _made(data: dict[str, Any], place: str) -> PriceList:
     return PriceList(as_of, prices, batches)
 
 
-_Noted = Callable[[str, str], None]
+_NoteProblem = Callable[[str, str], None]
 
 
-def _date(table: Any, noted: _Noted) -> str:
+def _read_date(table: Any, note_problem: _NoteProblem) -> str:
     """The date of the list: a string, or a TOML date."""
     said = table.get("as_of") if isinstance(table, dict) else None
     try:
         return date.fromisoformat(str(said)).isoformat()
     except ValueError:
-        noted("table.as_of", 'the date of the prices is missing: write as_of = "YYYY-MM-DD" under [table]')
+        note_problem("table.as_of", 'the date of the prices is missing: write as_of = "YYYY-MM-DD" under [table]')
         return ""
 
 
-def _shares(table: Any, noted: _Noted) -> Iterator[tuple[str, float]]:
+def _read_batch_shares(table: Any, note_problem: _NoteProblem) -> Iterator[tuple[str, float]]:
     for provider, share in table.items() if isinstance(table, dict) else ():
-        if (numbers := _amounts([share], 1, 1, 1.0)) is None:
-            noted(f"{_BATCHES}.{provider}", f"{quoted(share)} is not a share of a price, 0 to 1")
+        if (numbers := _read_amounts([share], 1, 1, 1.0)) is None:
+            note_problem(f"{_BATCHES}.{provider}", f"{quoted(share)} is not a share of a price, 0 to 1")
         else:
             yield provider, numbers[0]
 
 
-def _caches(table: Any, noted: _Noted) -> Iterator[tuple[str, list[float]]]:
+def _read_cache_shares(table: Any, note_problem: _NoteProblem) -> Iterator[tuple[str, list[float]]]:
     for provider, shares in table.items() if isinstance(table, dict) else ():
-        if (numbers := _amounts(shares, 2, 2, 10.0)) is None:
-            noted(f"{_CACHES}.{provider}", f"{quoted(shares)} are not two shares of a price: [READ, WRITTEN]")
+        if (numbers := _read_amounts(shares, 2, 2, 10.0)) is None:
+            note_problem(f"{_CACHES}.{provider}", f"{quoted(shares)} are not two shares of a price: [READ, WRITTEN]")
         else:
             yield provider, numbers
 
 
-def _amounts(values: Any, least: int, most: int, largest: float) -> list[float] | None:
+def _read_amounts(values: Any, least: int, most: int, largest: float) -> list[float] | None:
     """From `least` to `most` numbers, each from 0 to `largest`; None if they are not."""
     if not isinstance(values, list) or not least <= len(values) <= most:
         return None

@@ -32,17 +32,19 @@ class Provider:
         return base_url.removesuffix(self.version) + self.version
 
 
-def _provider(name: str, base_url: str, *key_envs: str, batches: bool = False, alternatives: int = 20) -> Provider:
+def _make_provider(name: str, base_url: str, *key_envs: str, batches: bool = False, alternatives: int = 20) -> Provider:
     envs = key_envs or (f"{name.upper()}_API_KEY",)
     variable = f"{name.upper()}_BASE_URL"
     return Provider(name, base_url, variable, envs, batches=batches, alternatives=alternatives)
 
 
 _TABLE = (
-    _provider("openai", "https://api.openai.com/v1", batches=True),
-    _provider("openrouter", "https://openrouter.ai/api/v1"),
-    _provider("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    _provider("xai", "https://api.x.ai/v1", alternatives=8),
+    _make_provider("openai", "https://api.openai.com/v1", batches=True),
+    _make_provider("openrouter", "https://openrouter.ai/api/v1"),
+    _make_provider(
+        "google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "GOOGLE_API_KEY"
+    ),
+    _make_provider("xai", "https://api.x.ai/v1", alternatives=8),
     Provider(
         "mistral",
         "https://api.mistral.ai/v1",
@@ -51,9 +53,9 @@ _TABLE = (
         seed_field="random_seed",
         alternatives=0,
     ),
-    _provider("deepseek", "https://api.deepseek.com/v1"),
-    _provider("groq", "https://api.groq.com/openai/v1", batches=True, alternatives=0),
-    _provider("together", "https://api.together.xyz/v1", alternatives=0),
+    _make_provider("deepseek", "https://api.deepseek.com/v1"),
+    _make_provider("groq", "https://api.groq.com/openai/v1", batches=True, alternatives=0),
+    _make_provider("together", "https://api.together.xyz/v1", alternatives=0),
     Provider("ollama", "http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
     Provider(
         "vllm",

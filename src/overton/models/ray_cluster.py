@@ -16,14 +16,14 @@ from overton.key_values import without_credentials
 
 STORE = 128 * 2**20
 """Bytes of Ray's object store on this machine; by default Ray would take a third of its memory."""
-_LONGEST_REASON = 300
-_PORTS = 2**16
-_PATIENCE = 10.0
+_MAX_REASON_CHARS = 300
+_PORT_COUNT = 2**16
+_HEAD_TIMEOUT_S = 10.0
 """Seconds that a cluster's head may take to answer."""
 
 
 @dataclass
-class _Joined:
+class _Membership:
     """How many users Ray has in this process, and whether the first started it, so that the last stops it."""
 
     users: int = 0
@@ -33,7 +33,7 @@ class _Joined:
 _TOKEN = secrets.token_hex(32)
 """The token of this process's own cluster: one for all, since Ray reads it once per process."""
 _lock = threading.Lock()
-_joined = _Joined()
+_membership = _Membership()
 
 
 def address() -> str:
@@ -63,19 +63,19 @@ def join() -> Any:
             keep_to_ourselves()
         import ray
 
-        if not _joined.users:
-            _joined.started = not ray.is_initialized()
-            if _joined.started:
+        if not _membership.users:
+            _membership.started = not ray.is_initialized()
+            if _membership.started:
                 _start(ray)
-        _joined.users += 1
+        _membership.users += 1
         return ray
 
 
 def leave() -> None:
     """Leave it; with the last user, what was started here stops."""
     with _lock:
-        _joined.users -= 1
-        if _joined.started and not _joined.users:
+        _membership.users -= 1
+        if _membership.started and not _membership.users:
             import ray
 
             ray.shutdown()
@@ -99,21 +99,21 @@ def _start(ray: Any) -> None:
         del quiet["include_dashboard"]
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     try:
-        _check_there(address())
+        _check_listening(address())
         ray.init(**where, **quiet, logging_level=logging.CRITICAL)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        reason = " ".join(str(error).split())[:_MAX_REASON_CHARS]
         raise AccessError("no cluster", f"{place()} cannot be joined: {reason} (RAY_ADDRESS names it)") from None
     # Ray has no option against printing its nodes' messages about their ends over whatever is displayed.
-    ray._private.worker.print_to_stdstream = _silent
+    ray._private.worker.print_to_stdstream = _print_nothing
 
 
-def _check_there(where: str) -> None:
+def _check_listening(where: str) -> None:
     """Raise `OSError` if nothing listens: Ray itself would wait for minutes and ignore Ctrl-C."""
     host, _, port = where.rpartition("//")[2].rpartition(":")
-    if host and port.isdecimal() and int(port) < _PORTS:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    if host and port.isdecimal() and int(port) < _PORT_COUNT:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_HEAD_TIMEOUT_S).close()
 
 
-def _silent(*_: object, **__: object) -> None:
+def _print_nothing(*_: object, **__: object) -> None:
     pass

@@ -22,19 +22,19 @@ from overton.models.ray_worker import Engine, Fault, Said, Worker
 from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
-_PIECE = 8 * 2**20
+_PIECE_BYTES = 8 * 2**20
 """Bytes of the weights sent at a time: always few enough for a node's store."""
-_LARGEST_SAID = 2**26
-_LONGEST = 300
-_SILENT = 30.0
+_MAX_MESSAGE_BYTES = 2**26
+_MAX_LINE_CHARS = 300
+_SILENCE_TIMEOUT_S = 30.0
 """Seconds that a replica may take to report that it is up."""
-_SPARE = 8
+_SPARE_CALLS = 8
 """Calls that a replica takes at a time besides requests: polls, and the one that shows its end."""
-_FIRST, _MOST = 1.0, 60.0
+_MIN_RESTART_S, _MAX_RESTART_S = 1.0, 60.0
 """Seconds until a lost replica is restarted: the first time, and at most."""
-_SOON = 0.2
+_POLL_S = 0.2
 
-_said = msgspec.json.Decoder(Said).decode
+_decode_message = msgspec.json.Decoder(Said).decode
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Placement:
 
     def options(self) -> dict[str, Any]:
         """The same in Ray's terms. Lost replicas are restarted by us, since we then send the weights."""
-        taken = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_concurrency": self.at_once + _SPARE}
+        taken = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_concurrency": self.at_once + _SPARE_CALLS}
         return {**self.rest, **taken, "max_restarts": 0, "max_task_retries": 0}
 
 
@@ -71,7 +71,7 @@ class Replicas:
         self._slots: list[_Slot] = []
         self._joining: asyncio.Task[Any] | None = None
         self._ray: Any = None
-        self._bringing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._node_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def listed(self) -> Sequence[Server]:
         """See `ServerList`: those that are up, and for the others what they wait for.
@@ -115,7 +115,7 @@ class Replicas:
             remote = self._ray.remote(Worker).options(**self._placement.options())
             return remote.remote(self._sought, self._engine)
         except (TypeError, ValueError, self._ray.exceptions.RayError) as error:
-            raise AccessError("no replica", f"Ray cannot start a replica: {_line(str(error))}") from None
+            raise AccessError("no replica", f"Ray cannot start a replica: {_clean_line(str(error))}") from None
 
     def kill(self, actor: Any) -> None:
         """Stop a replica, whatever it is doing."""
@@ -131,15 +131,15 @@ class Replicas:
         try:
             said = await waiting
         except self._ray.exceptions.RayError as error:
-            raise UnavailableError("connection", _line(_last_line(error)), maybe_billed=True) from None
-        if not isinstance(said, bytes) or len(said) > _LARGEST_SAID:
-            raise _nonsense("not bytes, or too many")
+            raise UnavailableError("connection", _clean_line(_last_line(error)), maybe_billed=True) from None
+        if not isinstance(said, bytes) or len(said) > _MAX_MESSAGE_BYTES:
+            raise _nonsense_error("not bytes, or too many")
         try:
-            told = decode_json(said, _said)
+            told = decode_json(said, _decode_message)
         except Unreadable as error:
-            raise _nonsense(error.reason) from None
+            raise _nonsense_error(error.reason) from None
         if told.fault is not None:
-            raise _error(told.fault)
+            raise _error_for(told.fault)
         return told
 
     async def bring(self, actor: Any, node: str) -> None:
@@ -148,11 +148,11 @@ class Replicas:
         Raises:
             UnavailableError: they cannot be stored there, or the replica that receives them is gone.
         """
-        async with self._bringing[node]:
+        async with self._node_locks[node]:
             if (await self.heard(actor.begin.remote())).found:
                 return
-            for start in range(0, self._sought.size, _PIECE):
-                piece = await asyncio.to_thread(_piece_of, self._weights, start)
+            for start in range(0, self._sought.size, _PIECE_BYTES):
+                piece = await asyncio.to_thread(_read_piece, self._weights, start)
                 await self.heard(actor.take.remote(start, piece))
             await self.heard(actor.finish.remote())
 
@@ -166,48 +166,49 @@ class _Slot:
 
     def __init__(self, name: str, replicas: Replicas) -> None:
         self.name = name
-        self.server: Server = _Awaited(name, "waiting for room on the cluster")
-        self.keeping = asyncio.create_task(self._keep(replicas))
+        self.server: Server = _PendingReplica(name, "waiting for room on the cluster")
+        self.keeping = asyncio.create_task(self._keep_running(replicas))
 
     def end(self) -> None:
         """Stop the replica, and start no other."""
         self.keeping.cancel()
 
-    async def _keep(self, replicas: Replicas) -> None:
-        pause = _FIRST
+    async def _keep_running(self, replicas: Replicas) -> None:
+        pause = _MIN_RESTART_S
         while True:
             actor = replicas.started()
             try:
-                self.server = await self._raised(actor, replicas)
-                pause = _FIRST
+                self.server = await self._bring_up(actor, replicas)
+                pause = _MIN_RESTART_S
                 await replicas.heard(actor.stay.remote())
                 why = "has ended"
             except AnswerError as error:
                 why = str(error)
             finally:
                 replicas.kill(actor)
-            self.server = _Awaited(self.name, why)
+            self.server = _PendingReplica(self.name, why)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _MOST)
+            pause = min(2 * pause, _MAX_RESTART_S)
 
-    async def _raised(self, actor: Any, replicas: Replicas) -> Server:
-        """Bring up a replica that Ray has been asked for."""
+    async def _bring_up(self, actor: Any, replicas: Replicas) -> Server:
         told = await replicas.heard(actor.begin.remote())
         if told.overton != __version__:
-            raise UnavailableError("version", f"its node has overton {_line(told.overton)}, but this is {__version__}")
-        name = f"{self.name} on {_line(told.host)}"
+            raise UnavailableError(
+                "version", f"its node has overton {_clean_line(told.overton)}, but this is {__version__}"
+            )
+        name = f"{self.name} on {_clean_line(told.host)}"
         if not told.found:
-            self.server = _Awaited(name, "receiving the weights")
+            self.server = _PendingReplica(name, "receiving the weights")
             await replicas.bring(actor, told.node)
-        self.server = _Awaited(name, "loading the weights")
+        self.server = _PendingReplica(name, "loading the weights")
         try:
             await replicas.load(actor)
         except AccessError as error:
-            return _Unfit(name, error)
+            return _UnusableReplica(name, error)
         return _Replica(name, actor, replicas)
 
 
-class _Awaited:
+class _PendingReplica:
     """A placeholder for a replica that is not up: see `Server`."""
 
     def __init__(self, name: str, why: str) -> None:
@@ -229,7 +230,7 @@ class _Awaited:
         """See `Server`; its slot stops it."""
 
 
-class _Unfit(_Awaited):
+class _UnusableReplica(_PendingReplica):
     """A replica whose weights cannot be used there: every call gets this error."""
 
     def __init__(self, name: str, error: AccessError) -> None:
@@ -261,16 +262,16 @@ class _Replica:
         except UnavailableError as error:
             raise UnavailableError(error.kind, f"{self.name}: {error}", maybe_billed=error.maybe_billed) from None
         if told.reply is None:
-            raise _nonsense("no reply")
+            raise _nonsense_error("no reply")
         return told.reply
 
     async def look(self) -> Mapping[str, str]:
         """See `Server`. Its weights were checked by their hash."""
         try:
-            async with asyncio.timeout(_SILENT):
+            async with asyncio.timeout(_SILENCE_TIMEOUT_S):
                 await self._replicas.heard(self._actor.ping.remote())
         except TimeoutError:
-            raise UnavailableError("timeout", f"has been silent for {_SILENT:.0f} s") from None
+            raise UnavailableError("timeout", f"has been silent for {_SILENCE_TIMEOUT_S:.0f} s") from None
         return {}
 
     def abandon(self) -> None:
@@ -297,9 +298,9 @@ class Up:
             async with asyncio.timeout(self._replicas.patience):
                 while True:
                     listed = await self._replicas.listed()
-                    if up := [one for one in listed if isinstance(one, _Replica | _Unfit)]:
+                    if up := [server for server in listed if isinstance(server, _Replica | _UnusableReplica)]:
                         return up
-                    await asyncio.sleep(_SOON)
+                    await asyncio.sleep(_POLL_S)
         except TimeoutError:
             why = f"no replica has come up for {self._replicas.patience:.0f} s"
             raise UnavailableError("connection", why) from None
@@ -314,14 +315,14 @@ def on_nodes(weights: Path) -> str:
     return str(weights.resolve())
 
 
-def _piece_of(path: Path, start: int) -> bytes:
+def _read_piece(path: Path, start: int) -> bytes:
     with path.open("rb") as file:
         file.seek(start)
-        return file.read(_PIECE)
+        return file.read(_PIECE_BYTES)
 
 
-def _error(fault: Fault) -> AnswerError:
-    kind, message = _line(fault.kind)[:40], _line(fault.message)
+def _error_for(fault: Fault) -> AnswerError:
+    kind, message = _clean_line(fault.kind)[:40], _clean_line(fault.message)
     if fault.sort == "rejected":
         return RejectedError(kind, message)
     if fault.sort == "access":
@@ -329,7 +330,7 @@ def _error(fault: Fault) -> AnswerError:
     return UnavailableError(kind, message, maybe_billed=fault.maybe_billed)
 
 
-def _nonsense(what: str) -> UnavailableError:
+def _nonsense_error(what: str) -> UnavailableError:
     return UnavailableError("malformed", f"a replica sent nonsense: {what}", maybe_billed=True)
 
 
@@ -339,5 +340,5 @@ def _last_line(error: Exception) -> str:
     return f"its replica is gone: {lines[-1]}" if lines else "its replica is gone"
 
 
-def _line(text: str) -> str:
-    return " ".join(visible_line(text).split())[:_LONGEST]
+def _clean_line(text: str) -> str:
+    return " ".join(visible_line(text).split())[:_MAX_LINE_CHARS]

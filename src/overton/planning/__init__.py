@@ -1,1 +1,1 @@
-"""What a run would cost, how sure it would be, and ways to ask."""
+"""A run's expected cost and precision, and ways to ask."""

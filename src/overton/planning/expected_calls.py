@@ -1,4 +1,4 @@
-"""What a run with precision stopping is expected to take, by simulating runs with answers drawn from a pilot."""
+"""Expected calls and cost of a run with precision stopping, by simulating runs with answers drawn from a pilot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from overton.runs.setup import Arguments, SetUp
 
 
-_RUNS = 3
+_RUNS_PER_MODEL = 3
 """Simulated runs of each model of the pilot."""
 
 Answered = dict[tuple[str, str], list[TrialOutcome]]
@@ -39,7 +39,9 @@ def expected_calls(  # noqa: PLR0917
     model_args: Arguments | None,
     seed: int,
 ) -> PrecisionPlan:
-    """What each lane takes, summed over the plan's lanes; items beyond the pilot's reuse its items in turn.
+    """The calls, cost and rounds to expect, summed over the plan's lanes.
+
+    Items beyond the pilot's reuse its items in turn.
 
     Raises:
         InputError: the study does not support this, or the pilot lacks a condition of the plan.
@@ -49,9 +51,12 @@ def expected_calls(  # noqa: PLR0917
     lanes = study.lanes(ready.wanted)
     design = precision.design_of(study, ready.items, ready.options, seed, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
-        called, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
-    runs = [_simulated(design, models[number % len(models)], seed + number) for number in range(_RUNS * len(models))]
-    runs.sort(key=lambda one: one[1].calls)
+        called, models = _pilot_answers(study, design, ready, pilot, model_args, Path(folder), seed)
+    runs = [
+        _simulate_run(design, models[number % len(models)], seed + number)
+        for number in range(_RUNS_PER_MODEL * len(models))
+    ]
+    runs.sort(key=lambda run: run[1].calls)
     rounds, last = runs[len(runs) // 2]
     each = None if planned.cost is None or not planned.calls else planned.cost / planned.calls
     return PrecisionPlan(
@@ -61,11 +66,11 @@ def expected_calls(  # noqa: PLR0917
         calls_most=runs[-1][1].calls * lanes,
         cost=None if each is None else last.calls * lanes * each,
         rounds=rounds,
-        halves=_halves(last),
+        halves=_widest_halves(last),
     )
 
 
-def _answers(  # noqa: PLR0917
+def _pilot_answers(  # noqa: PLR0917
     study: AnyStudy,
     design: StoppingPlan,
     ready: SetUp,
@@ -83,17 +88,17 @@ def _answers(  # noqa: PLR0917
             [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not identify its trials")]
         )
     run = source.run
-    of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials(study, run)}
-    calls = _calls(study, run, of)
+    of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials_of(study, run)}
+    calls = _calls_per_trial(study, run, of)
     found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for name, row in zip(_lanes(study, run), run.rows(), strict=True):
+    for name, row in zip(_lanes_of_rows(study, run), run.rows(), strict=True):
         trial = getattr(row, design.blocks.trial)
         if trial in of and name is not None and (not source.model or name in ("", source.model)):
             found[name][trial].append(row)
-    return called, [_by_arm(of, trials, calls) for trials in found.values()]
+    return called, [_group_by_arm(of, trials, calls) for trials in found.values()]
 
 
-def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
+def _lanes_of_rows(study: AnyStudy, run: Run) -> list[str | None]:
     """The lane of each row of the pilot's records: '' if all models share one, None if its judge is not the first."""
     table = run.records()
     own = "model" in table.columns and not study.together
@@ -104,7 +109,7 @@ def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
     return [name if judge == first else None for name, judge in zip(names, table[JUDGE].to_list(), strict=True)]
 
 
-def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
+def _calls_per_trial(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
     """How many calls each of the pilot's trials made by itself, per lane."""
     made = Counter(entry.place.trial for entry in entries(run.path / "journal.db"))
     lanes = study.lanes(run.manifest.models)
@@ -114,19 +119,19 @@ def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
     return {name: max(round(whole[name] / lanes), 1) for name in of}
 
 
-def _trials(study: AnyStudy, run: Run) -> Sequence[Trial]:
+def _trials_of(study: AnyStudy, run: Run) -> Sequence[Trial]:
     folder = RunFolder(run.path)
     return list(study.trials(run.items(), folder.options(study, run.manifest.options), run.manifest.seed))
 
 
-def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:
+def _group_by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:
     made: Answered = defaultdict(list)
     for name, records in trials.items():
         made[of[name]].append(TrialOutcome(records, calls[name]))
     return made
 
 
-def _simulated(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int, Decision]:
+def _simulate_run(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int, Decision]:
     """How many rounds a run takes, and its last decision, if each trial ends as one of the pilot's did."""
     pilots = sorted({item for item, _ in answered})
     items = list(dict.fromkeys(arm.item for arm in design.arms))
@@ -150,8 +155,7 @@ def _simulated(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int
             )
 
 
-def _halves(last: Decision) -> dict[str, float]:
-    """The half-widths reached, the widest of each measure."""
+def _widest_halves(last: Decision) -> dict[str, float]:
     found: dict[str, float] = {}
     for limit in last.limits:
         found[limit.measure] = max(found.get(limit.measure, 0.0), limit.half)

@@ -11,7 +11,7 @@ import msgspec
 from overton.comparison.differences import options_differing
 from overton.comparison.sources import ComparisonSource, open_sources
 from overton.errors import InputError, Problem
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.run import run
 from overton.runs.setup import Arguments, SetUp
 from overton.studies.options import fields_of, option_place
@@ -35,42 +35,44 @@ def pilot_of(  # noqa: PLR0917
     if named is not None and not named.startswith(SIMULATED):
         _, _, (source,) = open_sources([named], study.name, {})
         return source, f"run {source.label}"
-    subjects = [named] if named else _simulated_of(study, ready)
+    subjects = [named] if named else _simulated_subjects(study, ready)
     path = folder / "pilot"
     run(
         study.name,
         models=subjects,
-        others=_others(study, ready),
+        others=_other_answerers(study, ready),
         items=list(ready.items[:_MOST_ITEMS]),
         out=path,
         seed=seed,
-        model_args=None if named else _own(model_args, ready, study),
-        watch=_unwatched,
-        **_options(study, ready),
+        model_args=None if named else _simulated_arguments(model_args, ready, study),
+        watch=_ignore_progress,
+        **_pilot_options(study, ready),
     )
     _, _, (source,) = open_sources([path], study.name, {})
     return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
 
 
-def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
-    """The arguments of the models that are simulated in the plan itself."""
-    simulated = [one for some in ready.wanted.values() for one in some if one.spec.startswith(SIMULATED)]
-    names = {one.name for one in simulated} | {one.spec for one in simulated}
+def _simulated_arguments(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
+    simulated = [request for some in ready.wanted.values() for request in some if request.spec.startswith(SIMULATED)]
+    names = {request.name for request in simulated} | {request.spec for request in simulated}
     return {name: given for name, given in (model_args or {}).items() if name in names}
 
 
-def _unwatched(progress: Any) -> None:
+def _ignore_progress(progress: Any) -> None:
     """Shows no progress of what takes seconds."""
 
 
-def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
+def _simulated_subjects(study: AnyStudy, ready: SetUp) -> list[str]:
     """The plan's own models if all are simulated, otherwise the study's first respondent.
 
     Raises:
         InputError: it has none.
     """
-    wanted = [one.name if one.name == one.spec else f"{one.name}={one.spec}" for one in ready.wanted[study.first]]
-    if wanted and all(one.spec.startswith(SIMULATED) for one in ready.wanted[study.first]):
+    wanted = [
+        request.name if request.name == request.spec else f"{request.name}={request.spec}"
+        for request in ready.wanted[study.first]
+    ]
+    if wanted and all(request.spec.startswith(SIMULATED) for request in ready.wanted[study.first]):
         return wanted
     if not study.simulated:
         raise InputError([Problem(option_place("pilot"), "", "name a run: this study has no simulated respondent")])
@@ -80,7 +82,7 @@ def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
     return [f"{SIMULATED}{kind}"]
 
 
-def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
+def _other_answerers(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
     """Who else answers in a simulated pilot: what is simulated already, or a simulated stand-in.
 
     Raises:
@@ -88,17 +90,17 @@ def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
     """
     made: dict[str, list[str]] = {}
     for role in study.roles[1:]:
-        named = [one.spec for one in ready.wanted.get(role.name, ())]
+        named = [request.spec for request in ready.wanted.get(role.name, ())]
         if role.retrieves:
             made |= {role.name: [role.usual]} if role.usual else {}
-        elif named and all(one.startswith(SIMULATED) for one in named):
+        elif named and all(spec.startswith(SIMULATED) for spec in named):
             made[role.name] = named
         elif not role.optional:
-            made[role.name] = [f"{SIMULATED}{_stand_in(study, role.name, role.word)}"]
+            made[role.name] = [f"{SIMULATED}{_simulated_stand_in(study, role.name, role.word)}"]
     return made
 
 
-def _stand_in(study: AnyStudy, role: str, word: str) -> str:
+def _simulated_stand_in(study: AnyStudy, role: str, word: str) -> str:
     fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
     if len(fitting) != 1:
         reason = f"a simulated pilot needs a simulated {word}, but it is not clear which; name a run as the pilot"
@@ -106,12 +108,12 @@ def _stand_in(study: AnyStudy, role: str, word: str) -> str:
     return fitting[0]
 
 
-def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
+def _pilot_options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
     """The plan's options, with two to four trials of each item, to separate chance in trials from items."""
     own = {
-        one.name: given
-        for one in fields_of(study.options)
-        if not one.option.follows and (given := getattr(ready.options, one.name)) != one.default
+        field.name: given
+        for field in fields_of(study.options)
+        if not field.option.follows and (given := getattr(ready.options, field.name)) != field.default
     }
     trials = trials_of(ready.options)
     return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
@@ -128,7 +130,7 @@ def asked_differently(study: AnyStudy, pilot: ComparisonSource, ready: SetUp) ->
     yield from (said for kind, said in options_differing(provenance.options, planned, study) if kind == "instrument")
     for role in study.roles[1:]:
         both = (provenance.roles, ready.wanted)
-        mine, theirs = ([published(one.spec) for one in roles.get(role.name, ())] for roles in both)
+        mine, theirs = ([public_spec(request.spec) for request in roles.get(role.name, ())] for roles in both)
         if mine != theirs:
             names = [", ".join(side) or "nobody" for side in (mine, theirs)]
             yield f"who answers as {role.name} differs: {names[0]} and {names[1]}"

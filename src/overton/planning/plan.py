@@ -47,7 +47,7 @@ def plan(
     at_most_calls: int | None = None,
     **options: Any,
 ) -> Plan | PlanDetecting:
-    """What `run` with the same arguments would ask and cost, without asking anything.
+    """Plan what `run` with the same arguments would ask and cost, without asking anything.
 
     With `detect`, sizes of differences by measure in its own units, the plan has a `detect` that says how many items,
     and trials of each, are needed to detect such a difference between two models with the probability `power`, and what
@@ -69,15 +69,15 @@ def plan(
     named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only}
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
     ready = set_up(found, options, **named)
-    opened, planned = _counted(found, ready, seed)
+    opened, planned = _open_and_plan(found, ready, seed)
     if (stopping := precision_of(precision, at_most_calls)) is not None:
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
-    if (other := _other_shares(found, ready.options, options)) is not None:
+    if (other := _other_way_of_shares(found, ready.options, options)) is not None:
         with suppress(InputError):  # not available for models without token probabilities
-            otherwise = _counted(found, set_up(found, other, **named), seed)[1]
-    ways = ways_of(planned, otherwise, _gives(found, ready.options, other))
+            otherwise = _open_and_plan(found, set_up(found, other, **named), seed)[1]
+    ways = ways_of(planned, otherwise, _name_other_way(found, ready.options, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
@@ -85,13 +85,13 @@ def plan(
     return detected(found, planned, wanted, ready, opened, seed, model_args)
 
 
-def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
+def _open_and_plan(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
     """Who would answer, and the plan of their calls."""
     opened = answerers.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     return opened, dry_run.plan(found, ready.items, opened, ready.options, seed)
 
 
-def _other_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _other_way_of_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """The options that estimate the same shares the other way: by token probabilities instead of sampling, or vice
     versa.
 
@@ -104,14 +104,14 @@ def _other_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str,
     sampled = (options.get("shares") or shares.default) == "sampled"
     # A given number of trials is for sampling; probabilities need one trial of each prompt.
     asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
-    one = False
+    asks_trials = False
     with suppress(InputError):  # options that follow from the models have nothing to do with trials
-        one = "trials" in found.complete(asked, {})
-    trials = {"trials": 1 if sampled else None} if one else {}
+        asks_trials = "trials" in found.complete(asked, {})
+    trials = {"trials": 1 if sampled else None} if asks_trials else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
-def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
+def _name_other_way(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
     """The other way's `--shares`, and what it gives."""
     if other is None or other["shares"] == "sampled":
         return "sampled", "shares of sampled answers"
@@ -123,16 +123,18 @@ def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tu
 
 def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[PlanOption]:
     """The plan by itself and in batches; with shares estimated the other way; and with precision stopping."""
-    yield from _paid("", "", planned)
+    yield from _plan_options("", "", planned)
     if otherwise is not None:
-        yield from _paid(f"--shares {gives[0]}", gives[1], otherwise)
-    if (one := planned.precision) is not None:
-        widths = ", ".join(f"{name} within {half:.2g} to either side" for name, half in one.halves.items())
+        yield from _plan_options(f"--shares {gives[0]}", gives[1], otherwise)
+    if (stopping := planned.precision) is not None:
+        widths = ", ".join(f"{name} within {half:.2g} to either side" for name, half in stopping.halves.items())
         expected = f"expected: {widths}" if widths else "expected from a pilot"
-        yield PlanOption("--precision", expected, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+        yield PlanOption(
+            "--precision", expected, stopping.calls, stopping.calls_most, stopping.cost, planned.cost_at_most
+        )
 
 
-def _paid(options: str, gives: str, planned: Plan) -> Iterator[PlanOption]:
+def _plan_options(options: str, gives: str, planned: Plan) -> Iterator[PlanOption]:
     calls = planned.calls, planned.calls_at_most
     yield PlanOption(options, gives, *calls, planned.cost, planned.cost_at_most)
     if planned.batches_in_turn:

@@ -41,9 +41,9 @@ from overton.studies.study import AnyStudy
 ASSUMED = 0.5
 """The correlation of two models' true values over items, if the pilot has only one model."""
 LEVEL = 0.95
-_SAMPLE = 10
+_PRICED_ITEMS = 10
 """How many items are priced to see how an item's cost depends on the number of its trials."""
-_TRIALS = (1, 2, 3, 5, 10, 20)
+_TRIALS_SHOWN = (1, 2, 3, 5, 10, 20)
 
 
 class PlanDetecting(Plan, frozen=True):
@@ -54,7 +54,7 @@ class PlanDetecting(Plan, frozen=True):
 
 @dataclass(frozen=True)
 class Detecting:
-    """What to detect: sizes of differences by measure, with which power, and from which pilot; see `overton.plan`.
+    """The differences to detect: their sizes by measure, with which power, and from which pilot; see `overton.plan`.
 
     Raises:
         InputError: an invalid size, power, correlation or margin.
@@ -113,47 +113,49 @@ def detected(  # noqa: PLR0917
         otherwise = () if simulated else tuple(asked_differently(study, pilot, ready))
     return PlanDetecting(
         **{name: getattr(planned, name) for name in planned.__struct_fields__},
-        detect=tuple(msgspec.structs.replace(one, differing=otherwise) for one in made),
+        detect=tuple(msgspec.structs.replace(detection, differing=otherwise) for detection in made),
     )
 
 
 class _Costs:
-    """What a plan's items cost, by the number of their trials. Items are the units of the intervals, each of which may
-    be `several` of the items that the study asks about."""
+    """The cost of a plan's items, by the number of their trials. Items are the units of the intervals, each of which
+    may be `several` of the items that the study asks about."""
 
     def __init__(
         self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
     ) -> None:
-        self._planned = planned.items
+        self._planned_items = planned.items
         self.trials = trials_of(ready.options)
-        self._each = None if planned.cost is None else planned.cost / max(planned.items, 1)
-        self._plan = _planner(study, ready, answering, seed)
-        self._sample: dict[int, float] = {}
+        self._item_cost = None if planned.cost is None else planned.cost / max(planned.items, 1)
+        self._cost_of_sample = _cost_function(study, ready, answering, seed)
+        self._sample_costs: dict[int, float] = {}
 
     def items(self, several: float) -> int:
         """How many units the plan has."""
-        return round(self._planned / several)
+        return round(self._planned_items / several)
 
     def of(self, items: int | None, trials: int | None, several: float) -> float | None:
         """The cost of so many items with so many trials of each, in US dollars; None if a price is unknown."""
-        if items is None or self._each is None:
+        if items is None or self._item_cost is None:
             return None
-        cost = items * several * self._each
+        cost = items * several * self._item_cost
         if trials is None or self.trials is None or trials == self.trials:
             return cost
-        return cost * self._sampled(trials) / max(self._sampled(self.trials), 1e-12)
+        return cost * self._sampled_cost(trials) / max(self._sampled_cost(self.trials), 1e-12)
 
-    def _sampled(self, trials: int) -> float:
+    def _sampled_cost(self, trials: int) -> float:
         """The cost is linear in the number of trials: two points determine it."""
-        for one in (1, 2):
-            self._sample[one] = self._sample[one] if one in self._sample else self._plan(one)
-        return self._sample[1] + (trials - 1) * (self._sample[2] - self._sample[1])
+        for count in (1, 2):
+            self._sample_costs[count] = (
+                self._sample_costs[count] if count in self._sample_costs else self._cost_of_sample(count)
+            )
+        return self._sample_costs[1] + (trials - 1) * (self._sample_costs[2] - self._sample_costs[1])
 
 
-def _planner(
+def _cost_function(
     study: AnyStudy, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
 ) -> Callable[[int], float]:
-    some = ready.items[:: max(1, len(ready.items) // _SAMPLE)][:_SAMPLE]
+    some = ready.items[:: max(1, len(ready.items) // _PRICED_ITEMS)][:_PRICED_ITEMS]
 
     def cost(trials: int) -> float:
         options = msgspec.structs.replace(ready.options, trials=trials)
@@ -175,16 +177,16 @@ class _PilotMeasure:
     pairs: int
 
     def detection(self, costs: _Costs) -> Detection:
-        """What it takes to detect it."""
-        known = self._known()
-        one = known[0][1].measure
+        """The items and trials that detect it."""
+        known = self._contributions()
+        declared = known[0][1].measure
         names = tuple(name for name, _ in known)
         head = Detection(
             measure=self.measure,
-            title=one.title,
+            title=declared.title,
             difference=self.size,
             unit=comparing_of(self.study).unit,
-            margin=self.wanted.margins.get(self.measure, one.margin),
+            margin=self.wanted.margins.get(self.measure, declared.margin),
             power=self.wanted.power,
             level=1 - (1 - LEVEL) / self.pairs,
             pairs=self.pairs,
@@ -194,12 +196,12 @@ class _PilotMeasure:
             pilot_trials=self._pilot_trials,
             correlation=None,
             assumed=False,
-            items=costs.items(several := self._several(one for _, one in known)),
+            items=costs.items(several := self._items_per_unit(contribution for _, contribution in known)),
             trials=costs.trials,
         )
-        if why := self._why_not(known):
+        if why := self._why_unknown(known):
             return msgspec.structs.replace(head, why=why)
-        found = self._varies(known)
+        found = self._estimate_spread(known)
         varies = found.varies
         if isnan(varies.items):
             return msgspec.structs.replace(head, why="variation among items cannot be estimated from the pilot")
@@ -207,7 +209,7 @@ class _PilotMeasure:
             return msgspec.structs.replace(
                 head, why="all of the pilot's items are alike, which is uninformative: name another pilot"
             )
-        return _completed(
+        return _complete_detection(
             msgspec.structs.replace(
                 head, pilot_items=found.items, correlation=found.correlation, assumed=found.assumed
             ),
@@ -216,7 +218,7 @@ class _PilotMeasure:
             several,
         )
 
-    def _several(self, known: Iterable[Contribution]) -> float:
+    def _items_per_unit(self, known: Iterable[Contribution]) -> float:
         """How many of the study's items form one unit of the intervals, as several pairs form one topic."""
         if comparing_of(self.study).unit == self.study.items.plural:
             return 1.0
@@ -224,25 +226,35 @@ class _PilotMeasure:
             len(self.pilot.asked) / max(len({name for contribution in known for name in contribution.items}), 1), 1.0
         )
 
-    def _known(self) -> list[tuple[str, Contribution]]:
-        """What the pilot's models contribute to the measure.
+    def _contributions(self) -> list[tuple[str, Contribution]]:
+        """The contributions of the pilot's models to the measure.
 
         Raises:
             InputError: no such measure exists.
         """
         sides = self.pilot.sides
         names = [self.pilot.model] if self.pilot.model else [*sides]
-        found = [(name, one) for name in names for one in sides[name] if one.measure.name == self.measure]
+        found = [
+            (name, contribution)
+            for name in names
+            for contribution in sides[name]
+            if contribution.measure.name == self.measure
+        ]
         if not found:
-            measures: dict[str, Measure] = {one.measure.name: one.measure for name in names for one in sides[name]}
+            measures: dict[str, Measure] = {
+                contribution.measure.name: contribution.measure for name in names for contribution in sides[name]
+            }
             reason = f"no such measure; known are {', '.join(measures)}"
             raise InputError([Problem(option_place("detect"), self.measure, reason)])
         return found
 
-    def _why_not(self, known: Sequence[tuple[str, Contribution]]) -> str:
-        for name, one in known:
-            if len(one.place) < FEWEST:
-                short = one.why or f"it has only {len(one.place)} informative {self.study.items.plural}, and needs 5"
+    def _why_unknown(self, known: Sequence[tuple[str, Contribution]]) -> str:
+        for name, contribution in known:
+            if len(contribution.place) < FEWEST:
+                short = (
+                    contribution.why
+                    or f"it has only {len(contribution.place)} informative {self.study.items.plural}, and needs 5"
+                )
                 return f"the pilot does not show how items vary: {name or self.called}: {short}"
         return ""
 
@@ -252,28 +264,36 @@ class _PilotMeasure:
         found = provenance.options.get("trials") if provenance else None
         return found if isinstance(found, int) else None
 
-    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> _DifferenceSpread:
+    def _estimate_spread(self, known: Sequence[tuple[str, Contribution]]) -> _DifferenceSpread:
         """How a difference between two models varies: from one model with the given or assumed correlation, from
         several by their own differences, unless a correlation is given."""
         jackknife = Jackknife(unit=comparing_of(self.study).unit)
         halves = self.pilot.halves
         counts = halves.trials if halves else (0, 0)
         both = [halves.both(name, self.measure) if halves else None for name, _ in known]
-        each = [varying(one, pair, counts, jackknife) for (_, one), pair in zip(known, both, strict=True)]
-        own, seen = _mean([one.varies for one in each]), min(one.items for one in each)
+        each = [
+            varying(contribution, pair, counts, jackknife) for (_, contribution), pair in zip(known, both, strict=True)
+        ]
+        own, seen = _mean_variance([variance.varies for variance in each]), min(variance.items for variance in each)
         given = self.wanted.correlation
         if len(known) < 2 or given is not None or known[0][0] == WHOLE:
             correlation = ASSUMED if given is None else given
-            pulls = ItemInfluences(_pulls(each), max(correlation, 0.0))
+            pulls = ItemInfluences(_standardised_pulls(each), max(correlation, 0.0))
             return _DifferenceSpread(apart(own, correlation), pulls, seen, correlation, given is None)
         gaps = [
             varying_apart((first, second), pair, counts, jackknife)
             for ((_, first), (_, second)), pair in zip(combinations(known, 2), combinations(both, 2), strict=True)
         ]
-        found = _mean([gap.varies for gap in gaps])
+        found = _mean_variance([gap.varies for gap in gaps])
         together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
         correlated = together if isfinite(together) else None
-        return _DifferenceSpread(found, ItemInfluences(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
+        return _DifferenceSpread(
+            found,
+            ItemInfluences(_standardised_pulls(gaps)),
+            min(variance.items for variance in gaps),
+            correlated,
+            False,
+        )
 
 
 class _DifferenceSpread(NamedTuple):
@@ -294,7 +314,7 @@ class _DifferenceSpread(NamedTuple):
         return self.pulls.with_chance(chance / trials / (items + chance / trials))
 
 
-def _pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
+def _standardised_pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
     """The pulls of several models or pairs, each standardised."""
     return np.concatenate(
         [
@@ -304,15 +324,15 @@ def _pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
     )
 
 
-def _mean(several: Sequence[ItemVariance]) -> ItemVariance:
+def _mean_variance(several: Sequence[ItemVariance]) -> ItemVariance:
     """The mean of variances; that of trials only if all of them are known."""
     if any(isnan(item_variance.trials) for item_variance in several):
-        return ItemVariance(fmean(one.items for one in several))
-    return ItemVariance(fmean(one.items for one in several), fmean(one.trials for one in several))
+        return ItemVariance(fmean(variance.items for variance in several))
+    return ItemVariance(fmean(variance.items for variance in several), fmean(variance.trials for variance in several))
 
 
-def _completed(head: Detection, found: _DifferenceSpread, costs: _Costs, several: float) -> Detection:
-    """What it takes, by the number of trials, and what the plan itself would detect."""
+def _complete_detection(head: Detection, found: _DifferenceSpread, costs: _Costs, several: float) -> Detection:
+    """Add the items needed, by the number of trials, and what the plan itself would detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
     known_trials = isfinite(varies.trials)
     trials = costs.trials if known_trials else head.pilot_trials
@@ -326,15 +346,15 @@ def _completed(head: Detection, found: _DifferenceSpread, costs: _Costs, several
         chance=pulls.power(head.difference, error, head.items, level) if enough else None,
         smallest=smallest_detectable(error, head.items, level, power, pulls) if enough else None,
         chance_equivalent=pulls.equivalent(margin / 2, margin, error, head.items, level) if enough else None,
-        needed=tuple(_rows(head, found, costs, trials, several)),
+        needed=tuple(_needed_rows(head, found, costs, trials, several)),
     )
 
 
-def _rows(
+def _needed_rows(
     head: Detection, found: _DifferenceSpread, costs: _Costs, trials: int | None, several: float
 ) -> Iterator[ItemsNeeded]:
     varies = found.varies
-    every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
+    every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS_SHOWN, trials})
     for many in every:
         items, same = _fewest(head, partial(varies.error, trials=many), found.pulls_with(many))
         yield ItemsNeeded(
@@ -352,8 +372,8 @@ def _fewest(head: Detection, error: Callable[[int], float], pulls: ItemInfluence
     level, margin = head.level, head.margin
     detected = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)
     same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)
-    return _at_most(detected), _at_most(same)
+    return _none_if_too_many(detected), _none_if_too_many(same)
 
 
-def _at_most(items: int | None) -> int | None:
+def _none_if_too_many(items: int | None) -> int | None:
     return items if items is None or items <= MOST_ITEMS else None

@@ -1,4 +1,4 @@
-"""What readers see: hostile text made safe to show, and numbers formatted for tables."""
+"""Values as readers see them: hostile text made safe to show, and numbers formatted for tables."""
 
 from __future__ import annotations
 
@@ -21,21 +21,16 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def visible_throughout(value: Any) -> Any:
     """`value`, a JSON-like structure, with every string in it made visible."""
-    return _throughout(value, visible)
+    return _change_texts(value, visible)
 
 
-def _without_surrogates(value: Any) -> Any:
-    """`value`, a JSON-like structure, with lone surrogates replaced, so that it can be encoded."""
-    return _throughout(value, lambda text: _SURROGATES.sub("\ufffd", text))
-
-
-def _throughout(value: Any, change: Callable[[str], str]) -> Any:
+def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(str(key)): _throughout(inner, change) for key, inner in value.items()}
+        return {change(str(key)): _change_texts(inner, change) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_throughout(inner, change) for inner in value]
+        return [_change_texts(inner, change) for inner in value]
     return value
 
 
@@ -44,7 +39,8 @@ def encoded(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
+        plain = _change_texts(msgspec.to_builtins(value), lambda text: _SURROGATES.sub("\ufffd", text))
+        return msgspec.json.encode(plain)
 
 
 def inside_script(json: bytes) -> Markup:
@@ -88,17 +84,17 @@ def format_table(table: Table) -> TableView:
     """The table with every cell formatted, counts shared by a column moved to its heading, and intervals explained."""
     counts = [_shared_count(table, index) for index in range(len(table.columns))]
     rows = [
-        [_cell(cell, column, count) for cell, column, count in zip(row, table.columns, counts, strict=True)]
+        [_format_cell(cell, column, count) for cell, column, count in zip(row, table.columns, counts, strict=True)]
         for row in table.rows
     ]
     headings = [
         (column.title, f"n = {count:,}" if count is not None else "")
         for column, count in zip(table.columns, counts, strict=True)
     ]
-    return TableView(table, headings, rows, _intervals(table))
+    return TableView(table, headings, rows, _explain_intervals(table))
 
 
-def _cell(cell: Cell, column: Column, shared: int | None) -> CellView:
+def _format_cell(cell: Cell, column: Column, shared: int | None) -> CellView:
     match cell:
         case None:
             return CellView("\u2013")
@@ -107,14 +103,14 @@ def _cell(cell: Cell, column: Column, shared: int | None) -> CellView:
         case EmptyCell():
             return CellView("\u2013", reason=cell.reason)
         case Estimate():
-            return _estimate(cell, column.kind, shared)
+            return _format_estimate(cell, column.kind, shared)
         case int() | float():
             return CellView(number(cell, column.kind), sort=None if isnan(cell) else cell)
         case _:
             return CellView(str(cell))
 
 
-def _estimate(estimate: Estimate, kind: Kind, shared: int | None) -> CellView:
+def _format_estimate(estimate: Estimate, kind: Kind, shared: int | None) -> CellView:
     if isnan(estimate.value):
         return CellView("\u2013", reason=reason(estimate))
     count = "" if shared is not None else f"n = {estimate.n:,}"
@@ -128,19 +124,20 @@ def _shared_count(table: Table, index: int) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _intervals(table: Table) -> str:
+def _explain_intervals(table: Table) -> str:
     bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
-    methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
+    levels = sorted({cell.level for cell in bounded})
+    methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in levels}
     explained = [f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items()]
     open_ended = any(cell.undetermined for cell in bounded)
-    return "; ".join([*explained, *([_NOT_DETERMINED] if open_ended else []), *_without(table)])
+    return "; ".join([*explained, *([_NOT_DETERMINED] if open_ended else []), *_why_no_interval(table)])
 
 
 _NOT_DETERMINED = f"{NOT_DETERMINED}: the limit lies at the end of the measure's range"
 
 
-def _without(table: Table) -> list[str]:
-    """Why some numbers have no interval, if the rule for intervals says so; each number's count is beside it."""
+def _why_no_interval(table: Table) -> list[str]:
+    """The reasons why numbers have no interval, as the rule for intervals gives them; counts are beside the numbers."""
     reasons = {
         cell.method.removeprefix(NO_INTERVAL).partition(" (")[0]
         for row in table.rows
@@ -148,7 +145,3 @@ def _without(table: Table) -> list[str]:
         if isinstance(cell, Estimate) and cell.method.startswith(NO_INTERVAL)
     }
     return [f"no interval: {', '.join(sorted(reasons))}"] if reasons else []
-
-
-def _levels(cells: Sequence[Estimate]) -> list[float]:
-    return sorted({cell.level for cell in cells})

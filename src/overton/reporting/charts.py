@@ -53,19 +53,19 @@ _CONFIG: dict[str, Any] = {
 """Vega-Lite configuration of every chart."""
 
 
-def _config(room: ChartLayout) -> dict[str, Any]:
+def _sized_config(room: ChartLayout) -> dict[str, Any]:
     """Texts are larger where a drawing may be scaled down: on the narrowest screen they end up at 13 pixels."""
     if room is not NARROW:
         return _CONFIG
     return {
-        part: {name: _LARGER if name.endswith("ontSize") else value for name, value in values.items()}
+        part: {name: _LARGER_FONT_SIZE if name.endswith("ontSize") else value for name, value in values.items()}
         if isinstance(values, dict)
         else values
         for part, values in _CONFIG.items()
     }
 
 
-_LARGER = 13.6
+_LARGER_FONT_SIZE = 13.6
 
 _DARK = {
     "ink": "#e8eaed",
@@ -103,15 +103,15 @@ def _declarations(colours: dict[str, str]) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in colours.items())
 
 
-_SVG = "{http://www.w3.org/2000/svg}"
+_SVG_NAMESPACE = "{http://www.w3.org/2000/svg}"
 _ELEMENTS = {"svg", "g", "path", "line", "rect", "text", "tspan", "circle", "defs", "clipPath"}
 _ELEMENTS |= {"linearGradient", "stop"}
 _ATTRIBUTES = {"d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "dx", "dy", "width", "height", "viewBox"}
 _ATTRIBUTES |= {"transform", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"}
 _ATTRIBUTES |= {"stroke-miterlimit", "stroke-linecap", "opacity", "text-anchor", "font-size", "font-weight"}
 _ATTRIBUTES |= {"font-style", "clip-path", "id", "offset", "stop-color", "display", "gradientUnits"}
-_FURNITURE = {"axis", "legend", "title", "header", "group mark container", ""}
-_SLACK = 12
+_UNMARKED_ROLES = {"axis", "legend", "title", "header", "group mark container", ""}
+_MAX_EXCESS_PX = 12
 """Pixels by which a drawing's width may differ from its room's and still be scaled to fit."""
 
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
@@ -125,7 +125,7 @@ def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
     spec = chart.within(room)
     bare = "width" not in spec and ("mark" in spec or "layer" in spec)
     wide = {"width": room.width, "autosize": {"type": "fit-x", "contains": "padding"}} if bare else {}
-    return visible_throughout({**spec, **wide, "config": _config(room)})  # type: ignore[no-any-return]
+    return visible_throughout({**spec, **wide, "config": _sized_config(room)})  # type: ignore[no-any-return]
 
 
 def drawn(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> str:
@@ -138,10 +138,10 @@ def drawn(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> 
 
 def inline(chart: Chart) -> Markup:
     """The chart as two SVG elements, for the page's column and for a phone; the page shows one of them."""
-    return Markup("").join(_inline(chart, room) for room in (WIDE, NARROW))
+    return Markup("").join(_draw_inline(chart, room) for room in (WIDE, NARROW))
 
 
-def _inline(chart: Chart, room: ChartLayout) -> Markup:
+def _draw_inline(chart: Chart, room: ChartLayout) -> Markup:
     svg = drawn(chart, "transparent", room)
     described = visible(f"{chart.caption}. {chart.description}")
     return cleaned(svg, f"{chart.name}-{room.name}", described, room)
@@ -156,31 +156,31 @@ def cleaned(svg: str, name: str, description: str, room: ChartLayout = WIDE) -> 
     """
     root = ElementTree.fromstring(svg)
     excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width
-    _clean(root, name)
-    size = "fills" if abs(excess) <= _SLACK else "broad" if excess > 0 else "small"
+    _clean_element(root, name)
+    size = "fills" if abs(excess) <= _MAX_EXCESS_PX else "broad" if excess > 0 else "small"
     root.set("class", f"{room.name} {size}")
     root.set("role", "img")
     root.set("aria-label", description)
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
-def _clean(element: ElementTree.Element, name: str) -> None:
+def _clean_element(element: ElementTree.Element, name: str) -> None:
     tip = element.get("aria-label") if element.get("role") == "graphics-symbol" else None
-    is_mark = (element.get("aria-roledescription") or "") not in _FURNITURE
-    element.tag = element.tag.removeprefix(_SVG)
-    kept = {key: _attribute(key, value, name) for key, value in element.attrib.items() if key in _ATTRIBUTES}
+    is_mark = (element.get("aria-roledescription") or "") not in _UNMARKED_ROLES
+    element.tag = element.tag.removeprefix(_SVG_NAMESPACE)
+    kept = {key: _clean_attribute(key, value, name) for key, value in element.attrib.items() if key in _ATTRIBUTES}
     element.attrib.clear()
     element.attrib.update(kept)
     if tip and is_mark:
         element.set("data-tip", tip)
     for child in list(element):
-        if child.tag.removeprefix(_SVG) in _ELEMENTS:
-            _clean(child, name)
+        if child.tag.removeprefix(_SVG_NAMESPACE) in _ELEMENTS:
+            _clean_element(child, name)
         else:
             element.remove(child)
 
 
-def _attribute(key: str, value: str, name: str) -> str:
+def _clean_attribute(key: str, value: str, name: str) -> str:
     if key == "id":
         return f"{name}-{value}"
     if key in {"fill", "stroke", "stop-color"} and value in _VARIABLES:

@@ -17,7 +17,7 @@ MOST_ROWS = 30
 def fragment(sections: Sequence[Section]) -> str:
     """Sections with their tables, callouts and prose. Every text in them may be hostile: it is escaped."""
     parts = [
-        Markup("<h4>{}</h4>{}").format(visible(section.title), Markup("").join(_parts(section.exhibits)))
+        Markup("<h4>{}</h4>{}").format(visible(section.title), Markup("").join(_format_exhibits(section.exhibits)))
         for section in sections
     ]
     return str(Markup("<div class='overton'>{}</div>").format(Markup("").join(parts)))
@@ -36,11 +36,11 @@ def facts(title: str, rows: Iterable[tuple[str, str]], beneath: Sequence[str] = 
     return str(Markup("<div class='overton'><h4>{}</h4>{}{}</div>").format(visible(title), table, said))
 
 
-def _parts(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
+def _format_exhibits(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
     for exhibit in exhibits:
         match exhibit:
             case Table():
-                yield _table(exhibit)
+                yield _table_markup(exhibit)
             case Callout():
                 word = "Warning" if exhibit.kind == "warning" else "Note"
                 yield Markup("<p><b>{}:</b> {}</p>").format(word, visible(exhibit.text))
@@ -51,14 +51,16 @@ def _parts(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
                 yield Markup("<p>{}</p>").format(visible(exhibit.text))
 
 
-def _table(table: Table) -> Markup:
+def _table_markup(table: Table) -> Markup:
     made = format_table(table)
     head = Markup("").join(
         Markup("<th>{}</th>").format(visible(f"{title} ({count})" if count else title))
         for title, count in made.headings
     )
     rows = (
-        Markup("<tr>{}</tr>").format(Markup("").join(_cell(*one) for one in zip(row, made.numeric, strict=True)))
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(_cell_markup(*pair) for pair in zip(row, made.numeric, strict=True))
+        )
         for row in made.rows[:MOST_ROWS]
     )
     left_out = len(made.rows) - MOST_ROWS
@@ -70,7 +72,7 @@ def _table(table: Table) -> Markup:
     ).format(visible(table.title), head, Markup("").join(rows), visible(beneath))
 
 
-def _cell(cell: CellView, numeric: bool) -> Markup:
+def _cell_markup(cell: CellView, numeric: bool) -> Markup:
     side = "right" if numeric else "left"
     beside = " ".join(filter(None, [cell.interval, f"({cell.count})" if cell.count else "", cell.reason]))
     text = escape(visible(f"{cell.text} {beside}".strip()))

@@ -43,7 +43,7 @@ class FindingView:
 
 @dataclass(frozen=True)
 class FindingsView:
-    """What was found: `cautions` common to all findings, and by model what holds and what was ruled out."""
+    """The findings: `cautions` common to all findings, and by model what holds and what was ruled out."""
 
     cautions: Sequence[str]
     red: str
@@ -51,7 +51,7 @@ class FindingsView:
 
 
 def found(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsView | None:
-    """What the top of a report says; None if no findings are declared.
+    """The top of a report; None if no findings are declared.
 
     Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
     """
@@ -61,15 +61,15 @@ def found(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsV
     titles = {section.key: section.title for section in sections}
     models = []
     for model, own in by_model(findings):
-        said = [(one.what, _said(one, titles, shared)) for one in own]
+        said = [(finding.what, _finding_view(finding, titles, shared)) for finding in own]
         moved = any(what == "effect" for what, _ in said)
-        apart = [one for what, one in said if what == "bound" and moved]
-        models.append((model, [one for _, one in said if one not in apart], apart))
+        apart = [view for what, view in said if what == "bound" and moved]
+        models.append((model, [view for _, view in said if view not in apart], apart))
     quotable = any(finding.quotable for finding in findings)
     return FindingsView(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
 
 
-def _said(finding: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
+def _finding_view(finding: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
     return FindingView(
         sentence=finding.sentence,
         what=finding.what,
@@ -86,8 +86,8 @@ def filled(template: str, style: str, script: str, **values: Any) -> str:
 
     Every string among the values is made visible, then escaped; `Markup` is inserted as it is.
     """
-    return _template(template).render(
-        **values, script=Markup(script), style=Markup(style), policy=_policy(script, style)
+    return _compile_template(template).render(
+        **values, script=Markup(script), style=Markup(style), policy=_content_policy(script, style)
     )
 
 
@@ -97,7 +97,7 @@ def asset(name: str) -> str:
     return files("overton.reporting").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _policy(script: str, style: str) -> str:
+def _content_policy(script: str, style: str) -> str:
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -109,7 +109,7 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _template(text: str) -> Template:
+def _compile_template(text: str) -> Template:
     # `finalize` makes every expression's text visible before it is escaped; our own markup passes unchanged.
     environment = Environment(
         autoescape=True,
@@ -146,7 +146,7 @@ class Report:
         return [exhibit for section in self.sections for exhibit in section.exhibits if isinstance(exhibit, Chart)]
 
 
-_SCALE = 3.0
+_BITMAP_SCALE = 3.0
 
 
 def write_figures(report: Report, folder: Path) -> list[Path]:
@@ -165,7 +165,7 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
         svg = drawn(chart)
         vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
         written += [write_atomic(vector, [svg.encode()])]
-        written += [write_atomic(bitmap, [vl_convert.svg_to_png(svg, scale=_SCALE)])]
+        written += [write_atomic(bitmap, [vl_convert.svg_to_png(svg, scale=_BITMAP_SCALE)])]
     return written
 
 
@@ -175,7 +175,7 @@ MAX_BYTES = 20_000_000
 _STYLES = ("shared.css", "report.css", "reader.css")
 _SCRIPTS = ("shared.js", "painting.js", "reader.js", "report.js")
 
-_PLAIN = 1_000_000
+_MAX_PLAIN_BYTES = 1_000_000
 _SLOT = "\x00"  # occurs nowhere else in a page: text shows it as [U+0000], JSON as an escape
 
 
@@ -184,7 +184,7 @@ def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
 
     Trials get the space that the rest leaves: replies are cut to fit, and the page says so.
     """
-    return b"".join(_rendered(report, max_bytes)).decode()
+    return b"".join(_render_parts(report, max_bytes)).decode()
 
 
 def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
@@ -193,10 +193,10 @@ def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
     Raises:
         RunError: it cannot be written.
     """
-    return write_atomic(path, _rendered(report, max_bytes))
+    return write_atomic(path, _render_parts(report, max_bytes))
 
 
-def _rendered(report: Report, max_bytes: int) -> list[bytes]:
+def _render_parts(report: Report, max_bytes: int) -> list[bytes]:
     """The page in parts, with its charts drawn while its trials are packed.
 
     The trials, by far the largest part, are packed again if the rest leaves them less space than assumed.
@@ -204,20 +204,20 @@ def _rendered(report: Report, max_bytes: int) -> list[bytes]:
     with ThreadPoolExecutor(1) as draughtsman:
         charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
         packed = pack(report.trials, max_bytes * 3 // 4) if report.trials else None
-        parts = _parts(report, charts, packed)
+        parts = _split_page(report, charts, packed)
     excess = sum(map(len, parts)) - max_bytes
     if report.trials and packed and excess > 0:
-        parts = _parts(report, charts, pack(report.trials, len(packed.data) - excess))
+        parts = _split_page(report, charts, pack(report.trials, len(packed.data) - excess))
     return parts
 
 
-def _parts(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> list[bytes]:
+def _split_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> list[bytes]:
     """The page around the packed trials, which are inserted as bytes: text would need three times the memory."""
-    before, _, after = _page(report, charts, packed).encode().partition(_SLOT.encode())
+    before, _, after = _render_page(report, charts, packed).encode().partition(_SLOT.encode())
     return [before, packed.data if packed else b"", after]
 
 
-def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
+def _render_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
     specifications = {chart.name: specification(chart) for chart in report.charts}
     return filled(
         asset("report.html"),
@@ -226,15 +226,15 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
         report=report,
         found=found(report.findings, report.sections),
         sections=[
-            (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
+            (section, [_exhibit_values(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
         ],
         pack=packed,
         payload=Markup(_SLOT),
-        data={"measures": _embedded(report.data), "charts": _embedded(specifications)},
+        data={"measures": _embed(report.data), "charts": _embed(specifications)},
     )
 
 
-def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:
+def _exhibit_values(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:
     match exhibit:
         case Table():
             return {"kind": "table", "table": format_table(exhibit)}
@@ -250,9 +250,9 @@ def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[st
             return {"kind": kind, "paragraphs": exhibit.text.split("\n\n")}
 
 
-def _embedded(data: Any) -> tuple[str, Markup]:
+def _embed(data: Any) -> tuple[str, Markup]:
     """The type and content of a script element with `data`: plain while small, otherwise compressed."""
     json = encoded(data)
-    if len(json) <= _PLAIN:
+    if len(json) <= _MAX_PLAIN_BYTES:
         return "application/json", inside_script(json)
     return "text/plain", Markup(b64encode(compress(json, 5, mtime=0)).decode())

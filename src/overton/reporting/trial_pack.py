@@ -18,10 +18,10 @@ from overton.studies.sections import TrialTable
 _CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
 """Characters kept of each reply, tried after the table's own caps; the first with which the pack fits is used."""
 
-_CHUNK = 2_000
-_SAMPLED = 2
-_LEVEL = 5
-_GZIP = 31
+_TRIALS_PER_CHUNK = 2_000
+_SAMPLED_CHUNKS = 2
+_GZIP_LEVEL = 5
+_GZIP_WINDOW = 31
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def pack(table: TrialTable, limit: int) -> Pack:
     step = 1
     while step <= max(table.size, 1):
         for cap in _caps(table.longest):
-            if _projected(table, cap) / step > limit:
+            if _projected_bytes(table, cap) / step > limit:
                 continue
-            packed = _attempt(table, cap, step)
+            packed = _compress(table, _chunks(table, cap, step, range(0, table.size, _TRIALS_PER_CHUNK)), cap)
             if len(packed.data) <= limit:
                 return packed
         step *= 2
@@ -58,21 +58,17 @@ def _caps(longest: int) -> list[int]:
     return [*caps, *(cap for cap in _CAPS if cap < caps[-1])]
 
 
-def _projected(table: TrialTable, cap: int) -> float:
+def _projected_bytes(table: TrialTable, cap: int) -> float:
     """About how many bytes all trials need, from a few chunks spread over them."""
-    starts = range(0, table.size, _CHUNK)
-    some = starts[:: max(1, len(starts) // _SAMPLED)]
-    sample = _compressed(table, _chunks(table, cap, 1, some))
+    starts = range(0, table.size, _TRIALS_PER_CHUNK)
+    some = starts[:: max(1, len(starts) // _SAMPLED_CHUNKS)]
+    sample = _compress(table, _chunks(table, cap, 1, some))
     return len(sample.data) * len(starts) / max(1, len(some))
 
 
-def _attempt(table: TrialTable, cap: int, step: int) -> Pack:
-    return _compressed(table, _chunks(table, cap, step, range(0, table.size, _CHUNK)), cap)
-
-
-def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 0) -> Pack:
-    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    parts, cut, kept = [press.compress(encoded(_head(table)) + b"\n")], 0, 0
+def _compress(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 0) -> Pack:
+    press = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    parts, cut, kept = [press.compress(encoded(_pack_head(table)) + b"\n")], 0, 0
     for chunk in chunks:
         parts.append(press.compress(encoded(chunk) + b"\n"))
         cut += len(chunk["cut"])
@@ -81,7 +77,7 @@ def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 
     return Pack(b64encode(b"".join(parts)), cap, cut, kept, table.size)
 
 
-def _head(table: TrialTable) -> dict[str, Any]:
+def _pack_head(table: TrialTable) -> dict[str, Any]:
     facets = [
         {"title": facet.title, "labels": facet.labels, "choose": facet.choose, "read": facet.read}
         for facet in table.facets
@@ -102,7 +98,7 @@ def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[d
     """Lines of trials; a prompt is in the first line that needs it, and prompts are numbered in order of appearance."""
     numbers: dict[int, int] = {-1: -1}
     for start in starts:
-        first, stop = start + (-start) % step, min(start + _CHUNK, table.size)
+        first, stop = start + (-start) % step, min(start + _TRIALS_PER_CHUNK, table.size)
         rows = slice(first, stop, step)
         answers = table.answers(start, stop)[first - start :: step]
         prompt = [int(index) for index in table.prompt[rows]]

@@ -29,7 +29,7 @@ from overton.reports.profile_data import (
 )
 from overton.reports.profile_sections import write_page
 from overton.reports.run_report import warnings_of
-from overton.runs.answerers import published
+from overton.runs.answerers import public_spec
 from overton.runs.items import read_items
 from overton.runs.run import open_run
 from overton.statistics.comparison import ratio
@@ -59,38 +59,42 @@ def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
                 known.append(profiled_run)
     for (kind, model), runs in together.items():
         if len(runs) > 1 and measuring_of(runs[0].study).profile is not None:
-            yield History(kind, runs[0].title, model, list(_points(model, runs)))
+            yield History(kind, runs[0].title, model, list(_history_points(model, runs)))
 
 
-def _points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
-    sources = _sources(model, runs)
+def _history_points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
+    sources = _comparison_sources(model, runs)
     for place, run in enumerate(runs):
         traits = [trait for trait in run.traits if trait.model == model]
         changed: list[str] = []
         verdicts: list[str] = []
         if place and sources:
-            changed, verdicts = _between(sources[place - 1], sources[place], run)
+            changed, verdicts = _compare_with_previous(sources[place - 1], sources[place], run)
         elif place:
             changed = ["its study declares nothing by which runs could be compared"]
-        yield Point(sources[place].label if sources else run.run.path.name, _date(run), traits, changed, verdicts)
+        yield Point(
+            sources[place].label if sources else run.run.path.name,
+            run.run.manifest.created[:10],
+            traits,
+            changed,
+            verdicts,
+        )
 
 
-def _date(profiled_run: ProfiledRun) -> str:
-    return profiled_run.run.manifest.created[:10]
-
-
-def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[ComparisonSource]:
+def _comparison_sources(model: str, runs: Sequence[ProfiledRun]) -> list[ComparisonSource]:
     """The runs as sources of a comparison; empty if the study does not declare how to compare."""
     study = runs[0].study
     if measuring_of(study).comparing is None:
         return []
     opened = [run.run for run in runs]
     found = of_runs(opened, results_of(opened[:1]), study, runs[0].outcome.how)
-    return [replace(one, model=model) for one in found]
+    return [replace(source, model=model) for source in found]
 
 
-def _between(base: ComparisonSource, candidate: ComparisonSource, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
-    """What changed between two runs of a model, and how far it moved.
+def _compare_with_previous(
+    base: ComparisonSource, candidate: ComparisonSource, profiled: ProfiledRun
+) -> tuple[list[str], list[str]]:
+    """The changes between two runs of a model, and how far it moved.
 
     Runs asked with different instruments, which may differ for that reason alone, are not compared.
     """
@@ -99,9 +103,9 @@ def _between(base: ComparisonSource, candidate: ComparisonSource, profiled: Prof
         ComparedModel(f"{base.model} [{base.label}]", base, base.model),
         ComparedModel(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
     )
-    changed = [one.said for one in [*subjects(*names, profiled.study), *asked]]
+    changed = [difference.said for difference in [*subjects(*names, profiled.study), *asked]]
     how = profiled.outcome.how
-    if any(one.kind == "instrument" for one in asked):
+    if any(difference.kind == "instrument" for difference in asked):
         return changed, ["not compared, since they were asked in different ways"]
     try:
         return changed, findings(of_sources(profiled.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
@@ -142,36 +146,42 @@ def read_subjects(path: str | Path | None) -> Given:
 def shared(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
     """Subjects of items of two or more studies, sorted, with what was found about each item."""
     rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
-    for subject, one in _of_all(leading, given):
-        key = (one.study, one.item, one.measure)
+    for subject, row in _rows_of_leading_runs(leading, given):
+        key = (row.study, row.item, row.measure)
         known = rows[subject].get(key)
-        values = {**known.values, **one.values} if known else one.values
-        rows[subject][key] = SubjectRow(one.study, one.title, one.item, one.words, one.measure, values)
+        values = {**known.values, **row.values} if known else row.values
+        rows[subject][key] = SubjectRow(row.study, row.title, row.item, row.words, row.measure, values)
     return [
         Subject(name, list(found.values()))
         for name, found in sorted(rows.items())
-        if len({one.study for one in found.values()}) > 1
+        if len({row.study for row in found.values()}) > 1
     ]
 
 
-def _of_all(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> Iterator[tuple[str, SubjectRow]]:
-    """What every leading run found about items that have a subject."""
-    for profiled in {id(one): one for one in leading.values()}.values():
-        if (about := _subjects(profiled, given)) and measuring_of(profiled.study).comparing is not None:
+def _rows_of_leading_runs(
+    leading: Mapping[tuple[str, str], ProfiledRun], given: Given
+) -> Iterator[tuple[str, SubjectRow]]:
+    """The rows of every leading run for items that have a subject."""
+    for profiled in {id(leading_run): leading_run for leading_run in leading.values()}.values():
+        if (about := _subjects_of_items(profiled, given)) and measuring_of(profiled.study).comparing is not None:
             models = [model for model in profiled.asked if leading[profiled.kind, model] is profiled]
-            yield from _of_run(profiled, models, about)
+            yield from _rows_of_run(profiled, models, about)
 
 
-def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, SubjectRow]]:
+def _rows_of_run(
+    profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, str]
+) -> Iterator[tuple[str, SubjectRow]]:
     measuring, results = measuring_of(profiled.study), profiled.outcome.results
     assert results is not None
     assert measuring.comparing is not None
-    words = {name: one.text for name, one in words_of(profiled.study.items, results.items).items()}
+    words = {name: text.text for name, text in words_of(profiled.study.items, results.items).items()}
     sides = measuring.comparing.records(results, profiled.outcome.how)
     measures = measuring.profile.by_item if measuring.profile else {}
     for model, measure in product(models, measures):
-        one = next((one for one in sides.get(model, ()) if one.measure.name == measure), None)
-        for item, said in _values(one):
+        own = next(
+            (contribution for contribution in sides.get(model, ()) if contribution.measure.name == measure), None
+        )
+        for item, said in _item_values(own):
             if item in about:
                 text = words.get(item, item.replace("-", " "))
                 yield (
@@ -180,7 +190,7 @@ def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, st
                 )
 
 
-def _values(contribution: Contribution | None) -> Iterator[tuple[str, str]]:
+def _item_values(contribution: Contribution | None) -> Iterator[tuple[str, str]]:
     """The value of a mean or ratio on each item, as displayed; other measures have no value for a single item."""
     if contribution is None or contribution.measure.of is not ratio:
         return
@@ -189,7 +199,7 @@ def _values(contribution: Contribution | None) -> Iterator[tuple[str, str]]:
             yield item, number(float(above / below), contribution.measure.kind)
 
 
-def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
+def _subjects_of_items(profiled: ProfiledRun, given: Given) -> dict[str, str]:
     """The subject of each item, by the study's unit of comparison: the user's, otherwise the starter item's own."""
     study, results = profiled.study, profiled.outcome.results
     own = study.items.subjects() if study.items.subjects else {}
@@ -197,7 +207,7 @@ def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
     found = {}
     for item in results.items if results else ():
         name = study.items.about(item)
-        said = _given(profiled.kind, (name, item.id), given)
+        said = _given_subject(profiled.kind, (name, item.id), given)
         if said is None and starter.get(item.id) == item:
             said = own.get(name)
         if said is not None:
@@ -205,7 +215,7 @@ def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
     return found
 
 
-def _given(study: str, names: Sequence[str], given: Given) -> str | None:
+def _given_subject(study: str, names: Sequence[str], given: Given) -> str | None:
     """The subject that the user gives an item, for this study or any."""
     return next((given[key] for name in names for key in ((study, name), ("", name)) if key in given), None)
 
@@ -217,7 +227,7 @@ def profile(
     subjects: str | Path | None = None,
     out: str | Path | None = None,
 ) -> Profile:
-    """What `runs` of any studies found about their models, combined; models go by their names in the runs.
+    """Combine what `runs` of any studies found about their models; models go by their names in the runs.
 
     A run may be given as 'RUN#MODEL', for one of its models. If several runs of a study have a model, the latest shows
     what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study) that says
@@ -232,19 +242,19 @@ def profile(
     """
     if not runs:
         raise InputError([Problem("profile", "", "name at least one run")])
-    profiled = [_opened(run, {"level": level, "seed": seed}) for run in runs]
+    profiled = [_open_profiled(run, {"level": level, "seed": seed}) for run in runs]
     given = read_subjects(subjects)
-    leading = _leading(profiled)
-    specs = _specs(profiled)
+    leading = _latest_runs(profiled)
+    specs = _specs_by_model(profiled)
     made = Profile(
         models=tuple(specs),
         specs=specs,
-        runs=list({one.run.path.resolve(): one.run for one in profiled}.values()),
-        found=list(_found(leading)),
-        missing=list(_missing(leading, specs)),
+        runs=list({profiled_run.run.path.resolve(): profiled_run.run for profiled_run in profiled}.values()),
+        found=list(_find_traits(leading)),
+        missing=list(_missing_studies(leading, specs)),
         subjects=shared(leading, given),
         histories=list(histories(profiled)),
-        warnings=list(_warnings(profiled, specs)),
+        warnings=list(_profile_warnings(profiled, specs)),
         level=level,
     )
     if out is not None:
@@ -252,7 +262,7 @@ def profile(
     return made
 
 
-def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
+def _open_profiled(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     """A run, its study, and the selected models.
 
     Raises:
@@ -267,38 +277,39 @@ def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     return ProfiledRun(run, run.study, (model,) if model else names, how)
 
 
-def _leading(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
-    """The run that leads, by study and model: the latest."""
+def _latest_runs(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
     ordered = sorted(profiled, key=started)
-    return {(one.kind, model): one for one in ordered for model in one.asked}
+    return {(profiled_run.kind, model): profiled_run for profiled_run in ordered for model in profiled_run.asked}
 
 
-def _specs(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
+def _specs_by_model(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
     """By model, the specs asked under its name, in the order of the runs."""
     found: dict[str, list[str]] = defaultdict(list)
     for profiled_run in profiled:
         for entry in profiled_run.run.entries:
-            if entry.name in profiled_run.asked and published(entry.spec) not in found[entry.name]:
-                found[entry.name].append(published(entry.spec))
+            if entry.name in profiled_run.asked and public_spec(entry.spec) not in found[entry.name]:
+                found[entry.name].append(public_spec(entry.spec))
     return dict(found)
 
 
-def _found(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[TraitOfRun]:
-    """What the leading runs found, study by study in the order in which studies are listed, models side by side."""
-    for profiled_run in _in_order(leading):
+def _find_traits(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[TraitOfRun]:
+    """The traits that leading runs found, by study in the order in which studies are listed, models side by side."""
+    for profiled_run in _sort_by_study(leading):
         titles = list(dict.fromkeys(trait.title for trait in profiled_run.traits))
         for trait in sorted(profiled_run.traits, key=lambda trait: titles.index(trait.title)):
             if leading[profiled_run.kind, trait.model] is profiled_run:
                 yield TraitOfRun(profiled_run.kind, profiled_run.title, profiled_run.run, trait)
 
 
-def _in_order(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
+def _sort_by_study(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
     names = asking_names()
-    each = {id(one): one for one in leading.values()}.values()
-    return sorted(each, key=lambda one: names.index(one.kind) if one.kind in names else len(names))
+    each = {id(profiled_run): profiled_run for profiled_run in leading.values()}.values()
+    return sorted(
+        each, key=lambda profiled_run: names.index(profiled_run.kind) if profiled_run.kind in names else len(names)
+    )
 
 
-def _missing(
+def _missing_studies(
     leading: Mapping[tuple[str, str], ProfiledRun], specs: Mapping[str, Sequence[str]]
 ) -> Iterator[StudyNotRun]:
     """Studies that would show something about a model but were not run on it; unusable ones are left out."""
@@ -312,10 +323,12 @@ def _missing(
             continue
         for model, asked in specs.items():
             if (name, model) not in leading:
-                yield StudyNotRun(name, study.title or name, model, declared.aspects, _command(study, model, asked[-1]))
+                yield StudyNotRun(
+                    name, study.title or name, model, declared.aspects, _run_command(study, model, asked[-1])
+                )
 
 
-def _command(study: AnyStudy, model: str, spec: str) -> str:
+def _run_command(study: AnyStudy, model: str, spec: str) -> str:
     """The command that would run a study on a model under its name; other roles are left to be filled in."""
     first, *others = study.roles
     named = spec if spec == model else f"{model}={spec}"
@@ -327,11 +340,12 @@ def _command(study: AnyStudy, model: str, spec: str) -> str:
     return command(*words)
 
 
-def _warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _profile_warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for model, asked in specs.items():
         if len(asked) > 1:
             yield f"{model} names several models in these runs: {', '.join(asked)}."
     for profiled_run in profiled:
         if measuring_of(profiled_run.study).profile is None:
-            yield f"{profiled_run.run.path.name} is a run of {profiled_run.study.name}, which declares nothing for a profile."
-    yield from dict.fromkeys(warnings_of([one.run for one in profiled]))
+            run, study = profiled_run.run.path.name, profiled_run.study.name
+            yield f"{run} is a run of {study}, which declares nothing for a profile."
+    yield from dict.fromkeys(warnings_of([profiled_run.run for profiled_run in profiled]))

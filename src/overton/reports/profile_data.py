@@ -37,21 +37,21 @@ class ProfiledRun:
 
     @property
     def title(self) -> str:
-        """What the study is called."""
+        """The study's title."""
         return self.study.title or self.study.name
 
     @cached_property
     def outcome(self) -> Measured:
-        """What was measured, once."""
+        """The run's measures, computed once."""
         return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
 
     @cached_property
     def traits(self) -> list[Trait]:
-        """What the study says about the selected models."""
+        """The study's traits of the selected models."""
         declared = measuring_of(self.study).profile
         with traceback_kept(self.run.path), blaming(self.study, "traits()"):
             found = [] if declared is None else declared.traits(self.outcome.analysis)
-            return [one for one in found if one.model in self.asked]
+            return [trait for trait in found if trait.model in self.asked]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class StudyNotRun:
 
 @dataclass(frozen=True)
 class SubjectRow:
-    """What a study found on one item of a subject: by model, a number as displayed."""
+    """A study's measure of one item of a subject: by model, a number as displayed."""
 
     study: str
     title: str
@@ -158,7 +158,7 @@ class History:
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found about models: see `overton.profile`.
+    """The findings about models: see `overton.profile`.
 
     `specs` says by model what was asked ('provider/name'), each once. `warnings` have to be read before any number.
     """
@@ -174,16 +174,16 @@ class Profile:
     level: float
 
     def of(self, aspect: Aspect) -> list[TraitOfRun]:
-        """What was found about an aspect."""
-        return [one for one in self.found if one.trait.aspect == aspect]
+        """The traits that belong to an aspect."""
+        return [found for found in self.found if found.trait.aspect == aspect]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return {
             "schema": SCHEMA,
             "models": {name: list(self.specs[name]) for name in self.models},
-            "aspects": {aspect: [one.to_json() for one in self.of(aspect)] for aspect in ASPECTS},
-            "missing": [one.to_json() for one in self.missing],
+            "aspects": {aspect: [found.to_json() for found in self.of(aspect)] for aspect in ASPECTS},
+            "missing": [study.to_json() for study in self.missing],
             "subjects": {subject.name: [row.to_json() for row in subject.rows] for subject in self.subjects},
             "over_time": [
                 {"study": history.study, "model": history.model, "runs": [point.to_json() for point in history.points]}

@@ -35,30 +35,30 @@ def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     """Which nulls were not asked, and roughly what they would cost; '' if all were, or there are none to ask."""
     if study.kind != "asks":  # studies that label or make items have controls at most
         return ""
-    missing = {run.path: [null for null in askable(study.nulls) if null.name not in _chosen(run)] for run in runs}
+    missing = {run.path: [null for null in askable(study.nulls) if null.name not in _asked_nulls(run)] for run in runs}
     names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
     if not names:
         return ""
-    counted = [(run, _calls(study, run, missing[run.path])) for run in runs]
+    counted = [(run, _estimate_calls(study, run, missing[run.path])) for run in runs]
     calls = sum(count for _, count in counted)
-    money = sum(filter(None, (_price(run, count) for run, count in counted)))
+    money = sum(filter(None, (_estimate_price(run, count) for run, count in counted)))
     price = f" and about ${money:,.2f}" if money else ""
     every = len(names) == len(askable(study.nulls))
     which = "No null condition was asked" if every else f"These null conditions were not asked: {', '.join(names)}"
     return f"{which}. Asking all of them would take about {calls:,} more calls{price}: overton extend RUN --null all."
 
 
-def _chosen(run: Run) -> Sequence[str]:
+def _asked_nulls(run: Run) -> Sequence[str]:
     return run.manifest.options.get("nulls") or ()
 
 
-def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
+def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     """The approximate number of calls: those of the first item's trials, as if every item had as many."""
     items = run.items()
     if not items or not nulls:
         return 0
     options = RunFolder(run.path).options(study, run.manifest.options)
-    trials = [trial for null in nulls for trial in _of_first(null, items, options, run.manifest.seed)]
+    trials = [trial for null in nulls for trial in _first_item_trials(null, items, options, run.manifest.seed)]
     if not trials:
         return 0
     course = run_to_end(count_calls(study, trials, 0))
@@ -66,7 +66,7 @@ def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     return (own + sum(count.calls for count in course.shared.values())) * len(items)
 
 
-def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+def _first_item_trials(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
     found = renamed(null, items, options, seed)
     first = next(found, None)
     if first is not None:
@@ -74,13 +74,13 @@ def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iter
         yield from takewhile(lambda trial: trial.item == first.item, found)
 
 
-def _price(run: Run, calls: int) -> float | None:
-    """What so many calls would cost, going by the cost of the run's own; None if that is unknown."""
+def _estimate_price(run: Run, calls: int) -> float | None:
+    """The cost of so many calls, going by the cost of the run's own; None if that is unknown."""
     spent = run.manifest.spent
     return calls * spent.cost / spent.requests if spent.cost and spent.requests else None
 
 
-def _section(run: Run) -> Section | None:
+def _precision_section(run: Run) -> Section | None:
     """The section of one run, None if it asked its whole plan."""
     from overton.studies.standard_parts import precision_section
 
@@ -93,7 +93,7 @@ def _section(run: Run) -> Section | None:
 def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
     """One section for each such run; several are distinguished by their folders."""
     for number, run in enumerate(runs):
-        if (found := _section(run)) is not None:
+        if (found := _precision_section(run)) is not None:
             several = len(runs) > 1
             key = f"{found.key}-{number + 1}" if several else found.key
             yield replace(found, key=key, title=f"{found.title} of {run.path.name}" if several else found.title)
@@ -121,19 +121,21 @@ def report(
         RunError: a folder is not a run, or has no records; a file cannot be written.
     """
     opened = [open_run(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
-    _check(opened, out)
+    _check_runs(opened, out)
     target = Path(out) if out is not None else opened[0].path / "report.html"
     from overton.reporting import write, write_figures
 
     study = study_named(opened[0].manifest.study)
     with traceback_kept(opened[0].path), blaming(study, "its report"):
-        built = _build(opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how})))
+        built = _build_report(
+            opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how}))
+        )
         if figures is not None:
             write_figures(built, Path(figures))
         return write(built, target)
 
 
-def _check(runs: Sequence[Run], out: str | Path | None) -> None:
+def _check_runs(runs: Sequence[Run], out: str | Path | None) -> None:
     if not runs:
         raise InputError([Problem("report", "", "name at least one run")])
     studies = sorted({run.manifest.study for run in runs})
@@ -150,10 +152,10 @@ def report_of(run: Run, measured: Measured) -> Path:
     if measuring_of(measured.study).reported:
         return report([run.path])
     with traceback_kept(run.path), blaming(measured.study, "its report"):
-        return write(_build([run], measured), run.path / "report.html")
+        return write(_build_report([run], measured), run.path / "report.html")
 
 
-def _build(runs: Sequence[Run], measured: Measured) -> Any:
+def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
     from overton.reporting import Report
     from overton.studies.sections import Callout
 
@@ -168,12 +170,12 @@ def _build(runs: Sequence[Run], measured: Measured) -> Any:
         *measured.sections_by_judges(),
         *measured.sections_against(),
         *precision_sections(runs),
-        *_compared(study, runs, results, measured.how),
+        *_comparison_sections(study, runs, results, measured.how),
     ]
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
-        facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
+        facts=[*_report_facts(runs, results, study.items.plural), *_undeclared_facts(study)],
         sections=spelled(sections, words),
         findings=measured.findings,
         warnings=[
@@ -183,16 +185,16 @@ def _build(runs: Sequence[Run], measured: Measured) -> Any:
             ),
             *(Callout(text, "note") for text in [not_asked(study, runs)] if text),
         ],
-        trials=_read_by(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),
+        trials=_name_readers(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),
         data=measured.document(shown.without),
     )
 
 
-def _read_by(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
+def _name_readers(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
     """The trials with who read them: the judges, unless the study says otherwise."""
     if trials is None or trials.reader:
         return trials
-    judges = [one.name for role in study.roles if role.judges for one in results.answering(role.name)]
+    judges = [judge.name for role in study.roles if role.judges for judge in results.answering(role.name)]
     return replace(trials, reader=", ".join(dict.fromkeys(judges)))
 
 
@@ -200,7 +202,7 @@ _MOST_COMPARED = 12
 """Most models that a report compares with each other: nobody reads a longer table."""
 
 
-def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
+def _comparison_sections(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
     """Models of the runs compared pairwise, or why they are not; nothing for a single model."""
     measuring = measuring_of(study)
     if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
@@ -221,21 +223,21 @@ def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) 
         yield in_report(made)
 
 
-def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:
+def _report_facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:
     spent = [run.manifest.spent for run in runs]
-    yield "Models", "\n".join(map(_marked, results.models))
+    yield "Models", "\n".join(map(_model_line, results.models))
     yield items.capitalize(), str(len(results.items))
     yield "Trials planned", f"{sum(run.manifest.trials for run in runs):,}"
-    yield "Requests sent", f"{sum(one.requests for one in spent):,}"
-    yield "Failed calls", f"{sum(one.failed for one in spent):,}"
-    yield "Cost", f"${sum(one.cost for one in spent):.2f}"
+    yield "Requests sent", f"{sum(spending.requests for spending in spent):,}"
+    yield "Failed calls", f"{sum(spending.failed for spending in spent):,}"
+    yield "Cost", f"${sum(spending.cost for spending in spent):.2f}"
     yield "Started", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
     yield "Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))
     yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))
 
 
-def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
-    """What the report lacks because the study declares nothing for it."""
+def _undeclared_facts(study: AnyStudy) -> Iterator[tuple[str, str]]:
+    """Yield what the report lacks because the study declares nothing for it."""
     lacking = []
     if study.measuring is None or study.measuring.exhibits is None:
         lacking.append("trials to browse (every one is in records.parquet)")
@@ -245,14 +247,14 @@ def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
         yield "Not declared", ", ".join(lacking)
 
 
-def _marked(model: MeasuredModel) -> str:
+def _model_line(model: MeasuredModel) -> str:
     """A model by its name in tables, with its spec and settings."""
     called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
     return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])
 
 
 def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
-    """What readers must know about runs before any number: what they left out, what is missing, what failed."""
+    """Warnings to read before any number: what runs left out, what is missing, what failed."""
     for run in runs:
         yield from _warnings_of(run)
 
@@ -270,8 +272,9 @@ def _warnings_of(run: Run) -> Iterator[str]:
                 f"{run.path.name} {why}. Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
-    for model, unmade in manifest.unmade.items():
-        yield f"{unmade.count} trials of {model} have records that do not fit a table: {'; '.join(unmade.trials[:5])}."
+    for model, unwritable in manifest.unmade.items():
+        first = "; ".join(unwritable.trials[:5])
+        yield f"{unwritable.count} trials of {model} have records that do not fit a table: {first}."
     for name, note in manifest.notes.items():
         yield f"{run.path.name}: {name} {note}."
     if manifest.spent.failed:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aiohttp.tracing import Trace
 
 
-_LONGEST = 4_096
+_MAX_ADDRESS_CHARS = 4_096
 _PORTS = {80, 443}
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
@@ -34,8 +34,8 @@ def check_address(address: str, limits: FetchLimits) -> URL:
     """The address as it will be requested, without its fragment.
 
     Raises:
-        Unread: it is not an HTTP address, contains credentials, has no host or a numeric one that is not a plain IPv4
-            address, or its port is neither 80 nor 443 while its host is not allowed by name.
+        PageSkipped: it is not an HTTP address, contains credentials, has no host or a numeric one that is not a plain
+            IPv4 address, or its port is neither 80 nor 443 while its host is not allowed by name.
     """
     url = parsed_address(address)
     host, port = url.host, url.port
@@ -56,14 +56,14 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
     The only place where these are parsed. The result survives writing and parsing as the same address.
 
     Raises:
-        Unread: it is not an address.
+        PageSkipped: it is not an address.
     """
-    if len(address) > _LONGEST:
+    if len(address) > _MAX_ADDRESS_CHARS:
         raise PageSkipped("address too long")
     try:
         url = URL(address.strip()).with_fragment(None)
         url = url if base is None else base.join(url)
-        sound = URL(str(url)) == url and url.port != 0 and _host_is_sound(url.host)
+        sound = URL(str(url)) == url and url.port != 0 and _is_sound_host(url.host)
     except (ValueError, IndexError, TypeError):  # its parser accepts any brackets
         sound = False
     if not sound:
@@ -71,7 +71,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
     return url
 
 
-def _host_is_sound(host: str | None) -> bool:
+def _is_sound_host(host: str | None) -> bool:
     """Whether a host with colons is an IPv6 address."""
     if host is None or ":" not in host:
         return True
@@ -88,7 +88,7 @@ def joined(base: URL, target: str) -> str:
     """Where a redirect from `base` leads.
 
     Raises:
-        Unread: its target is not an address.
+        PageSkipped: its target is not an address.
     """
     return str(parsed_address(target, base))
 
@@ -152,7 +152,7 @@ def _guarded_socket(info: AddrInfoType) -> socket.socket:
     return socket.socket(family=family, type=kind, proto=protocol)
 
 
-_V4 = tuple(
+_V4_BLOCKS = tuple(
     (IPv4Network(block), why)
     for block, why in (
         ("0.0.0.0/8", "this network (RFC 791)"),
@@ -180,7 +180,7 @@ _V4 = tuple(
 )
 """The IANA registry of special-purpose addresses, and others hidden among public ones. The first match is named."""
 
-_V6 = tuple(
+_V6_BLOCKS = tuple(
     (IPv6Network(block), why)
     for block, why in (
         ("::/128", "unspecified (RFC 4291)"),
@@ -210,7 +210,7 @@ _ISATAP = {0x0000_5EFE, 0x0200_5EFE}
 
 
 def refusal(address: str) -> str | None:
-    """Why a connection to this address is refused ('loopback (RFC 1122)'); None if it is public.
+    """The reason why a connection to this address is refused ('loopback (RFC 1122)'); None if it is public.
 
     `address` is an IP address as given to a socket, including a zone id (`%eth0`). If an IPv6 address embeds the IPv4
     address to which it leads (mapped, NAT64, 6to4, ISATAP), that must be public too. Anything that is not an address is
@@ -224,14 +224,14 @@ def refusal(address: str) -> str | None:
 
 
 def _refusal_v4(address: IPv4Address) -> str | None:
-    return next((why for block, why in _V4 if address in block), None)
+    return next((why for block, why in _V4_BLOCKS if address in block), None)
 
 
 def _refusal_v6(address: IPv6Address) -> str | None:
-    for block, why in _V6:
+    for block, why in _V6_BLOCKS:
         if address in block:
             return why
-    carried = _carried(address)
+    carried = _embedded_v4(address)
     if carried is not None and (why_not := _refusal_v4(carried)):
         return f"carries {why_not}"
     if address in _UNICAST or address in _MAPPED or address in _NAT64:
@@ -239,7 +239,7 @@ def _refusal_v6(address: IPv6Address) -> str | None:
     return "not global unicast (RFC 4291)"
 
 
-def _carried(address: IPv6Address) -> IPv4Address | None:
+def _embedded_v4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address to which a packet for this one is finally delivered."""
     bits = int(address)
     if address in _MAPPED or address in _NAT64 or (bits >> 32) & 0xFFFF_FFFF in _ISATAP:

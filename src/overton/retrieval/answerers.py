@@ -13,8 +13,8 @@ from overton.calls import Hit, Hits, Page, Reply, Request
 from overton.errors import RejectedError
 from overton.retrieval.archive import Archive, ArchivedHits
 
-_LONGEST_QUERY = 2_000
-_HALF = re.compile("[\ud800-\udfff]")
+_MAX_QUERY_CHARS = 2_000
+_HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -24,7 +24,7 @@ class Searcher(Protocol):
 
     @property
     def identity(self) -> str:
-        """What is searched: a provider or a collection's digest, never an address or a key."""
+        """The searched provider, or the collection's digest; never an address or a key."""
         ...
 
     async def find(self, query: str) -> tuple[Hit, ...]:
@@ -61,8 +61,8 @@ class PageSource(Protocol):
         ...
 
 
-class _Answering:
-    """What the two have in common: a name, an identity, and the archive of the run they answer in."""
+class _ArchivingAnswerer:
+    """The name, the identity and the run's archive that both answerers have."""
 
     holds_form = False
 
@@ -84,7 +84,7 @@ class _Answering:
         self._folder = folder
         self._archive = Archive(folder)
 
-    def _keeper(self) -> Archive | None:
+    def _open_archive(self) -> Archive | None:
         """The archive, reopened if an earlier session of this answerer closed it."""
         if self._archive is None and self._folder is not None:
             self._archive = Archive(self._folder)
@@ -96,7 +96,7 @@ class _Answering:
             archive.close()
 
 
-class SearchAnswerer(_Answering):
+class SearchAnswerer(_ArchivingAnswerer):
     """A search engine as an answerer; its replies contain `overton.calls.Hits`."""
 
     def __init__(self, searcher: Searcher, *, name: str) -> None:
@@ -105,11 +105,11 @@ class SearchAnswerer(_Answering):
 
     async def answer(self, request: Request) -> Reply:
         """Search once; raises as `overton.calls.Answerer` says."""
-        query = " ".join(_asked(request, "query").split())
-        if len(query) > _LONGEST_QUERY:
+        query = " ".join(_read_request(request, "query").split())
+        if len(query) > _MAX_QUERY_CHARS:
             raise RejectedError("too long", f"{self.name}: a query of {len(query):,} characters; the limit is 2,000")
         hits = await self._searcher.find(query) if query else ()
-        archive = self._keeper()
+        archive = self._open_archive()
         if archive is not None:
             archive.hits(ArchivedHits(query, self.identity, hits))
         return Reply(_encode(Hits(hits)).decode())
@@ -120,7 +120,7 @@ class SearchAnswerer(_Answering):
         await self._searcher.close()
 
 
-class PageAnswerer(_Answering):
+class PageAnswerer(_ArchivingAnswerer):
     """A reader of pages as an answerer; its replies contain `overton.calls.Page`."""
 
     def __init__(self, source: PageSource, *, name: str) -> None:
@@ -134,8 +134,8 @@ class PageAnswerer(_Answering):
             UnavailableError: nothing can be read at the moment.
             RejectedError: the request is not one address.
         """
-        archive = self._keeper()
-        page = await self._source.read(_asked(request, "address").strip(), archive)
+        archive = self._open_archive()
+        page = await self._source.read(_read_request(request, "address").strip(), archive)
         if archive is not None:
             await asyncio.to_thread(archive.page, page)
         return Reply(_encode(page).decode())
@@ -146,10 +146,10 @@ class PageAnswerer(_Answering):
         await self._source.close()
 
 
-def _asked(request: Request, what: str) -> str:
+def _read_request(request: Request, what: str) -> str:
     if len(request.messages) != 1 or request.messages[0].role != "user":
         raise RejectedError("malformed", f"expected one user message, the {what}")
     content = request.messages[0].content
-    if not content.isascii() and _HALF.search(content):
+    if not content.isascii() and _HALF_SURROGATE.search(content):
         raise RejectedError("malformed", f"the {what} contains half a surrogate pair, which is not a character")
     return content

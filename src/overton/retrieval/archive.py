@@ -74,8 +74,8 @@ class Archive:
         self.path = folder / ARCHIVE
         self._file: BinaryIO | None = None
         try:
-            with _alone:
-                self._kept = self._repaired()
+            with _file_lock:
+                self._stored_keys = self._repair()
             self._file = opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             empty = os.fstat(self._file.fileno()).st_size == 0
         except OSError as error:
@@ -83,7 +83,7 @@ class Archive:
         except Unreadable as error:
             raise UnreadableRun(str(error)) from None
         if empty:
-            self._write([_warcinfo()])
+            self._write([_warcinfo_record()])
 
     def exchange(self, exchange: Exchange) -> None:
         """Store a request and its response as they went over the wire."""
@@ -91,15 +91,15 @@ class Archive:
 
     def page(self, page: Page) -> None:
         """Store a page as given to the model, or why it is not."""
-        self._once(page.url, "metadata", msgspec.json.encode(page), _JSON)
+        self._add_once(page.url, "metadata", msgspec.json.encode(page), _JSON)
 
     def text(self, url: str, body: bytes) -> None:
         """Store the body of a collection's page."""
-        self._once(url, "resource", body, "text/plain; charset=utf-8")
+        self._add_once(url, "resource", body, "text/plain; charset=utf-8")
 
     def hits(self, ranked: ArchivedHits) -> None:
         """Store the hits of a query."""
-        self._once(query_urn(ranked.query), "resource", msgspec.json.encode(ranked), _JSON)
+        self._add_once(query_urn(ranked.query), "resource", msgspec.json.encode(ranked), _JSON)
 
     def close(self) -> None:
         """Have the system write everything, and close."""
@@ -108,20 +108,20 @@ class Archive:
             with file:
                 os.fsync(file.fileno())
 
-    def _repaired(self) -> set[bytes]:
+    def _repair(self) -> set[bytes]:
         """Move a torn end aside; returns the keys of existing records that are stored only once."""
         kept: set[bytes] = set()
         try:
             for record in record_heads(self.path) if self.path.exists() else ():
-                if record.kind in _KEPT_ONCE:
-                    kept.add(_hashed(record.kind, record.uri, record.digest))
+                if record.kind in _STORED_ONCE:
+                    kept.add(_hash_parts(record.kind, record.uri, record.digest))
         except Unreadable as error:
             if not error.ends_early:
-                raise UnreadableRun(_damaged(self.path, error)) from None
-            self._put_aside(error.byte or 0)
+                raise UnreadableRun(_damage_message(self.path, error)) from None
+            self._move_torn_end(error.byte or 0)
         return kept
 
-    def _put_aside(self, start: int) -> None:
+    def _move_torn_end(self, start: int) -> None:
         """Move everything from `start` on into a separate file: usually nothing, but never cut silently."""
         with opened(self.path) as file, opened(self.path.with_name(TORN), os.O_WRONLY | os.O_CREAT | os.O_APPEND) as to:
             file.seek(start)
@@ -130,13 +130,13 @@ class Archive:
             os.fsync(to.fileno())
         os.truncate(self.path, start)
 
-    def _once(self, uri: str, kind: str, payload: bytes, content_type: str) -> None:
+    def _add_once(self, uri: str, kind: str, payload: bytes, content_type: str) -> None:
         """Add a record unless it exists already: what thousands of trials read in a collection is stored once."""
         digest = f"sha256:{hex_digest(payload)}"
-        key = _hashed(kind, uri, digest)
-        if key not in self._kept:
-            self._write([_record(kind, uri, payload, content_type, digest)])
-            self._kept.add(key)
+        key = _hash_parts(kind, uri, digest)
+        if key not in self._stored_keys:
+            self._write([_make_record(kind, uri, payload, content_type, digest)])
+            self._stored_keys.add(key)
 
     def _write(self, records: Sequence[bytes]) -> None:
         if self._file is None:
@@ -149,21 +149,21 @@ class Archive:
             ) from error
 
 
-_KEPT_ONCE = {"resource", "metadata"}
+_STORED_ONCE = {"resource", "metadata"}
 
 
-def _damaged(path: Path, error: Unreadable) -> str:
+def _damage_message(path: Path, error: Unreadable) -> str:
     return (
         f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. Nothing in it was changed: replace it with a"
         " sound copy, or move it out of the folder; the run then continues and keeps what it reads in a new one"
     )
 
 
-def _hashed(*parts: str) -> bytes:
+def _hash_parts(*parts: str) -> bytes:
     return sha256("\0".join(parts).encode("utf-8", "replace")).digest()[:16]
 
 
-def _warcinfo() -> bytes:
+def _warcinfo_record() -> bytes:
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     info = {"software": f"overton/{__version__}", "format": "WARC File Format 1.1"}
@@ -171,11 +171,11 @@ def _warcinfo() -> bytes:
     return sink.getvalue()
 
 
-def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str) -> bytes:
+def _make_record(kind: str, uri: str, payload: bytes, content_type: str, digest: str) -> bytes:
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(
-        _one_line(uri),
+        "".join(character if character.isprintable() else " " for character in uri),
         kind,
         payload=BytesIO(payload),
         length=len(payload),
@@ -197,7 +197,7 @@ def _exchange_records(exchange: Exchange) -> list[bytes]:
         payload=BytesIO(exchange.body),
         length=len(exchange.body),
         warc_headers_dict=digest | cut,
-        http_headers=_AsItCame(_head(exchange)),
+        http_headers=_RawHead(_response_head(exchange)),
     )
     request = writer.create_warc_record(
         str(exchange.url),
@@ -210,16 +210,16 @@ def _exchange_records(exchange: Exchange) -> list[bytes]:
             f"GET {exchange.url.raw_path_qs} HTTP/1.1", list(exchange.request), is_http_request=True
         ),
     )
-    return [_written(response), _written(request)]
+    return [_write_record(response), _write_record(request)]
 
 
-def _written(record: ArcWarcRecord) -> bytes:
+def _write_record(record: ArcWarcRecord) -> bytes:
     sink = BytesIO()
     WARCWriter(sink, gzip=True, warc_version="1.1").write_record(record)
     return sink.getvalue()
 
 
-class _AsItCame(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
+class _RawHead(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
     """The head of a response, whatever bytes a site puts into it."""
 
     def __init__(self, head: bytes) -> None:
@@ -231,7 +231,7 @@ class _AsItCame(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
         self.headers_buff = self._head
 
 
-def _head(exchange: Exchange) -> bytes:
+def _response_head(exchange: Exchange) -> bytes:
     """Status line and headers; those about a framing that the stored body no longer has are renamed."""
     framing = {"transfer-encoding"} | ({"content-length"} if exchange.truncated else set())
     status = exchange.reason.encode("utf-8", "surrogateescape")
@@ -245,11 +245,7 @@ def _head(exchange: Exchange) -> bytes:
 _NO_LINE_ENDS = bytes.maketrans(b"\r\n\0", b"   ")
 
 
-def _one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
-_alone = threading.Lock()
+_file_lock = threading.Lock()
 
 
 def _append(descriptor: int, content: bytes) -> None:
@@ -258,7 +254,7 @@ def _append(descriptor: int, content: bytes) -> None:
     Raises:
         OSError: the disk is full, say.
     """
-    with _alone:
+    with _file_lock:
         before = os.fstat(descriptor).st_size
         try:
             while content:  # a single pass, unless the disk fills up

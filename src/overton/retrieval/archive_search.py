@@ -23,12 +23,12 @@ from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_h
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.untrusted import Limit, decode_json
 
-_MOST_WITHOUT = 10_000
+_MAX_PARTS_WITHOUT_RECORD = 10_000
 """Compressed parts without a record after which a file is no archive: empty ones have twenty bytes, gigabytes of which
 would be read for many minutes."""
 
-_REDIRECTS = set(map(str, REDIRECTS))
-_SEARCH = query_urn("")
+_REDIRECT_STATUSES = set(map(str, REDIRECTS))
+_QUERY_PREFIX = query_urn("")
 
 
 class RecordPlace(NamedTuple):
@@ -52,12 +52,12 @@ class ArchiveIndex(NamedTuple):
     @property
     def hits_digest(self) -> str:
         """The SHA-256 of everything that a search can return, in hexadecimal."""
-        return _digest(self.hits)
+        return _digest_records(self.hits)
 
     @property
     def pages_digest(self) -> str:
         """The SHA-256 of all pages that can be read, in hexadecimal."""
-        return _digest(self.responses | self.pages)
+        return _digest_records(self.responses | self.pages)
 
 
 def archive_file(run: Path) -> Path:
@@ -83,9 +83,9 @@ def contents_of(path: Path) -> ArchiveIndex:
     try:
         for number, record in enumerate(record_heads(path), 1):
             found += bool(record.kind)
-            if not found and number > _MOST_WITHOUT:
+            if not found and number > _MAX_PARTS_WITHOUT_RECORD:
                 break
-            _note(contents, record)
+            _note_record(contents, record)
     except OSError as error:
         raise InputError([Problem("archive", str(path), f"cannot be read: {error.strerror}")]) from error
     except Unreadable as error:
@@ -98,9 +98,9 @@ def contents_of(path: Path) -> ArchiveIndex:
     return contents
 
 
-def _note(contents: ArchiveIndex, record: RecordHead) -> None:
+def _note_record(contents: ArchiveIndex, record: RecordHead) -> None:
     place = RecordPlace(record.start, record.digest)
-    if record.kind == "resource" and record.uri.startswith(_SEARCH):
+    if record.kind == "resource" and record.uri.startswith(_QUERY_PREFIX):
         contents.hits[record.uri] = place
     elif record.kind == "metadata" and record.content_type == "application/json":
         contents.pages[record.uri] = place
@@ -108,7 +108,7 @@ def _note(contents: ArchiveIndex, record: RecordHead) -> None:
         contents.responses[record.uri] = place
 
 
-def _digest(places: dict[str, RecordPlace]) -> str:
+def _digest_records(places: dict[str, RecordPlace]) -> str:
     whole = sha256()
     for uri, place in sorted(places.items()):
         whole.update(f"{place.digest} {uri}\n".encode("utf-8", "replace"))
@@ -140,7 +140,7 @@ class ArchivedSearch:
             )
         path = self._contents.path
         try:
-            ranked = decode_json(_record(path, place, _HITS).raw_stream.read(), _decode_ranked)
+            ranked = decode_json(_read_record(path, place, _HITS_LIMIT).raw_stream.read(), _decode_ranked)
         except Unreadable as error:
             said = f"the archive {path} cannot be read at byte {place.start:,}: {error.reason}"
             raise RejectedError("damaged", said) from None
@@ -166,29 +166,31 @@ class ArchivedPages:
     async def read(self, url: str, archive: Archive | None) -> Page:
         """The page at `url`; one missing from the archive counts as skipped."""
         try:
-            record = self._record(self._contents.pages, url)
-            return await self._read_again(url) if record is None else _page(record)
+            record = self._find_record(self._contents.pages, url)
+            return await self._read_from_responses(url) if record is None else _read_page(record)
         except PageSkipped as unread:
             return Page(url, skipped=unread.reason)
 
-    async def _read_again(self, url: str) -> Page:
+    async def _read_from_responses(self, url: str) -> Page:
         address = url
         for _ in range(self._limits.redirects + 1):
-            record = self._record(self._contents.responses, address)
+            record = self._find_record(self._contents.responses, address)
             if record is None or record.http_headers is None:
                 raise PageSkipped("not in the archive")
             target = record.http_headers.get_header("Location")
-            if record.http_headers.get_statuscode() not in _REDIRECTS or not target:
-                return await read_exchange(self._readers, url, _exchange(address, record), self._limits)
+            if record.http_headers.get_statuscode() not in _REDIRECT_STATUSES or not target:
+                return await read_exchange(self._readers, url, _exchange_of(address, record), self._limits)
             address = joined(parsed_address(address), target)
         raise PageSkipped("too many redirects")
 
-    def _record(self, places: dict[str, RecordPlace], uri: str) -> ArcWarcRecord | None:
+    def _find_record(self, places: dict[str, RecordPlace], uri: str) -> ArcWarcRecord | None:
         place = places.get(uri)
         if place is None:
             return None
         try:
-            return _record(self._contents.path, place, Limit(_TIMES * self._limits.max_bytes + LONGEST_HEAD))
+            return _read_record(
+                self._contents.path, place, Limit(_MAX_EXPANSION * self._limits.max_bytes + LONGEST_HEAD)
+            )
         except Unreadable as error:
             raise PageSkipped("too large" if error.too_large else "damaged in the archive") from None
 
@@ -197,13 +199,13 @@ class ArchivedPages:
         await self._readers.close()
 
 
-_HITS = Limit(1 << 24)
-_TIMES = 4  # the most bytes of JSON text that a fetched byte of a page can become
+_HITS_LIMIT = Limit(1 << 24)
+_MAX_EXPANSION = 4  # the most bytes of JSON text that a fetched byte of a page can become
 _decode_ranked = msgspec.json.Decoder(ArchivedHits).decode
 _decode_page = msgspec.json.Decoder(Page).decode
 
 
-def _record(path: Path, place: RecordPlace, limit: Limit) -> ArcWarcRecord:
+def _read_record(path: Path, place: RecordPlace, limit: Limit) -> ArcWarcRecord:
     """The record at a place.
 
     Raises:
@@ -216,28 +218,30 @@ def _record(path: Path, place: RecordPlace, limit: Limit) -> ArcWarcRecord:
         raise AccessError("archive", f"the archive {path} cannot be read: {error.strerror}") from error
 
 
-def _page(record: ArcWarcRecord) -> Page:
+def _read_page(record: ArcWarcRecord) -> Page:
     try:
         return decode_json(record.raw_stream.read(), _decode_page)
     except Unreadable:
         raise PageSkipped("not in the archive") from None  # another tool's metadata about the page
 
 
-def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
+def _exchange_of(address: str, record: ArcWarcRecord) -> Exchange:
     """The exchange in a response record.
 
     Raises:
-        Unread: it was not successful, or is incomplete.
+        PageSkipped: it was not successful, or is incomplete.
     """
     status = record.http_headers.get_statuscode()
     if status != "200":
         raise PageSkipped(f"HTTP {status}")
     if record.rec_headers.get_header("WARC-Truncated"):
         raise PageSkipped("not whole in the archive")
-    return Exchange(parsed_address(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body(record))
+    return Exchange(
+        parsed_address(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body_of(record)
+    )
 
 
-def _body(record: ArcWarcRecord) -> bytes:
+def _body_of(record: ArcWarcRecord) -> bytes:
     """The body as received, without the chunk framing that other tools keep."""
     framed = "chunked" in (record.http_headers.get_header("Transfer-Encoding") or "").lower()
     content: bytes = ChunkedDataReader(record.raw_stream).read() if framed else record.raw_stream.read()

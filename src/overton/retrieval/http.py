@@ -58,16 +58,16 @@ class GuardedHttp:
         A body of more than `most` bytes is cut there and marked.
 
         Raises:
-            Unread: no answer, not in time, or not at a public address.
+            PageSkipped: no answer, not in time, or not at a public address.
         """
         session = self._session(allowed=self._limits.allows(url.host or ""))
         timeout = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=min(10.0, max(seconds, 0.001)))
         try:
             async with session.get(url, timeout=timeout, allow_redirects=False) as response:
-                return await _exchange(response, most, any_type)
+                return await _read_exchange(response, most, any_type)
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
             # A URL that cannot be sent is a ValueError; uvloop has RuntimeErrors for sockets.
-            raise _unread(error) from None
+            raise _why_skipped(error) from None
 
     def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
         if allowed not in self._sessions:
@@ -95,10 +95,10 @@ class GuardedHttp:
             await session.close()
 
 
-async def _exchange(response: aiohttp.ClientResponse, most: int, any_type: bool) -> Exchange:
-    headers = tuple((_latin(name), _latin(value)) for name, value in response.raw_headers)
+async def _read_exchange(response: aiohttp.ClientResponse, most: int, any_type: bool) -> Exchange:
+    headers = tuple((_decode_latin1(name), _decode_latin1(value)) for name, value in response.raw_headers)
     wanted = response.status == HTTPStatus.OK and (any_type or is_text(declared_type(response.headers)))
-    body, truncated = await _body(response, most) if wanted else (b"", _left_out(response))
+    body, truncated = await _read_body(response, most) if wanted else (b"", _skip_body(response))
     version = response.version
     return Exchange(
         url=response.url,
@@ -112,7 +112,7 @@ async def _exchange(response: aiohttp.ClientResponse, most: int, any_type: bool)
     )
 
 
-async def _body(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, str]:
+async def _read_body(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, str]:
     content = bytearray()
     try:
         async for chunk in response.content.iter_any():
@@ -127,18 +127,18 @@ async def _body(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, str
     return bytes(content), ""
 
 
-def _left_out(response: aiohttp.ClientResponse) -> str:
+def _skip_body(response: aiohttp.ClientResponse) -> str:
     empty = response.headers.get("Content-Length") == "0" or response.status in {204, 304}
     if not empty:
         response.close()  # do not wait for an unwanted body
     return "" if empty else "unspecified"
 
 
-def _latin(raw: bytes) -> str:
+def _decode_latin1(raw: bytes) -> str:
     return raw.decode("latin-1")
 
 
-def _unread(error: BaseException) -> PageSkipped:
+def _why_skipped(error: BaseException) -> PageSkipped:
     """The reason for a request that got no response. Errors' own texts may contain addresses and are left out."""
     if _is_private(error):
         return PageSkipped("private address")

@@ -23,14 +23,14 @@ from overton.retrieval.archive import Archive
 from overton.untrusted import decode_json, panics_as_unreadable, read_bytes
 
 _FORMAT = 1
-_ABOUT = "collection.json"
-_LONGEST_ABOUT = 1 << 16
+_ABOUT_FILE = "collection.json"
+_MAX_ABOUT_BYTES = 1 << 16
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 64
-_SNIPPET = 240  # characters
-_MARGIN = 50  # extra hits, so that ties can be put in order
-_HEAP = 64_000_000
-_SEARCHED = ["title", "text"]
+_SNIPPET_CHARS = 240
+_EXTRA_HITS = 50  # so that ties can be put in order
+_HEAP_BYTES = 64_000_000
+_SEARCHED_FIELDS = ["title", "text"]
 
 
 class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,7 +60,7 @@ def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
     return whole.hexdigest()
 
 
-class _About(msgspec.Struct, frozen=True):
+class _IndexDescription(msgspec.Struct, frozen=True):
     """An index folder's description: its format, its collection's digest (hexadecimal) and number of pages.
 
     `files` are the SHA-256 of the index's own files: Tantivy is not given damaged ones, since some end the process. An
@@ -73,13 +73,13 @@ class _About(msgspec.Struct, frozen=True):
     files: dict[str, str] = {}
 
 
-_about = msgspec.json.Decoder(_About).decode
+_decode_description = msgspec.json.Decoder(_IndexDescription).decode
 
 
 class CollectionIndex:
     """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are stored."""
 
-    def __init__(self, index: tantivy.Index, about: _About, place: Path | None = None) -> None:
+    def __init__(self, index: tantivy.Index, about: _IndexDescription, place: Path | None = None) -> None:
         index.reload()
         self._place = place or Path("memory")
         self.digest = about.digest
@@ -92,34 +92,34 @@ class CollectionIndex:
 
         A query consists of words only: the operators of query languages have no meaning here.
         """
-        with _damage_reported(self._place):
-            return self._found(query, top)
+        with _report_damage(self._place):
+            return self._search(query, top)
 
-    def _found(self, query: str, top: int) -> tuple[Hit, ...]:
+    def _search(self, query: str, top: int) -> tuple[Hit, ...]:
         words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
         if not words:
             return ()
-        parsed = self._index.parse_query(" ".join(words), _SEARCHED)
-        found = self._searcher.search(parsed, limit=top + _MARGIN, count=False).hits
-        pages = [(round(score, 4), _page(self._searcher.doc(address)), address) for score, address in found]
+        parsed = self._index.parse_query(" ".join(words), _SEARCHED_FIELDS)
+        found = self._searcher.search(parsed, limit=top + _EXTRA_HITS, count=False).hits
+        pages = [(round(score, 4), _page_of(self._searcher.doc(address)), address) for score, address in found]
         pages.sort(key=lambda entry: (-entry[0], entry[1].url))
-        snippets = self._snippets(parsed)
+        snippets = self._make_snippets(parsed)
         return tuple(
             Hit(page.url, page.title, snippets(self._searcher.doc(address))) for _, page, address in pages[:top]
         )
 
     def page(self, url: str) -> StoredPage | None:
         """The page at exactly this address, None if the collection has none."""
-        with _damage_reported(self._place):
-            return self._page(url)
+        with _report_damage(self._place):
+            return self._find_page(url)
 
-    def _page(self, url: str) -> StoredPage | None:
+    def _find_page(self, url: str) -> StoredPage | None:
         found = self._searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), limit=1).hits
-        return _page(self._searcher.doc(found[0][1])) if found else None
+        return _page_of(self._searcher.doc(found[0][1])) if found else None
 
-    def _snippets(self, parsed: tantivy.Query) -> _Snippets:
+    def _make_snippets(self, parsed: tantivy.Query) -> _Snippets:
         generator = tantivy.SnippetGenerator.create(self._searcher, parsed, self._index.schema, "text")
-        generator.set_max_num_chars(_SNIPPET)
+        generator.set_max_num_chars(_SNIPPET_CHARS)
         return _Snippets(generator)
 
 
@@ -130,7 +130,7 @@ class _Snippets:
     def __call__(self, document: tantivy.Document) -> str:
         """The part of a text that matches best, or its start if only the title does."""
         fragment = self._generator.snippet_from_doc(document).fragment()
-        return " ".join((fragment or str(document.get_first("text"))[:_SNIPPET]).split())
+        return " ".join((fragment or str(document.get_first("text"))[:_SNIPPET_CHARS]).split())
 
 
 def index_in_memory(pages: Iterable[StoredPage]) -> CollectionIndex:
@@ -152,7 +152,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
     except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors in these ways
         raise cannot_be_written(folder, error) from error
     about = msgspec.structs.replace(about, files=_file_digests(folder))
-    write_atomic(folder / _ABOUT, [msgspec.json.encode(about)])
+    write_atomic(folder / _ABOUT_FILE, [msgspec.json.encode(about)])
     return CollectionIndex(index, about)
 
 
@@ -175,24 +175,28 @@ def _check_files(folder: Path, digests: dict[str, str]) -> None:
     present = {path.name: path for path in folder.iterdir() if path.is_file()}
     for name, digest in digests.items():
         if name not in present or _file_digest(present[name]) != digest:
-            raise _unusable(folder, f"the index is damaged ({name} is not as written): index the pages again")
+            raise _unusable_error(folder, f"the index is damaged ({name} is not as written): index the pages again")
 
 
-def about_index(folder: Path) -> _About:
+def about_index(folder: Path) -> _IndexDescription:
     """The description of the index in a folder; its pages are not read.
 
     Raises:
         InputError: there is no index, or it has another format.
     """
     try:
-        about = decode_json(read_bytes(folder / _ABOUT, _LONGEST_ABOUT), _about)
+        about = decode_json(read_bytes(folder / _ABOUT_FILE, _MAX_ABOUT_BYTES), _decode_description)
     except (FileNotFoundError, NotADirectoryError):
-        raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
+        raise _unusable_error(
+            folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'"
+        ) from None
     except (OSError, Unreadable) as error:
         said = reason_of(error)
-        raise _unusable(folder, f"{_ABOUT} cannot be read: {said}") from error
+        raise _unusable_error(folder, f"{_ABOUT_FILE} cannot be read: {said}") from error
     if about.format != _FORMAT:
-        raise _unusable(folder, f"it has format {about.format}; this version reads {_FORMAT}: index the pages again")
+        raise _unusable_error(
+            folder, f"it has format {about.format}; this version reads {_FORMAT}: index the pages again"
+        )
     return about
 
 
@@ -203,24 +207,24 @@ def open_index(folder: Path) -> CollectionIndex:
         InputError: there is no index, it has another format, or it is damaged.
     """
     about = about_index(folder)
-    with _damage_reported(folder):
+    with _report_damage(folder):
         _check_files(folder, about.files)
         return CollectionIndex(tantivy.Index.open(str(folder)), about, folder)
 
 
 @contextmanager
-def _damage_reported(folder: Path) -> Iterator[None]:
+def _report_damage(folder: Path) -> Iterator[None]:
     """Report what a damaged index makes Tantivy raise, on opening or when a part is first needed."""
     try:
         with panics_as_unreadable():
             yield
     except (OSError, ValueError) as error:
-        raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error
+        raise _unusable_error(folder, f"the index is damaged ({error}): index the pages again") from error
     except Unreadable as error:
-        raise _unusable(folder, "the index is damaged: index the pages again") from error
+        raise _unusable_error(folder, "the index is damaged: index the pages again") from error
 
 
-def _unusable(folder: Path, reason: str) -> InputError:
+def _unusable_error(folder: Path, reason: str) -> InputError:
     return InputError([Problem("index", str(folder), reason)])
 
 
@@ -228,23 +232,23 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("date", stored=True, tokenizer_name="raw", index_option="basic")
-    for name in _SEARCHED:
+    for name in _SEARCHED_FIELDS:
         builder.add_text_field(name, stored=True, tokenizer_name="en_stem")
     return builder.build()
 
 
-def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _About:
-    writer = index.writer(_HEAP, num_threads=1)  # one thread: scores then do not depend on which was faster
+def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _IndexDescription:
+    writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: scores then do not depend on which was faster
     digests: list[tuple[str, str]] = []
     for page in pages:
         writer.add_document(tantivy.Document(url=[page.url], title=[page.title], date=[page.date], text=[page.text]))
         digests.append((page.url, _page_digest(page)))
     writer.commit()
     writer.wait_merging_threads()
-    return _About(_FORMAT, _collection_digest(digests), len(digests))
+    return _IndexDescription(_FORMAT, _collection_digest(digests), len(digests))
 
 
-def _page(document: tantivy.Document) -> StoredPage:
+def _page_of(document: tantivy.Document) -> StoredPage:
     url, text, title, date = (str(document.get_first(name) or "") for name in ("url", "text", "title", "date"))
     return StoredPage(url, text, title, date)
 
@@ -294,7 +298,7 @@ class LocalPages:
 
 
 @lru_cache(maxsize=1)
-def _pages() -> tuple[StoredPage, ...]:
+def _starter_pages() -> tuple[StoredPage, ...]:
     read = msgspec.json.Decoder(StoredPage).decode_lines
     folder = files("overton.retrieval") / "starter"
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".jsonl")) if folder.is_dir() else []
@@ -305,10 +309,10 @@ def _pages() -> tuple[StoredPage, ...]:
 
 def starter_digest() -> str:
     """The digest of the starter pages, without indexing them."""
-    return _collection_digest((page.url, _page_digest(page)) for page in _pages())
+    return _collection_digest((page.url, _page_digest(page)) for page in _starter_pages())
 
 
 @lru_cache(maxsize=1)
 def starter_index() -> CollectionIndex:
     """The starter pages, indexed in memory: a fraction of a second, once per process."""
-    return index_in_memory(_pages())
+    return index_in_memory(_starter_pages())

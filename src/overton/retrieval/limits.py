@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from overton.errors import Unreadable
 from overton.retrieval.page_text import one_line
 from overton.untrusted import Limit
-from overton.untrusted import inflated as undone
+from overton.untrusted import inflated as inflate_pieces
 from overton.version import __version__
 
 ARCHIVE = "pages.warc.gz"
@@ -58,7 +58,7 @@ class PageSkipped(Exception):
         super().__init__(reason)
 
 
-_TEXT = {"text/html", "application/xhtml+xml", "text/plain", "text/markdown", ""}
+_TEXT_TYPES = {"text/html", "application/xhtml+xml", "text/plain", "text/markdown", ""}
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"PK\x03\x04", "application/zip"),
@@ -71,9 +71,9 @@ _MAGIC = (
 )
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}  # some servers' deflate has no zlib header
+_WINDOW_BITS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}  # some servers' deflate has no zlib header
 _MOST_CODINGS = 2
-_MARGIN = 1 << 17
+_MARGIN_BYTES = 1 << 17
 
 
 def declared_type(headers: Mapping[str, str]) -> str:
@@ -89,7 +89,7 @@ def declared_charset(content_type: str) -> str:
 
 def is_text(media_type: str) -> bool:
     """Whether a type contains text that can be extracted; an undeclared one may."""
-    return media_type in _TEXT
+    return media_type in _TEXT_TYPES
 
 
 def sniffed(body: bytes) -> str:
@@ -107,21 +107,21 @@ def inflated(body: bytes, encoding: str, most: int, *, cut: bool = False) -> byt
     With `cut`, a body longer than `most` bytes or ending early is returned as far as it goes.
 
     Raises:
-        Unread: it would be larger than `most` bytes, is damaged, or has another encoding.
+        PageSkipped: it would be larger than `most` bytes, is damaged, or has another encoding.
     """
     codings = [name for part in encoding.lower().split(",") if (name := part.strip()) not in {"", "identity"}]
-    if len(codings) > _MOST_CODINGS or any(name not in _WINDOWS for name in codings):
+    if len(codings) > _MOST_CODINGS or any(name not in _WINDOW_BITS for name in codings):
         raise PageSkipped(f"content encoding {one_line(encoding)[:20]}")
     for name in reversed(codings):
-        body = _undone(body, name, most, cut)
+        body = _undo_coding(body, name, most, cut)
     return body
 
 
-def _undone(body: bytes, coding: str, most: int, cut: bool) -> bytes:
-    for window in _WINDOWS[coding]:
+def _undo_coding(body: bytes, coding: str, most: int, cut: bool) -> bytes:
+    for window in _WINDOW_BITS[coding]:
         content = bytearray()
         try:
-            for piece in undone([body], window, Limit(most + _MARGIN)):
+            for piece in inflate_pieces([body], window, Limit(most + _MARGIN_BYTES)):
                 content += piece
                 if len(content) > most and cut:
                     break

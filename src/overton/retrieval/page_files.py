@@ -18,7 +18,7 @@ from overton.retrieval.page_text import PageBody, clean, extract, one_line
 from overton.untrusted import decode_json
 
 _KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".txt": "text", ".md": "text", ".jsonl": "lines"}
-_NOT_WHOLE = "is not complete JSON: "
+_INCOMPLETE_PREFIX = "is not complete JSON: "
 _decode = msgspec.json.Decoder().decode
 _FILE_LIMIT = 20 * 2**20
 _LINE_LIMIT = 16 * 2**20
@@ -50,19 +50,19 @@ class FolderOfPages:
             raise InputError([Problem(str(self.folder), "", "there is no such folder")])
         for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
             if not any(part.startswith(".") for part in path.relative_to(self.folder).parts):
-                yield from self._of_file(path)
+                yield from self._read_file(path)
 
-    def _of_file(self, path: Path) -> Iterator[StoredPage]:
+    def _read_file(self, path: Path) -> Iterator[StoredPage]:
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
             self.skipped[path.suffix.lower() or "no suffix"] += 1
             return
         try:
-            yield from self._lines(path) if kind == "lines" else self._whole(path, kind)
+            yield from self._read_lines(path) if kind == "lines" else self._read_whole_file(path, kind)
         except OSError as error:
             self._note(path, "", f"cannot be read: {error.strerror}")
 
-    def _whole(self, path: Path, kind: str) -> Iterator[StoredPage]:
+    def _read_whole_file(self, path: Path, kind: str) -> Iterator[StoredPage]:
         if path.stat().st_size > _FILE_LIMIT:
             self._note(path, "", f"is larger than {_FILE_LIMIT >> 20} MiB")
             return
@@ -75,9 +75,9 @@ class FolderOfPages:
             self._note(path, "", "contains no text")
             return
         url = f"file:///{quote(path.relative_to(self.folder).as_posix())}"
-        yield from self._new(StoredPage(url, found.text, found.title or path.stem, found.date), path, "")
+        yield from self._keep_if_new(StoredPage(url, found.text, found.title or path.stem, found.date), path, "")
 
-    def _lines(self, path: Path) -> Iterator[StoredPage]:
+    def _read_lines(self, path: Path) -> Iterator[StoredPage]:
         with path.open("rb") as file:
             number = 0
             while line := file.readline(_LINE_LIMIT + 1):
@@ -86,25 +86,25 @@ class FolderOfPages:
                     self._note(path, f"line {number}", f"is longer than {_LINE_LIMIT >> 20} MiB; the rest is not read")
                     return
                 if line.strip():
-                    yield from self._of_line(line, path, f"line {number}")
+                    yield from self._read_line(line, path, f"line {number}")
 
-    def _of_line(self, line: bytes, path: Path, place: str) -> Iterator[StoredPage]:
+    def _read_line(self, line: bytes, path: Path, place: str) -> Iterator[StoredPage]:
         try:
             entry = decode_json(line, _decode)
         except Unreadable as error:
-            self._note(path, place, f"is not JSON: {error.reason.removeprefix(_NOT_WHOLE)}")
+            self._note(path, place, f"is not JSON: {error.reason.removeprefix(_INCOMPLETE_PREFIX)}")
             return
         if not isinstance(entry, dict):
             self._note(path, place, "is not an object with 'url' and 'text'")
             return
-        wrong = list(_wrong(entry))
+        wrong = list(_unusable_keys(entry))
         for key, reason in wrong:
             self._note(path, f"{place}, {key}", reason)
         if not wrong:
             title, date = one_line(entry.get("title")), one_line(entry.get("date"))
-            yield from self._new(StoredPage(entry["url"], clean(entry["text"]), title, date), path, place)
+            yield from self._keep_if_new(StoredPage(entry["url"], clean(entry["text"]), title, date), path, place)
 
-    def _new(self, page: StoredPage, path: Path, place: str) -> Iterator[StoredPage]:
+    def _keep_if_new(self, page: StoredPage, path: Path, place: str) -> Iterator[StoredPage]:
         here = f"{path.relative_to(self.folder)}{f', {place}' if place else ''}"
         earlier = self._seen.setdefault(page.url, here)
         if earlier != here:
@@ -116,7 +116,7 @@ class FolderOfPages:
         self.problems.append(Problem(str(path.relative_to(self.folder)), key, reason))
 
 
-def _wrong(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _unusable_keys(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Each key of a line that cannot be used, with the reason."""
     for key in ("url", "text"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():

@@ -20,12 +20,12 @@ from overton.retrieval.limits import PageSkipped
 from overton.retrieval.page_text import PageBody, PageText, extract
 from overton.untrusted import decode_json
 
-_READERS = min(2, os.cpu_count() or 1)
-_SECONDS = 30.0
-_START_SECONDS = 120.0
-_MEMORY = 2 * 2**30  # bytes, per process
-_LONGEST_ANSWER = 2**28
-_KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
+_MAX_PROCESSES = min(2, os.cpu_count() or 1)
+_TIMEOUT_S = 30.0
+_START_TIMEOUT_S = 120.0
+_MEMORY_BYTES = 2 * 2**30  # per process
+_MAX_ANSWER_BYTES = 2**28
+_KEPT_VARIABLES = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode: Callable[[Any], PageText] = msgspec.msgpack.Decoder(PageText).decode
@@ -35,17 +35,17 @@ _decode_job = msgspec.msgpack.Decoder(PageBody).decode
 class ExtractionProcesses:
     """A few processes that extract the text of pages, started when first needed."""
 
-    def __init__(self, seconds: float = _SECONDS) -> None:
+    def __init__(self, seconds: float = _TIMEOUT_S) -> None:
         self._seconds = seconds
-        self._places = asyncio.Semaphore(_READERS)
+        self._places = asyncio.Semaphore(_MAX_PROCESSES)
         self._idle: list[asyncio.subprocess.Process] = []
-        self._all: set[asyncio.subprocess.Process] = set()
+        self._processes: set[asyncio.subprocess.Process] = set()
 
     async def read(self, job: PageBody) -> PageText:
         """The page's content.
 
         Raises:
-            Unread: it could not be parsed, or not in time.
+            PageSkipped: it could not be parsed, or not in time.
             UnavailableError: no process could be started.
         """
         async with self._places:
@@ -66,12 +66,12 @@ class ExtractionProcesses:
     async def close(self) -> None:
         """Stop all processes."""
         self._idle.clear()
-        for process in list(self._all):
+        for process in list(self._processes):
             await self._end(process)
 
     async def _start(self) -> asyncio.subprocess.Process:
         # A process that a page may take over knows no key: it does not get the environment.
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -86,16 +86,16 @@ class ExtractionProcesses:
             )
         except OSError as error:
             raise UnavailableError("reader", f"no process to read pages could be started: {error}") from error
-        self._all.add(process)
+        self._processes.add(process)
         try:
-            await asyncio.wait_for(_exchange(process, _encode(PageBody(b"", kind="text"))), _START_SECONDS)
+            await asyncio.wait_for(_exchange(process, _encode(PageBody(b"", kind="text"))), _START_TIMEOUT_S)
         except (TimeoutError, asyncio.IncompleteReadError, OSError, Unreadable):
             await self._end(process)
             raise UnavailableError("reader", "the process that reads pages does not start") from None
         return process
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
-        self._all.discard(process)
+        self._processes.discard(process)
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
@@ -108,7 +108,7 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Page
     process.stdin.write(len(content).to_bytes(4, "little") + content)
     await process.stdin.drain()
     size = int.from_bytes(await process.stdout.readexactly(4), "little")
-    if size > _LONGEST_ANSWER:
+    if size > _MAX_ANSWER_BYTES:
         raise Unreadable("is larger than any page", too_large=True)
     return decode_json(await process.stdout.readexactly(size), _decode)
 
@@ -122,7 +122,7 @@ def main() -> None:
     import trafilatura  # noqa: F401 (so that the first answer means ready)
 
     while size := source.read(4):
-        _write(sink, _answer(source.read(int.from_bytes(size, "little"))))
+        _write_frame(sink, _answer(source.read(int.from_bytes(size, "little"))))
 
 
 def _answer(content: bytes) -> bytes:
@@ -132,7 +132,7 @@ def _answer(content: bytes) -> bytes:
         return _encode(PageText())
 
 
-def _write(sink: BinaryIO, content: bytes) -> None:
+def _write_frame(sink: BinaryIO, content: bytes) -> None:
     sink.write(len(content).to_bytes(4, "little") + content)
     sink.flush()
 
@@ -143,7 +143,7 @@ def _limit_memory() -> None:
     import resource
 
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
 if __name__ == "__main__":

@@ -29,11 +29,11 @@ class PageText(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def extract(job: PageBody) -> PageText:
     """The main text of an HTML page, without boilerplate (trafilatura), or a plain text unchanged."""
-    text = _decoded(job.body, job.charset)
-    return PageText(clean(text)) if job.kind == "text" else _from_html(text)
+    text = _decode_text(job.body, job.charset)
+    return PageText(clean(text)) if job.kind == "text" else _extract_html(text)
 
 
-def _from_html(text: str) -> PageText:
+def _extract_html(text: str) -> PageText:
     from trafilatura import bare_extraction
 
     document = bare_extraction(text, with_metadata=True, include_comments=False, date_extraction_params=_DATES)
@@ -43,12 +43,12 @@ def _from_html(text: str) -> PageText:
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_BLANK = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+_BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 
 
 def clean(text: str) -> str:
     """The text without control characters and halves of surrogate pairs, with single blank lines."""
-    return _BLANK.sub("\n\n", _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
+    return _BLANK_LINES.sub("\n\n", _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
 
 
 def one_line(value: object) -> str:
@@ -56,10 +56,10 @@ def one_line(value: object) -> str:
     return " ".join(_CONTROLS.sub("", value).split()) if isinstance(value, str) else ""
 
 
-_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_XML = re.compile(rb"^\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_CODEC = re.compile(
+_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_KNOWN_CHARSET = re.compile(
     r"utf-?8|utf-?16(le|be)?|(us-)?ascii|latin-?1|iso-?8859-?(?P<part>\d{1,2})|(windows-|cp|x-cp)(125\d|874)|"
     r"gb2312|gbk|gb18030|big5|big5-hkscs|euc-jp|(x-)?(shift[_-]?jis|sjis)|iso-2022-jp|euc-kr|koi8-[ru]|tis-620|"
     r"macintosh",
@@ -68,28 +68,28 @@ _CODEC = re.compile(
 """Charsets of pages. Python's codecs include other things as well, such as decompressors."""
 
 
-def _decoded(body: bytes, charset: str = "") -> str:
+def _decode_text(body: bytes, charset: str = "") -> str:
     """The text of a page. `charset` is the one declared in its headers, '' for none.
 
     A byte order mark is trusted first, then the declarations (header, then document) if the bytes conform, then UTF-8,
     then what the bytes look like; what cannot be decoded becomes U+FFFD.
     """
-    for mark, codec in _MARKS:
+    for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return body.decode(codec, "replace")
-    for label in (charset, _label(body), "utf-8"):
-        if label and (text := _strictly(body, label)) is not None:
+    for label in (charset, _declared_label(body), "utf-8"):
+        if label and (text := _decode_strictly(body, label)) is not None:
             return text
-    return _guessed(body)
+    return _decode_by_guess(body)
 
 
-def _label(body: bytes) -> str:
-    found = _META.search(body[:2048]) or _XML.search(body[:200])
+def _declared_label(body: bytes) -> str:
+    found = _META_CHARSET.search(body[:2048]) or _XML_ENCODING.search(body[:200])
     return found[1].decode("ascii") if found else ""
 
 
-def _strictly(body: bytes, label: str) -> str | None:
-    if not _CODEC.fullmatch(label):
+def _decode_strictly(body: bytes, label: str) -> str | None:
+    if not _KNOWN_CHARSET.fullmatch(label):
         return None
     try:
         return body.decode(_python_codec(label.lower()))
@@ -98,7 +98,7 @@ def _strictly(body: bytes, label: str) -> str | None:
 
 
 def _python_codec(label: str) -> str:
-    """What the label means on the web (the WHATWG's table): Latin-1 there is Windows' code page 1252."""
+    """The codec that the label means on the web (the WHATWG's table): Latin-1 there is Windows' code page 1252."""
     if label in {"ascii", "us-ascii", "latin1", "latin-1", "iso-8859-1", "iso8859-1"}:
         return "cp1252"
     if label in {"gb2312", "gbk"}:
@@ -106,10 +106,10 @@ def _python_codec(label: str) -> str:
     return label.removeprefix("x-").replace("windows-", "cp").replace("macintosh", "mac-roman")
 
 
-def _guessed(body: bytes) -> str:
+def _decode_by_guess(body: bytes) -> str:
     from trafilatura.utils import detect_encoding
 
     for label in detect_encoding(body):
-        if (text := _strictly(body, label.replace("_", "-"))) is not None:
+        if (text := _decode_strictly(body, label.replace("_", "-"))) is not None:
             return text
     return body.decode("utf-8", "replace")

@@ -14,10 +14,10 @@ from overton.retrieval.limits import PageSkipped, inflated
 
 ROBOTS_BYTES = 512 * 1024
 """Bytes read of a robots.txt; RFC 9309, section 2.5, requires at least 500 KiB."""
-_LONGEST_WISH = 10.0
-_SITES = 2_048
+_MAX_DELAY_S = 10.0
+_MAX_SITES = 2_048
 
-_ask = Callable[[URL], Awaitable[Exchange]]
+_AskSite = Callable[[URL], Awaitable[Exchange]]
 
 
 class Robots:
@@ -27,7 +27,7 @@ class Robots:
     redirects) nothing may (RFC 9309, section 2.3.1). `ask` fetches an address, following redirects.
     """
 
-    def __init__(self, ask: _ask, agent: str) -> None:
+    def __init__(self, ask: _AskSite, agent: str) -> None:
         self._ask = ask
         self._agent = agent.partition("/")[0]  # robots.txt files name the product, not its version
         self._sites: OrderedDict[URL, asyncio.Task[Protego]] = OrderedDict()
@@ -37,17 +37,17 @@ class Robots:
         """Seconds that the site wants between requests, 0 if it does not say (at most 10 are respected).
 
         Raises:
-            Unread: the site does not allow this page to be read, or does not answer.
+            PageSkipped: the site does not allow this page to be read, or does not answer.
         """
         rules = await self._rules(url.origin())
         if not rules.can_fetch(str(url), self._agent):
             raise PageSkipped("robots.txt")
-        return min(float(rules.crawl_delay(self._agent) or 0.0), _LONGEST_WISH)
+        return min(float(rules.crawl_delay(self._agent) or 0.0), _MAX_DELAY_S)
 
     async def _rules(self, origin: URL) -> Protego:
         task = self._sites.get(origin)
         if task is None:
-            task = self._sites[origin] = asyncio.ensure_future(self._fetched(origin))
+            task = self._sites[origin] = asyncio.ensure_future(self._fetch(origin))
             self._forget_oldest()
         try:
             return await asyncio.shield(task)  # others may wait for it too
@@ -66,12 +66,12 @@ class Robots:
         await asyncio.gather(*sites, return_exceptions=True)
 
     def _forget_oldest(self) -> None:
-        while len(self._sites) > _SITES and next(iter(self._sites.values())).done():
+        while len(self._sites) > _MAX_SITES and next(iter(self._sites.values())).done():
             self._sites.popitem(last=False)
-        while len(self._failed) > _SITES:
+        while len(self._failed) > _MAX_SITES:
             self._failed.popitem(last=False)
 
-    async def _fetched(self, origin: URL) -> Protego:
+    async def _fetch(self, origin: URL) -> Protego:
         try:
             exchange = await self._ask(origin / "robots.txt")
         except PageSkipped as unread:
@@ -80,9 +80,9 @@ class Robots:
             raise
         if exchange.status == 429 or exchange.status >= 500 or exchange.truncated in {"time", "disconnect"}:
             raise PageSkipped("robots.txt unreachable", again=True)
-        return await asyncio.to_thread(Protego.parse, _text(exchange) if exchange.status == 200 else "")
+        return await asyncio.to_thread(Protego.parse, _robots_text(exchange) if exchange.status == 200 else "")
 
 
-def _text(exchange: Exchange) -> str:
+def _robots_text(exchange: Exchange) -> str:
     content = inflated(exchange.body, exchange.header("content-encoding"), ROBOTS_BYTES, cut=True)
     return content.decode("utf-8-sig", "replace").replace("\0", "")

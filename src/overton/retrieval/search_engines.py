@@ -1,6 +1,7 @@
 """Search engines on the web, over one client.
 
-It ends on 1 January 2027. Runs that began with it go on with it; new ones search Google through `serper`.
+Google's search API ends on 1 January 2027. Runs that began with it go on with it; new ones search Google through
+`serper`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from overton.version import __version__
 
 _BODY_LIMIT = 8 * 2**20
 _MESSAGE_LIMIT = 300
-_LOOKED_AT = 32 * _MESSAGE_LIMIT
+_MAX_READ_CHARS = 32 * _MESSAGE_LIMIT
 _decode = msgspec.json.Decoder().decode
 
 
@@ -84,13 +85,13 @@ class SearchClient:
         session = self._session or self._open()
         try:
             async with session.request(method, self._url, headers=headers, allow_redirects=False, **query) as response:
-                body = inflated(await _read(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
-                return Answer(response.status, response.headers, _json(body))
+                body = inflated(await _read_body(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
+                return Answer(response.status, response.headers, _decode_or_none(body))
         except PageSkipped as unread:
             return self.malformed(unread.reason)
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
             # Time-outs are OSErrors; unreadable headers are ValueErrors; uvloop has RuntimeErrors.
-            return self._fault(error)
+            return self._error_for(error)
 
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
@@ -150,13 +151,13 @@ class SearchClient:
 
     def hidden(self, text: str) -> str:
         """The service's text for a message: without keys or control characters, and short."""
-        text = text[:_LOOKED_AT]
+        text = text[:_MAX_READ_CHARS]
         for key in self._keys:
             text = key.hide(text)
         shown = one_line(text)
         return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
 
-    def _fault(self, error: Exception) -> AnswerError:
+    def _error_for(self, error: Exception) -> AnswerError:
         """Client errors' own texts contain the address, and so perhaps a key: they are left out."""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return self.refused("certificate", "no secure connection: check its certificate and base_url")
@@ -185,7 +186,7 @@ async def distinct_hits(page_of: Callable[[int], Awaitable[list[Hit]]], pages: i
     return tuple(hits.values())[:top]
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     content = bytearray()
     async for chunk in response.content.iter_any():
         content += chunk
@@ -194,7 +195,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(content)
 
 
-def _json(body: bytes) -> Any:
+def _decode_or_none(body: bytes) -> Any:
     try:
         return decode_json(body, _decode)
     except Unreadable:
@@ -242,11 +243,11 @@ def key_from(variable: str, place: str, *, needed: bool = True) -> SearchKey:
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 
 _BRAVE_PAGE = 20  # most results per request
-_PAGES = 10
-_CHARACTERS = 400
-_WORDS = 50
+_MAX_PAGES = 10
+_MAX_QUERY_CHARS = 400
+_MAX_QUERY_WORDS = 50
 _COUNT = re.compile(r"[0-9]{1,9}")
-_SHORT = 120.0  # seconds; a longer window is a quota, not a rate
+_MAX_RATE_WINDOW_S = 120.0  # a longer window is a quota, not a rate
 
 
 class Brave:
@@ -260,11 +261,13 @@ class Brave:
 
     async def find(self, query: str) -> tuple[Hit, ...]:
         """The hits of a query, best first; see `overton.calls.Answerer` for what it raises."""
-        if len(query) > _CHARACTERS or len(query.split()) > _WORDS:
-            raise self._service.rejected("too long", f"the limit is {_CHARACTERS} characters and {_WORDS} words")
+        if len(query) > _MAX_QUERY_CHARS or len(query.split()) > _MAX_QUERY_WORDS:
+            raise self._service.rejected(
+                "too long", f"the limit is {_MAX_QUERY_CHARS} characters and {_MAX_QUERY_WORDS} words"
+            )
         hits: list[Hit] = []
-        for page in range(_PAGES):
-            found, more = await self._page(query, page, min(_BRAVE_PAGE, self._top))
+        for page in range(_MAX_PAGES):
+            found, more = await self._fetch_page(query, page, min(_BRAVE_PAGE, self._top))
             hits += found
             if len(hits) >= self._top or not more or not found:
                 break
@@ -274,7 +277,7 @@ class Brave:
         """Close all connections."""
         await self._service.close()
 
-    async def _page(self, query: str, page: int, count: int) -> tuple[list[Hit], bool]:
+    async def _fetch_page(self, query: str, page: int, count: int) -> tuple[list[Hit], bool]:
         asked = {
             "q": query,
             "count": str(count),
@@ -287,7 +290,7 @@ class Brave:
             raise self._error(answer)
         if not isinstance(answer.content, dict):
             raise self._service.malformed("it is not a list of results")
-        web, asked_for = _object(answer.content.get("web")), _object(answer.content.get("query"))
+        web, asked_for = _dict_or_empty(answer.content.get("web")), _dict_or_empty(answer.content.get("query"))
         results = web.get("results", [])
         if not isinstance(results, list):
             raise self._service.malformed("it is not a list of results")
@@ -295,55 +298,55 @@ class Brave:
         return found, bool(asked_for.get("more_results_available"))
 
     def _hit(self, result: Any) -> Hit | None:
-        parts = _object(result)
+        parts = _dict_or_empty(result)
         return self._service.hit(parts.get("url"), parts.get("title"), parts.get("description"))
 
     def _error(self, answer: Answer) -> AnswerError:
-        error = _object(_object(answer.content).get("error"))
+        error = _dict_or_empty(_dict_or_empty(answer.content).get("error"))
         said, code = one_line(error.get("detail")), one_line(error.get("code"))
         if answer.status == 401 or "TOKEN" in code:
             return self._service.refused("bad key", f"the key in {self._key.variable} is not accepted: {said}")
-        if answer.status == 402 or code == "QUOTA_LIMITED" or (answer.status == 429 and _quota_is_used(answer.headers)):
+        if answer.status == 402 or code == "QUOTA_LIMITED" or (answer.status == 429 and _is_quota_used(answer.headers)):
             advice = f"the plan's queries of {self._key.variable} are used up: resume when they renew, or upgrade"
             return self._service.refused("quota", f"{advice}: {said}")
         if answer.status == 403:
             return self._service.refused("no permission", f"the plan of {self._key.variable} excludes it: {said}")
         if answer.status == 429:
             wait = retry_after(answer.headers)
-            wait = _reset(answer.headers) if wait is None else wait
+            wait = _seconds_to_reset(answer.headers) if wait is None else wait
             return self._service.unavailable("rate limit", f"too many requests: {said}", wait)
         return self._service.other(answer, f"{code} {said}".strip())
 
 
-def _quota_is_used(headers: Mapping[str, str]) -> bool:
+def _is_quota_used(headers: Mapping[str, str]) -> bool:
     """Whether a quota's window (the month) has nothing left: '0, 0' remaining, '1, 1419704' to its reset."""
-    left, resets = _numbers(headers, "X-RateLimit-Remaining"), _numbers(headers, "X-RateLimit-Reset")
-    limits = _numbers(headers, "X-RateLimit-Limit") or [1.0] * len(left)
+    left, resets = _read_numbers(headers, "X-RateLimit-Remaining"), _read_numbers(headers, "X-RateLimit-Reset")
+    limits = _read_numbers(headers, "X-RateLimit-Limit") or [1.0] * len(left)
     # A limit of 0 means a plan without one.
-    return any(n <= 0 and most > 0 and s > _SHORT for n, s, most in zip(left, resets, limits, strict=False))
+    return any(n <= 0 and most > 0 and s > _MAX_RATE_WINDOW_S for n, s, most in zip(left, resets, limits, strict=False))
 
 
-def _reset(headers: Mapping[str, str]) -> float | None:
+def _seconds_to_reset(headers: Mapping[str, str]) -> float | None:
     """Seconds until the shortest used-up window is reset."""
-    left, resets = _numbers(headers, "X-RateLimit-Remaining"), _numbers(headers, "X-RateLimit-Reset")
+    left, resets = _read_numbers(headers, "X-RateLimit-Remaining"), _read_numbers(headers, "X-RateLimit-Reset")
     return min((seconds for n, seconds in zip(left, resets, strict=False) if n <= 0), default=None)
 
 
-def _numbers(headers: Mapping[str, str], name: str) -> list[float]:
+def _read_numbers(headers: Mapping[str, str], name: str) -> list[float]:
     parts = [part.strip() for part in headers.get(name, "").split(",")]
     return [float(part) for part in parts] if all(_COUNT.fullmatch(part) for part in parts) else []
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _dict_or_empty(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 GOOGLE_URL = "https://customsearch.googleapis.com/customsearch/v1"
 
-_ENDS = "; Google ends this API on 1 January 2027"
+_END_NOTICE = "; Google ends this API on 1 January 2027"
 _GOOGLE_PAGE = 10  # most results per request
 _PER_DAY = re.compile(r"per ?day|daily ?limit", re.IGNORECASE)
-_GOOGLE_LOOKED_AT = 20_000
+_GOOGLE_MAX_READ_CHARS = 20_000
 _BAD_KEY = re.compile(
     r"api[ _]?key.{0,20}(not valid|invalid|expired)|keyInvalid|keyExpired|API_KEY_INVALID", re.IGNORECASE
 )
@@ -364,7 +367,7 @@ class Google:
         hits: list[Hit] = []
         while len(hits) < self._top:
             wanted = min(_GOOGLE_PAGE, self._top - len(hits))
-            found = await self._page(query, len(hits) + 1, wanted)
+            found = await self._fetch_page(query, len(hits) + 1, wanted)
             hits += found
             if len(found) < wanted:
                 break
@@ -374,7 +377,7 @@ class Google:
         """Close all connections."""
         await self._service.close()
 
-    async def _page(self, query: str, start: int, count: int) -> list[Hit]:
+    async def _fetch_page(self, query: str, start: int, count: int) -> list[Hit]:
         asked = {"q": query, "start": str(start), "num": str(count)}
         keys = {"key": self._key.reveal(), "cx": self._engine.reveal()}
         answer = await self._service.get(asked | keys)
@@ -392,7 +395,7 @@ class Google:
     def _error(self, answer: Answer) -> AnswerError:
         error = answer.content.get("error") if isinstance(answer.content, dict) else None
         error = error if isinstance(error, dict) else {}
-        said, everything = one_line(error.get("message")), _written(error)
+        said, everything = one_line(error.get("message")), _error_text(error)
         if answer.status in {403, 429} and _PER_DAY.search(everything):
             advice = f"the day's queries of the project of {self._key.variable} are used up: resume tomorrow (they are"
             return self._service.refused("quota", f"{advice} renewed at midnight Pacific time) or raise it: {said}")
@@ -401,20 +404,22 @@ class Google:
         if _BAD_KEY.search(everything) or answer.status == 401:
             return self._service.refused("bad key", f"the key in {self._key.variable} is not accepted: {said}")
         if answer.status == 403:
-            advice = f"the key in {self._key.variable} may not use the Custom Search API (is it enabled there?{_ENDS})"
+            advice = (
+                f"the key in {self._key.variable} may not use the Custom Search API (is it enabled there?{_END_NOTICE})"
+            )
             return self._service.refused("no permission", f"{advice}: {said}")
         if answer.status == 404:
             variable = self._engine.variable
             return self._service.refused(
-                "unknown engine", f"there is no search engine with the id in {variable}{_ENDS}: {said}"
+                "unknown engine", f"there is no search engine with the id in {variable}{_END_NOTICE}: {said}"
             )
         return self._service.other(answer, said)
 
 
-def _written(error: dict[str, Any]) -> str:
+def _error_text(error: dict[str, Any]) -> str:
     """The whole error as text to search; '' if it is nested too deeply."""
     try:
-        return str(error)[:_GOOGLE_LOOKED_AT]
+        return str(error)[:_GOOGLE_MAX_READ_CHARS]
     except RecursionError:
         return ""
 
@@ -432,13 +437,13 @@ class SearXNG:
 
         An instance decides how many results a page has.
         """
-        return await distinct_hits(partial(self._page, query), _PAGES, self._top)
+        return await distinct_hits(partial(self._fetch_page, query), _MAX_PAGES, self._top)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._service.close()
 
-    async def _page(self, query: str, page: int) -> list[Hit]:
+    async def _fetch_page(self, query: str, page: int) -> list[Hit]:
         answer = await self._service.get({"q": query, "format": "json", "pageno": str(page)})
         if answer.status != 200:
             raise self._error(answer)
@@ -448,7 +453,7 @@ class SearXNG:
             raise self._service.malformed("it is not a list of results; is this a SearXNG instance?")
         silent = content.get("unresponsive_engines")
         if not results and silent and page == 1:
-            raise self._service.unavailable("server error", f"none of its engines answered: {_engines(silent)}")
+            raise self._service.unavailable("server error", f"none of its engines answered: {_silent_engines(silent)}")
         return [hit for result in results if (hit := self._hit(result)) is not None]
 
     def _hit(self, result: Any) -> Hit | None:
@@ -465,8 +470,8 @@ class SearXNG:
         return self._service.other(answer, "")
 
 
-def _engines(silent: Any) -> str:
-    """What the instance reports of engines without an answer, as in [["brave", "timeout"], ...]."""
+def _silent_engines(silent: Any) -> str:
+    """The instance's report of engines without an answer, as in [["brave", "timeout"], ...]."""
     entries = silent if isinstance(silent, list) else []
     return ", ".join(" ".join(map(one_line, entry)) for entry in entries if isinstance(entry, list))
 
@@ -474,9 +479,9 @@ def _engines(silent: Any) -> str:
 SERPER_URL = "https://google.serper.dev/search"
 
 _SERPER_PAGE = 10  # results on a page of Google's
-_SPARE = 2
+_SPARE_PAGES = 2
 """Pages asked for beyond those that would be enough: a page of Google's often has fewer than ten results."""
-_PLACE = {"gl": "us", "hl": "en"}
+_LOCALE = {"gl": "us", "hl": "en"}
 """The country and the language of the results, so that they do not depend on the service's defaults."""
 _NO_CREDITS = re.compile(r"credit", re.IGNORECASE)
 
@@ -492,14 +497,16 @@ class Serper:
 
     async def find(self, query: str) -> tuple[Hit, ...]:
         """The hits of a query, best first; see `overton.calls.Answerer` for what it raises."""
-        return await distinct_hits(partial(self._page, query), -(-self._top // _SERPER_PAGE) + _SPARE, self._top)
+        return await distinct_hits(
+            partial(self._fetch_page, query), -(-self._top // _SERPER_PAGE) + _SPARE_PAGES, self._top
+        )
 
     async def close(self) -> None:
         """Close all connections."""
         await self._service.close()
 
-    async def _page(self, query: str, page: int) -> list[Hit]:
-        asked = {"q": query, "num": _SERPER_PAGE, "page": page, **_PLACE}
+    async def _fetch_page(self, query: str, page: int) -> list[Hit]:
+        asked = {"q": query, "num": _SERPER_PAGE, "page": page, **_LOCALE}
         answer = await self._service.post(asked, {"X-API-KEY": self._key.reveal()})
         if answer.status != 200:
             raise self._error(answer)

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from overton.retrieval.search_engines import SearchClient
 
 
-_NEEDED = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
-_TOP = {"starter": 3, "archive": 100}
-_TOP_OF_THE_WEB = 20
+_NEEDED_PACKAGES = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
+_DEFAULT_TOP = {"starter": 3, "archive": 100}
+_DEFAULT_WEB_TOP = 20
 _SEARCH_CONNECTIONS = {"serper": 4, "google": 4, "brave": 1, "searxng": 4}
 _WEB_CONNECTIONS = 32
 _LOCAL_CONNECTIONS = 64
-_TIMEOUT = 30.0
-_DIGITS = 16
+_TIMEOUT_S = 30.0
+_DIGEST_CHARS = 16
 
 _Arguments = Sequence[tuple[str, str]]
 
@@ -87,16 +87,16 @@ def open_search(
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _SEARCH_FORMS, "--search")
-    if parsed.kind in _ENDED and not resumed:
-        raise InputError([Problem("--search", spec, _ENDED[parsed.kind])])
+    if parsed.kind in _ENDED_ENGINES and not resumed:
+        raise InputError([Problem("--search", spec, _ENDED_ENGINES[parsed.kind])])
     values = _read_arguments(parsed, args, searches=True)
-    _require()
-    hits = values.get("top") or top or _TOP.get(parsed.kind, _TOP_OF_THE_WEB)
+    _require_packages()
+    hits = values.get("top") or top or _DEFAULT_TOP.get(parsed.kind, _DEFAULT_WEB_TOP)
     from overton.retrieval.answerers import SearchAnswerer
 
-    searcher = _searcher(parsed, values, hits, need_key)
+    searcher = _open_searcher(parsed, values, hits, need_key)
     connections = values.get("connections") or _SEARCH_CONNECTIONS.get(parsed.kind, _LOCAL_CONNECTIONS)
-    return Source(SearchAnswerer(searcher, name=published(spec)), connections, parsed.kind)
+    return Source(SearchAnswerer(searcher, name=public_source_spec(spec)), connections, parsed.kind)
 
 
 def open_pages(spec: str, args: _Arguments = ()) -> Source:
@@ -112,15 +112,18 @@ def open_pages(spec: str, args: _Arguments = ()) -> Source:
     """
     parsed = _parse_spec(spec, _PAGE_FORMS, "--pages")
     values = _read_arguments(parsed, args, searches=False)
-    _require()
+    _require_packages()
     from overton.retrieval.answerers import PageAnswerer
 
     connections = values.get("connections") or (_WEB_CONNECTIONS if parsed.kind == "web" else _LOCAL_CONNECTIONS)
-    return Source(PageAnswerer(_pages(parsed, values), name=published(spec)), connections, parsed.kind)
+    return Source(
+        PageAnswerer(_open_page_source(parsed, values), name=public_source_spec(spec)), connections, parsed.kind
+    )
 
 
-def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
-    """What a search engine or a source of pages would reach that does not follow from its kind alone.
+def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
+    """The addresses and folders that a search engine or a source of pages would reach, if they do not follow from its
+    kind alone.
 
     This excludes a search service's own address with its own variables, and the pages of the web, whose addresses are
     guarded. Nothing is opened, no key is read.
@@ -131,7 +134,7 @@ def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
     form, place = (_SEARCH_FORMS, "--search") if searches else (_PAGE_FORMS, "--pages")
     parsed = _parse_spec(spec, form, place)
     values = _read_arguments(parsed, args, searches=searches)
-    if parsed.kind in _FOLDERS:
+    if parsed.kind in _FOLDER_KINDS:
         return [Reach(str(path_of(parsed.rest, place).resolve()), opens=True)]
     if parsed.kind == "searxng":
         return [Reach(address_of(_searxng_url(parsed)))]
@@ -150,25 +153,25 @@ def pages_for(search: str) -> str:
     return search if parsed.kind in {"starter", "index", "archive"} else "web"
 
 
-def _require() -> None:
-    if any(find_spec(name) is None for name in _NEEDED):
+def _require_packages() -> None:
+    if any(find_spec(name) is None for name in _NEEDED_PACKAGES):
         raise MissingExtra("searching and reading pages", "retrieval")
 
 
-def _searcher(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _open_searcher(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind in {"serper", "google", "brave", "searxng"}:
-        return _engine(spec, values, top, need_key)
+        return _open_engine(spec, values, top, need_key)
     if spec.kind == "archive":
         from overton.retrieval.archive_search import ArchivedSearch
 
-        load = _contents(spec)
-        return ArchivedSearch(load, f"archive/{load().hits_digest[:_DIGITS]}", top)
+        load = _archive_opener(spec)
+        return ArchivedSearch(load, f"archive/{load().hits_digest[:_DIGEST_CHARS]}", top)
     from overton.retrieval.index import LocalSearch
 
-    return LocalSearch(*_collection(spec), top)
+    return LocalSearch(*_collection_opener(spec), top)
 
 
-def _pages(spec: _SourceSpec, values: dict[str, Any]) -> PageSource:
+def _open_page_source(spec: _SourceSpec, values: dict[str, Any]) -> PageSource:
     values.pop("connections", None)
     limits = FetchLimits(**{**values, "allow": frozenset(values.get("allow", ()))})
     if spec.kind == "web":
@@ -178,35 +181,35 @@ def _pages(spec: _SourceSpec, values: dict[str, Any]) -> PageSource:
     if spec.kind == "archive":
         from overton.retrieval.archive_search import ArchivedPages
 
-        load = _contents(spec)
-        return ArchivedPages(load, f"archive/{load().pages_digest[:_DIGITS]}", limits)
+        load = _archive_opener(spec)
+        return ArchivedPages(load, f"archive/{load().pages_digest[:_DIGEST_CHARS]}", limits)
     from overton.retrieval.index import LocalPages
 
-    return LocalPages(*_collection(spec))
+    return LocalPages(*_collection_opener(spec))
 
 
-def _collection(spec: _SourceSpec) -> tuple[Callable[[], CollectionIndex], str]:
+def _collection_opener(spec: _SourceSpec) -> tuple[Callable[[], CollectionIndex], str]:
     """A function that opens a collection, and its identity, known without opening it."""
     if spec.kind == "starter":
         from overton.retrieval.index import starter_digest, starter_index
 
-        return starter_index, f"starter/{starter_digest()[:_DIGITS]}"
+        return starter_index, f"starter/{starter_digest()[:_DIGEST_CHARS]}"
     from overton.retrieval.index import about_index
 
     folder = path_of(spec.rest, "archive or index")
-    return partial(_opened, folder), f"index/{about_index(folder).digest[:_DIGITS]}"
+    return partial(_open_collection, folder), f"index/{about_index(folder).digest[:_DIGEST_CHARS]}"
 
 
-def _contents(spec: _SourceSpec) -> Callable[[], ArchiveIndex]:
+def _archive_opener(spec: _SourceSpec) -> Callable[[], ArchiveIndex]:
     from overton.retrieval.archive_search import archive_file
 
     path = archive_file(path_of(spec.rest, "archive or index"))
     stat = path.stat()
-    return partial(_read_through, path, stat.st_size, stat.st_mtime_ns)
+    return partial(_read_archive, path, stat.st_size, stat.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _opened(folder: Path) -> CollectionIndex:
+def _open_collection(folder: Path) -> CollectionIndex:
     """One open index for search and pages."""
     from overton.retrieval.index import open_index
 
@@ -214,25 +217,25 @@ def _opened(folder: Path) -> CollectionIndex:
 
 
 @lru_cache(maxsize=4)
-def _read_through(path: Path, size: int, changed: int) -> ArchiveIndex:
+def _read_archive(path: Path, size: int, changed: int) -> ArchiveIndex:
     """One reading for search and pages, as long as the file (of `size` bytes) has not `changed` (nanoseconds)."""
     from overton.retrieval.archive_search import contents_of
 
     return contents_of(path)
 
 
-def _engine(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _open_engine(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind == "serper":
-        return _serper(spec, values, top, need_key)
+        return _open_serper(spec, values, top, need_key)
     if spec.kind == "google":
-        return _google(spec, values, top, need_key)
+        return _open_google(spec, values, top, need_key)
     if spec.kind == "brave":
-        return _brave(spec, values, top, need_key)
+        return _open_brave(spec, values, top, need_key)
     from overton.retrieval.search_engines import SearXNG
 
     url = _searxng_url(spec)
     host = urlsplit(url).hostname or ""
-    return SearXNG(_service(f"searxng/{host}", url.removesuffix("/search") + "/search", values), host, top)
+    return SearXNG(_make_client(f"searxng/{host}", url.removesuffix("/search") + "/search", values), host, top)
 
 
 def _searxng_url(spec: _SourceSpec) -> str:
@@ -249,42 +252,42 @@ _VARIABLES = {
 }
 
 
-def _serper(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _open_serper(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import SERPER_URL, Serper, key_from
 
     key = key_from(_VARIABLES["serper"][0], spec.text, needed=need_key)
-    return Serper(_service(spec.text, SERPER_URL, values, key), key, top)
+    return Serper(_make_client(spec.text, SERPER_URL, values, key), key, top)
 
 
-def _google(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _open_google(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import GOOGLE_URL, Google, key_from
 
     key, engine = (key_from(variable, spec.text, needed=need_key) for variable in _VARIABLES["google"])
-    return Google(_service(spec.text, GOOGLE_URL, values, key, engine), key, engine, top)
+    return Google(_make_client(spec.text, GOOGLE_URL, values, key, engine), key, engine, top)
 
 
-def _brave(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _open_brave(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import BRAVE_URL, Brave, key_from
 
     key = key_from(_VARIABLES["brave"][0], spec.text, needed=need_key)
-    return Brave(_service(spec.text, BRAVE_URL, values, key), key, top)
+    return Brave(_make_client(spec.text, BRAVE_URL, values, key), key, top)
 
 
-def _service(name: str, url: str, values: dict[str, Any], *keys: Any) -> SearchClient:
+def _make_client(name: str, url: str, values: dict[str, Any], *keys: Any) -> SearchClient:
     from overton.retrieval.search_engines import SearchClient
 
-    return SearchClient(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT)
+    return SearchClient(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT_S)
 
 
 _SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "serper", "brave", "searxng/http://HOST:PORT")
-_ENDED = {
+_ENDED_ENGINES = {
     "google": "Google's search API takes no new customers and ends on 1 January 2027: use 'serper', which returns"
     " Google's results (SERPER_API_KEY)"
 }
 """Search engines that only runs that began with them may still use, and why."""
 _PAGE_FORMS = ("starter", "index/DIR", "archive/RUN", "web")
-_ALONE = {"starter", "serper", "google", "brave", "web"}
-_FOLDERS = {"index", "archive"}
+_KINDS_WITHOUT_REST = {"starter", "serper", "google", "brave", "web"}
+_FOLDER_KINDS = {"index", "archive"}
 
 
 @dataclass(frozen=True)
@@ -305,35 +308,35 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _SourceSpec:
     kind, slash, rest = text.partition("/")
     kinds = [form.partition("/")[0] for form in forms]
     known = f"known are {', '.join(forms)}"
-    ended = _ENDED if forms is _SEARCH_FORMS else {}
+    ended = _ENDED_ENGINES if forms is _SEARCH_FORMS else {}
     if not text.isprintable() or kind not in {*kinds, *ended}:
         near = get_close_matches(kind.lower(), kinds, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InputError([Problem(place, _shown(text), f"unknown{hint} ({known})")])
-    if bool(slash and rest) == (kind in _ALONE):
-        raise InputError([Problem(place, _shown(text), f"write it in full ({known})")])
+        raise InputError([Problem(place, _safe_spec(text), f"unknown{hint} ({known})")])
+    if bool(slash and rest) == (kind in _KINDS_WITHOUT_REST):
+        raise InputError([Problem(place, _safe_spec(text), f"write it in full ({known})")])
     return _SourceSpec(text, kind, rest)
 
 
-def published(spec: str) -> str:
+def public_source_spec(spec: str) -> str:
     """The spec in public form: of a folder only its name, 'index/pages'."""
     kind, slash, rest = spec.partition("/")
-    return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDERS else spec
+    return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDER_KINDS else spec
 
 
-def _shown(text: str) -> str:
+def _safe_spec(text: str) -> str:
     """The spec for a message: without possible credentials in an address."""
     shown = without_credentials(text)
     return "".join(character if character.isprintable() else "?" for character in shown)[:200]
 
 
-def _agent(text: str) -> str:
+def _read_agent(text: str) -> str:
     if not (re.fullmatch(r"[A-Za-z][A-Za-z_-]*(/[!-~]+)?( [ -~]+)?", text) and len(text) <= 256):
         raise ValueError("not an agent name: write it like StudyBot/1.0 (+https://example.org/study)")
     return text
 
 
-def _host(text: str) -> str:
+def _read_host(text: str) -> str:
     host = text.strip().lower().removeprefix("[").removesuffix("]").rstrip(".")
     if not host or re.search(r"[\s/@?#\\]", host) or (":" in host and host.count(":") < 2):
         raise ValueError(f"'{text[:60]}' is not a host: give its name or IP address, without scheme or port")
@@ -342,24 +345,24 @@ def _host(text: str) -> str:
 
 _Readers = Mapping[str, Reader]
 
-_COMMON: _Readers = {"connections": whole(1, 1_000)}
-_SERVICE: _Readers = {"base_url": checked_base_url, "timeout": number(0.01, 600, of="seconds")}
-_LIMITS: _Readers = {
-    "allow": _host,
+_COMMON_READERS: _Readers = {"connections": whole(1, 1_000)}
+_SERVICE_READERS: _Readers = {"base_url": checked_base_url, "timeout": number(0.01, 600, of="seconds")}
+_LIMIT_READERS: _Readers = {
+    "allow": _read_host,
     "max_bytes": whole(1, 2**30),
     "timeout": number(0.01, 600, of="seconds"),
     "per_host": whole(1, 64),
     "delay": number(0, 60, of="seconds"),
-    "agent": _agent,
+    "agent": _read_agent,
 }
-_OF_SEARCH: dict[str, _Readers] = {
-    "serper": _SERVICE,
-    "google": _SERVICE,
-    "brave": _SERVICE,
-    "searxng": {"timeout": _SERVICE["timeout"]},
+_SEARCH_READERS: dict[str, _Readers] = {
+    "serper": _SERVICE_READERS,
+    "google": _SERVICE_READERS,
+    "brave": _SERVICE_READERS,
+    "searxng": {"timeout": _SERVICE_READERS["timeout"]},
 }
-_OF_PAGES: dict[str, _Readers] = {"web": _LIMITS, "archive": {"max_bytes": _LIMITS["max_bytes"]}}
-_REPEATABLE = {"allow"}
+_PAGE_READERS: dict[str, _Readers] = {"web": _LIMIT_READERS, "archive": {"max_bytes": _LIMIT_READERS["max_bytes"]}}
+_REPEATABLE_KEYS = {"allow"}
 
 
 def _read_arguments(spec: _SourceSpec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
@@ -368,9 +371,9 @@ def _read_arguments(spec: _SourceSpec, args: Sequence[tuple[str, str]], *, searc
     Raises:
         InputError: unknown keys, values out of range, keys given twice; all at once.
     """
-    own = (_OF_SEARCH if searches else _OF_PAGES).get(spec.kind, {})
-    known = {**_COMMON, **({"top": whole(1, 100)} if searches else {}), **own}
-    values, problems = values_of(args, known, f"arguments of {_shown(spec.text)}", repeatable=_REPEATABLE)
+    own = (_SEARCH_READERS if searches else _PAGE_READERS).get(spec.kind, {})
+    known = {**_COMMON_READERS, **({"top": whole(1, 100)} if searches else {}), **own}
+    values, problems = values_of(args, known, f"arguments of {_safe_spec(spec.text)}", repeatable=_REPEATABLE_KEYS)
     if problems:
         raise InputError(problems)
     return values

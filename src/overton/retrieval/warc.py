@@ -17,11 +17,11 @@ from overton.untrusted import Limit, inflated, members
 LONGEST_HEAD = 1 << 16
 """Most bytes of a record before its content."""
 
-_PIECE = 1 << 16
-_GZIP = 31
-_MAGIC = b"\x1f\x8b\x08"
-_FIRST = b"WARC/"
-_ANY = Limit(2**30 + 2**24, ratio=1100)
+_PIECE_BYTES = 1 << 16
+_GZIP_WINDOW_BITS = 31
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_RECORD_START = b"WARC/"
+_SKIP_LIMIT = Limit(2**30 + 2**24, ratio=1100)
 """For records that are skipped and not kept: the largest page that may be fetched, however well compressed."""
 
 
@@ -49,10 +49,10 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
         OSError: it cannot be opened or read.
     """
     try:
-        for member in members(_pieces(path), _GZIP, _ANY, kept=LONGEST_HEAD):
+        for member in members(_read_pieces(path), _GZIP_WINDOW_BITS, _SKIP_LIMIT, kept=LONGEST_HEAD):
             yield _head_of(member.start, member.end, member.content)
     except Unreadable as error:
-        if error.ends_early and _goes_on(path, (error.byte or 0) + 1):
+        if error.ends_early and _has_later_record(path, (error.byte or 0) + 1):
             raise Unreadable("its compressed data is damaged", byte=error.byte) from None
         raise
 
@@ -64,50 +64,50 @@ def record_at(path: Path, start: int, limit: Limit) -> ArcWarcRecord:
         Unreadable: no complete record within the limit starts there.
         OSError: the file cannot be opened or read.
     """
-    for member in members(_pieces(path, start), _GZIP, limit):
-        record = _parsed(member.content)
+    for member in members(_read_pieces(path, start), _GZIP_WINDOW_BITS, limit):
+        record = _parse_record(member.content)
         if record is not None:
             return record
         break
     raise Unreadable("has no WARC record there", byte=start)
 
 
-def _pieces(path: Path, start: int = 0) -> Iterator[bytes]:
+def _read_pieces(path: Path, start: int = 0) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(start)
-        while piece := file.read(_PIECE):
+        while piece := file.read(_PIECE_BYTES):
             yield piece
 
 
-def _goes_on(path: Path, start: int) -> bool:
+def _has_later_record(path: Path, start: int) -> bool:
     """Whether a record starts at `start` or later: then what seems to end early has swallowed it."""
     before = b""
-    for piece in _pieces(path, start):
+    for piece in _read_pieces(path, start):
         searched = before + piece
-        place = searched.find(_MAGIC)
-        while 0 <= place <= len(searched) - len(_MAGIC):
-            if _begins(path, start - len(before) + place):
+        place = searched.find(_GZIP_MAGIC)
+        while 0 <= place <= len(searched) - len(_GZIP_MAGIC):
+            if _is_record_start(path, start - len(before) + place):
                 return True
-            place = searched.find(_MAGIC, place + 1)
-        before = searched[-len(_MAGIC) + 1 :]
+            place = searched.find(_GZIP_MAGIC, place + 1)
+        before = searched[-len(_GZIP_MAGIC) + 1 :]
         start += len(piece)
     return False
 
 
-def _begins(path: Path, place: int) -> bool:
+def _is_record_start(path: Path, place: int) -> bool:
     head = b""
     try:
-        for out in inflated(_pieces(path, place), _GZIP, _ANY):
+        for out in inflated(_read_pieces(path, place), _GZIP_WINDOW_BITS, _SKIP_LIMIT):
             head += out
-            if len(head) >= len(_FIRST):
+            if len(head) >= len(_RECORD_START):
                 break
     except Unreadable:
         return False
-    return head.startswith(_FIRST)
+    return head.startswith(_RECORD_START)
 
 
 def _head_of(start: int, end: int, head: bytes) -> RecordHead:
-    record = _parsed(head, head_only=True)
+    record = _parse_record(head, head_only=True)
     if record is None:
         return RecordHead(start, end)
     header = record.rec_headers.get_header
@@ -115,7 +115,7 @@ def _head_of(start: int, end: int, head: bytes) -> RecordHead:
     return RecordHead(start, end, record.rec_type or "", uri, digest, record.content_type or "")
 
 
-def _parsed(content: bytes, *, head_only: bool = False) -> ArcWarcRecord | None:
+def _parse_record(content: bytes, *, head_only: bool = False) -> ArcWarcRecord | None:
     """The record in a member, None if there is none."""
     loader = ArcWarcRecordLoader()
     try:

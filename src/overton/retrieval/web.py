@@ -33,10 +33,10 @@ class WebPages:
 
     def __init__(self, limits: FetchLimits, resolver: AbstractResolver | None = None) -> None:
         self._limits = limits
-        self._fetcher = _Fetcher(limits, self._witness, resolver)
+        self._fetcher = _Fetcher(limits, self._on_exchange, resolver)
         self._readers = ExtractionProcesses()
         self._archive: Archive | None = None
-        self._silent: set[str] = set()
+        self._silent_hosts: set[str] = set()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
         """The page at `url`, or why it cannot be read.
@@ -47,10 +47,10 @@ class WebPages:
         self._archive = archive
         try:
             exchange = await self._fetcher.fetch(url)
-            self._silent.clear()
+            self._silent_hosts.clear()
             return await read_exchange(self._readers, url, exchange, self._limits)
         except PageSkipped as unread:
-            self._note(url, unread)
+            self._note_silence(url, unread)
             return Page(url, skipped=unread.reason)
 
     async def close(self) -> None:
@@ -58,19 +58,19 @@ class WebPages:
         await self._fetcher.close()
         await self._readers.close()
 
-    async def _witness(self, exchange: Exchange) -> None:
-        self._silent.clear()
+    async def _on_exchange(self, exchange: Exchange) -> None:
+        self._silent_hosts.clear()
         if self._archive is not None:
             await asyncio.to_thread(self._archive.exchange, exchange)  # compressing takes time
 
-    def _note(self, url: str, unread: PageSkipped) -> None:
+    def _note_silence(self, url: str, unread: PageSkipped) -> None:
         """Distinguish a missing host from a missing network: a cut cable must not be recorded as the web's answer."""
         if not unread.network:
             return
-        self._silent.add(host_of(check_address(url, self._limits)))
-        if len(self._silent) >= _SILENT_HOSTS:
+        self._silent_hosts.add(host_of(check_address(url, self._limits)))
+        if len(self._silent_hosts) >= _SILENT_HOSTS:
             raise UnavailableError(
-                "connection", f"web: none of the last {len(self._silent)} hosts answered; is the network up?"
+                "connection", f"web: none of the last {len(self._silent_hosts)} hosts answered; is the network up?"
             )
 
 
@@ -78,7 +78,7 @@ async def read_exchange(readers: ExtractionProcesses, url: str, exchange: Exchan
     """The page in a response.
 
     Raises:
-        Unread: it contains no text.
+        PageSkipped: it contains no text.
     """
     body = inflated(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
     kind = sniffed(body)
@@ -101,90 +101,90 @@ async def read_exchange(readers: ExtractionProcesses, url: str, exchange: Exchan
 
 
 REDIRECTS = {301, 302, 303, 307, 308}
-_BUSY = {429, 500, 502, 503, 504}
-_LONGEST_WAIT = 10.0
-_ROBOTS_SECONDS = 10.0
+_BUSY_STATUSES = {429, 500, 502, 503, 504}
+_MAX_WAIT_S = 10.0
+_ROBOTS_TIMEOUT_S = 10.0
 
-_Witness = Callable[[Exchange], Awaitable[None]]
+_OnExchange = Callable[[Exchange], Awaitable[None]]
 
 
 class _Fetcher:
-    """Fetches addresses within limits and with manners; `witness` receives every exchange, including robots.txt.
+    """Fetches addresses within limits and with manners; `on_exchange` receives every exchange, including robots.txt.
 
     Each hop of a redirect is vetted, checked against its own site's robots.txt, and connected to under guard.
     """
 
-    def __init__(self, limits: FetchLimits, witness: _Witness, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, limits: FetchLimits, on_exchange: _OnExchange, resolver: AbstractResolver | None = None) -> None:
         self._limits = limits
-        self._witness = witness
-        self._wire = GuardedHttp(limits, resolver)
-        self._manners = HostTurns(limits.per_host, limits.delay)
-        self._robots = Robots(self._robots_file, limits.agent)
+        self._on_exchange = on_exchange
+        self._http = GuardedHttp(limits, resolver)
+        self._host_turns = HostTurns(limits.per_host, limits.delay)
+        self._robots = Robots(self._fetch_robots, limits.agent)
 
     async def fetch(self, address: str) -> Exchange:
         """The last exchange of the redirects from `address`: a success with its complete body.
 
         Raises:
-            Unread: it cannot be fetched.
+            PageSkipped: it cannot be fetched.
         """
         try:
-            return await self._attempt(address)
+            return await self._fetch_once(address)
         except PageSkipped as unread:
-            if not unread.again or (unread.wait or 0.0) > _LONGEST_WAIT:
+            if not unread.again or (unread.wait or 0.0) > _MAX_WAIT_S:
                 raise
             await asyncio.sleep(self._limits.delay if unread.wait is None else unread.wait)
-            return await self._attempt(address)
+            return await self._fetch_once(address)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._robots.close()
-        await self._wire.close()
+        await self._http.close()
 
-    async def _attempt(self, address: str) -> Exchange:
-        way = _Way(check_address(address, self._limits), self._limits, self._limits.timeout)
+    async def _fetch_once(self, address: str) -> Exchange:
+        chain = _RedirectChain(check_address(address, self._limits), self._limits, self._limits.timeout)
         while True:
-            wish = await self._robots.check(way.url)
-            exchange = await self._get(way, wish, most=self._limits.max_bytes)
-            if way.ends_with(exchange):
-                return _success(exchange)
+            wish = await self._robots.check(chain.url)
+            exchange = await self._get(chain, wish, most=self._limits.max_bytes)
+            if chain.ends_with(exchange):
+                return _require_success(exchange)
 
-    async def _robots_file(self, url: URL) -> Exchange:
-        way = _Way(url, self._limits, min(_ROBOTS_SECONDS, self._limits.timeout))
+    async def _fetch_robots(self, url: URL) -> Exchange:
+        chain = _RedirectChain(url, self._limits, min(_ROBOTS_TIMEOUT_S, self._limits.timeout))
         while True:
-            exchange = await self._get(way, 0.0, most=ROBOTS_BYTES, any_type=True)
-            if way.ends_with(exchange):
+            exchange = await self._get(chain, 0.0, most=ROBOTS_BYTES, any_type=True)
+            if chain.ends_with(exchange):
                 return exchange
 
-    async def _get(self, way: _Way, wish: float, *, most: int, any_type: bool = False) -> Exchange:
+    async def _get(self, chain: _RedirectChain, wish: float, *, most: int, any_type: bool = False) -> Exchange:
         clock = asyncio.get_running_loop().time
-        async with self._manners.turn(host_of(way.url), wish):
+        async with self._host_turns.turn(host_of(chain.url), wish):
             began = clock()
-            exchange = await self._wire.get(way.url, seconds=way.seconds, most=most, any_type=any_type)
-            way.seconds -= clock() - began
-        await self._witness(exchange)
+            exchange = await self._http.get(chain.url, seconds=chain.seconds, most=most, any_type=any_type)
+            chain.seconds -= clock() - began
+        await self._on_exchange(exchange)
         return exchange
 
 
-class _Way:
+class _RedirectChain:
     """Where a request leads: the next address, how many redirects so far, how many seconds are left."""
 
     def __init__(self, url: URL, limits: FetchLimits, seconds: float) -> None:
         self.url = url
         self.seconds = seconds
         self._limits = limits
-        self._turns = 0
+        self._redirect_count = 0
 
     def ends_with(self, exchange: Exchange) -> bool:
         """Whether this exchange is final; if it is a redirect, its target is next.
 
         Raises:
-            Unread: there were too many, or it leads to an address that may not be fetched.
+            PageSkipped: there were too many, or it leads to an address that may not be fetched.
         """
         target = exchange.header("location")
         if exchange.status not in REDIRECTS or not target:
             return True
-        self._turns += 1
-        if self._turns > self._limits.redirects:
+        self._redirect_count += 1
+        if self._redirect_count > self._limits.redirects:
             raise PageSkipped("too many redirects")
         self.url = check_address(joined(self.url, target), self._limits)
         if self.seconds <= 0:
@@ -192,9 +192,11 @@ class _Way:
         return False
 
 
-def _success(exchange: Exchange) -> Exchange:
+def _require_success(exchange: Exchange) -> Exchange:
     if exchange.status != 200:
-        raise PageSkipped(f"HTTP {exchange.status}", again=exchange.status in _BUSY, wait=_wait(exchange))
+        raise PageSkipped(
+            f"HTTP {exchange.status}", again=exchange.status in _BUSY_STATUSES, wait=_requested_wait(exchange)
+        )
     if exchange.truncated == "length":
         raise PageSkipped("too large")
     if exchange.truncated in {"time", "disconnect"}:
@@ -204,12 +206,11 @@ def _success(exchange: Exchange) -> Exchange:
     return exchange
 
 
-def _wait(exchange: Exchange) -> float | None:
-    """Seconds that the site asks to wait."""
+def _requested_wait(exchange: Exchange) -> float | None:
     return retry_after({name: exchange.header(name) for name in ("retry-after", "date")})
 
 
-_HOSTS = 4_096
+_MAX_HOSTS = 4_096
 
 
 @dataclass
@@ -245,6 +246,6 @@ class HostTurns:
     def _state(self, host: str) -> _Host:
         state = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
         self._hosts.move_to_end(host)
-        while len(self._hosts) > _HOSTS and not next(iter(self._hosts.values())).users:
+        while len(self._hosts) > _MAX_HOSTS and not next(iter(self._hosts.values())).users:
             self._hosts.popitem(last=False)
         return state

@@ -14,9 +14,9 @@ from overton.calls import Price, Settings, weighs
 from overton.errors import InputError, Problem
 from overton.models import Model, open_model, parse_spec
 from overton.models.prices import built_in
-from overton.models.spec import published as published_model
+from overton.models.spec import public_model_spec
 from overton.retrieval import Source, open_pages, open_search, pages_for
-from overton.retrieval.sources import published as published_source
+from overton.retrieval.sources import public_source_spec
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy, Role
 
@@ -32,7 +32,7 @@ SEARCH, PAGES = "search", "pages"
 @dataclass(frozen=True)
 class ModelRequest:
     """A model, search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price if
-    the user gives one. `name` is its name in the run, by default its spec as `published`."""
+    the user gives one. `name` is its name in the run, by default its `public_spec`."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...] = ()
@@ -40,7 +40,7 @@ class ModelRequest:
     name: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name or published(self.spec))
+        object.__setattr__(self, "name", self.name or public_spec(self.spec))
 
 
 Requests = Mapping[str, Sequence[ModelRequest]]
@@ -48,13 +48,13 @@ Requests = Mapping[str, Sequence[ModelRequest]]
 Opened = Model | Source
 
 
-def published(spec: str) -> str:
+def public_spec(spec: str) -> str:
     """A spec for records, reports and exported logs: a file or folder of this machine by its name only."""
-    return published_source(published_model(spec))
+    return public_source_spec(public_model_spec(spec))
 
 
 def completed(study: AnyStudy, wanted: Requests) -> Requests:
-    """What is wanted, with the search engine's own source of pages if none is named.
+    """The requests, with the search engine's own source of pages if none is named.
 
     Raises:
         InputError: there is no such search engine.
@@ -78,22 +78,23 @@ def open_models(
     for role in study.role_names:
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
-            problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
+            advice = f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
+            problems.append(Problem(f"--{_option_name(role)}", "", advice))
         if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
-            problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name only one"))
+            problems.append(Problem(f"--{_option_name(role)}", named, "one serves the whole run; name only one"))
         once: dict[ModelRequest, Opened] = {}
         for request in requests:
             try:
                 if request not in once:
-                    once[request] = _open(study, role, items, request, seed, need_keys, resumed)
+                    once[request] = _open_answerer(study, role, items, request, seed, need_keys, resumed)
                 opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
-        problems += _named_twice(f"--{_option(role)}", requests, together=study.together)
+        problems += _find_repeated_names(f"--{_option_name(role)}", requests, together=study.together)
         if not study.together:
-            problems += _same_twice(f"--{_option(role)}", opened[role])
-    problems = problems or list(_ambiguous(study, wanted))
+            problems += _find_repeated_models(f"--{_option_name(role)}", opened[role])
+    problems = problems or list(_find_ambiguous_names(study, wanted))
     if problems:
         raise InputError(problems)
     return opened
@@ -136,18 +137,14 @@ def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
     }
 
 
-def _option(role: str) -> str:
+def _option_name(role: str) -> str:
     return "model" if role in ("subject", "writer") else role
 
 
-def _lacking(study: AnyStudy, role: str) -> str:
-    return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
-
-
-def _named_twice(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
+def _find_repeated_names(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
     """Names given to several models of one role; a model that meets itself needs no name of its own."""
-    given = [request.name for request in requests if request.name != published(request.spec)]
-    unnamed = {(request.name, request.arguments) for request in requests if request.name == published(request.spec)}
+    given = [request.name for request in requests if request.name != public_spec(request.spec)]
+    unnamed = {(request.name, request.arguments) for request in requests if request.name == public_spec(request.spec)}
     named = Counter(given if together else [*given, *(name for name, _ in unnamed)])
     return [
         Problem(place, name, "is the name of several; give each its own name, as NAME=PROVIDER/NAME")
@@ -156,7 +153,7 @@ def _named_twice(place: str, requests: Sequence[ModelRequest], *, together: bool
     ]
 
 
-def _ambiguous(study: AnyStudy, wanted: Requests) -> Iterator[Problem]:
+def _find_ambiguous_names(study: AnyStudy, wanted: Requests) -> Iterator[Problem]:
     """Names that stand for different models; search engines and page sources have roles of their own."""
     specs: dict[str, str] = {}
     for request in chain.from_iterable(some for role, some in wanted.items() if role not in study.retrieval):
@@ -165,7 +162,7 @@ def _ambiguous(study: AnyStudy, wanted: Requests) -> Iterator[Problem]:
             yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
 
 
-def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
+def _find_repeated_models(place: str, models: Sequence[Opened]) -> list[Problem]:
     """Models of one role that a run could not distinguish."""
     return [
         Problem(
@@ -180,7 +177,7 @@ def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
     ]
 
 
-def _open(  # noqa: PLR0917
+def _open_answerer(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, resumed: bool
 ) -> Opened:
     if role not in study.retrieval:
@@ -197,27 +194,29 @@ def _open_model(  # noqa: PLR0917
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    if role.weighed and (why := unweighable(model.reasons or _thinks(model.settings), weighs(model.answerer))):
-        raise InputError([Problem(f"--{_option(role.name)}", request.name, why)])
+    if role.weighed and (why := unweighable(model.reasons or _uses_reasoning(model.settings), weighs(model.answerer))):
+        raise InputError([Problem(f"--{_option_name(role.name)}", request.name, why)])
     settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
     unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
-    price = _with_share(request.price or model.price, request.spec) if model.batching else request.price or model.price
+    price = (
+        _add_batch_share(request.price or model.price, request.spec) if model.batching else request.price or model.price
+    )
     return replace(model, settings=settings, price=price, unsure=unsure)
 
 
-def _with_share(price: Price | None, spec: str) -> Price | None:
+def _add_batch_share(price: Price | None, spec: str) -> Price | None:
     """A price with the provider's share for batches, if that is known and the user gave none."""
     share = built_in().batches.get(parse_spec(spec).provider)
     return price if price is None or price.batch is not None else msgspec.structs.replace(price, batch=share)
 
 
-def _thinks(settings: Settings) -> bool:
+def _uses_reasoning(settings: Settings) -> bool:
     return settings.reasoning_effort not in (None, "none")
 
 
 def unweighable(reasons: bool, has_any: bool) -> str:
-    """Why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and whether its
-    endpoint has `has_any` that it returns any."""
+    """The reason why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and
+    whether its endpoint has `has_any` that it returns any."""
     if reasons:
         return (
             "reasons before it answers, so a letter's probability would be that after a single line of thought, not"

@@ -51,13 +51,13 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
     asked = study.with_tokens(folder.options(study, manifest.options))
     opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     by_identity = {
-        one.answerer.identity: one
+        model.answerer.identity: model
         for side in opened.values()
-        for one in side
-        if isinstance(one, Model) and one.batching
+        for model in side
+        if isinstance(model, Model) and model.batching
     }
 
-    async def all_() -> list[PendingBatch]:
+    async def poll_all() -> list[PendingBatch]:
         found = []
         for batch in noted:
             model = by_identity.get(batch.answerer)
@@ -66,13 +66,13 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
                 if batch.refused:
                     found.append(PendingBatch(name, batch.calls, batch.id, 0, f"over: {batch.refused}"))
                 else:
-                    found.append(await _one(name, batch.calls, batch.id, model.batching, cancel=cancel))
+                    found.append(await _poll_batch(name, batch.calls, batch.id, model.batching, cancel=cancel))
         return found
 
-    return run_to_end(all_())
+    return run_to_end(poll_all())
 
 
-async def _one(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> PendingBatch:
+async def _poll_batch(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> PendingBatch:
     if not id_:
         return PendingBatch(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
     try:

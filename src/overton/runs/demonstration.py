@@ -15,7 +15,7 @@ MODEL = "embedded/smollm2-135m"
 
 
 def describe(*, full: bool = False) -> str:
-    """What the demonstration asks, in a sentence."""
+    """Describe in a sentence what the demonstration asks."""
     shown = declared()
     return f"{MODEL}: {shown.whole}. This takes hours." if full else f"{MODEL}: {shown.said}."
 
@@ -43,7 +43,7 @@ def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, wa
 
 
 def declared() -> Demo:
-    """What the study declares for its demonstration."""
+    """The demonstration that the study declares."""
     shown = study_named(DEMO).demo
     if shown is None:
         raise TypeError(f"{DEMO} declares no demonstration")

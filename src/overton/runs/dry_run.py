@@ -1,4 +1,4 @@
-"""What a run would ask, and what that would cost, before anything is paid."""
+"""The calls that a run would make, and their cost, before anything is paid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BYTES_PER_TOKEN = 4.0
 
 
 class ModelPlan(msgspec.Struct, frozen=True):
-    """What one model, search engine or source of pages would be asked.
+    """The calls that one model, search engine or source of pages would get.
 
     If the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
     `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
@@ -94,7 +94,7 @@ class PlanOption(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a run would ask: items, trials per lane, and the calls to each model, at least and at most.
+    """The plan of a run: items, trials per lane, and the calls to each model, at least and at most.
 
     `nulls` are the null conditions that the options choose, each as if it were run alone: they are part of all other
     numbers here, but not of the published design.
@@ -128,13 +128,15 @@ class Plan(msgspec.Struct, frozen=True):
         """The plan in a notebook: one row per model and role."""
         titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most", "in batches")
         columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
-        rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
+        rows = [
+            [row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_cost_cells(row)] for row in self.models
+        ]
         note = "Tokens are estimated at four bytes each; no call was made."
         table = Table(f"{self.items} items, {self.trials:,} trials per model", columns, rows, note=note)
         return fragment([Section("plan", f"Plan of {self.study}", [table])])
 
 
-def _paid(row: ModelPlan) -> list[str]:
+def _cost_cells(row: ModelPlan) -> list[str]:
     if row.retrieves:
         return ["–"] * 5
     batches = "–" if row.cost_in_batches is None else f"${row.cost_in_batches:,.2f}"
@@ -153,9 +155,9 @@ def plan(
     trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
     seats = _seats(study, models)
-    courses = _courses(study, seats, trials)
-    rows = _rows(seats, courses)
-    in_turn, hours = _in_turn(courses[-1], seats, len(trials))
+    courses = _count_courses(study, seats, trials)
+    rows = _model_plans(seats, courses)
+    in_turn, hours = _batches_in_turn(courses[-1], seats, len(trials))
     return Plan(
         study=study.name,
         items=len(items),
@@ -163,14 +165,14 @@ def plan(
         calls=sum(row.calls for row in rows),
         calls_at_most=sum(row.calls_at_most for row in rows),
         models=rows,
-        cost=_total([row.cost for row in rows if not row.retrieves]),
-        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
-        nulls=[_null(study, seats, name, own) for name, own in _by_null(trials).items()],
-        cost_in_batches=_total([_first(row.cost_in_batches, row.cost) for row in rows if not row.retrieves])
+        cost=_total_cost([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total_cost([row.cost_at_most for row in rows if not row.retrieves]),
+        nulls=[_null_plan(study, seats, name, own) for name, own in _group_by_null(trials).items()],
+        cost_in_batches=_total_cost([_first_known(row.cost_in_batches, row.cost) for row in rows if not row.retrieves])
         if in_turn
         else None,
-        cost_in_batches_at_most=_total(
-            [_first(row.cost_in_batches_at_most, row.cost_at_most) for row in rows if not row.retrieves]
+        cost_in_batches_at_most=_total_cost(
+            [_first_known(row.cost_in_batches_at_most, row.cost_at_most) for row in rows if not row.retrieves]
         )
         if in_turn
         else None,
@@ -180,22 +182,23 @@ def plan(
     )
 
 
-def _courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[CallCount]:
+def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[CallCount]:
     """All trials conducted on each kind of canned replies, first those that make them shortest."""
     names = {name for _, _, name, _ in seats}
-    return [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
+    return [run_to_end(_count_course(study, trials, canned, names)) for canned in study.replies() or (_first_choice,)]
 
 
-def _rows(seats: Sequence[_Seat], courses: Sequence[CallCount], *, probed: bool = True) -> list[ModelPlan]:
+def _model_plans(seats: Sequence[_Seat], courses: Sequence[CallCount], *, probed: bool = True) -> list[ModelPlan]:
     ends = (courses[0], courses[-1])
     return [
-        _row(role, model, *(end.count(name, lanes) + (_probe(model) if probed else _Count()) for end in ends))
+        _model_plan(
+            role, model, *(end.count(name, lanes) + (_count_probe(model) if probed else _CallTotals()) for end in ends)
+        )
         for role, model, name, lanes in seats
     ]
 
 
-def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
-    """The trials of each null condition, by name."""
+def _group_by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
     found: dict[str, list[Trial]] = {}
     for trial in trials:
         if name := null_of(trial.name):
@@ -203,34 +206,36 @@ def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
     return found
 
 
-def _null(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
-    rows = _rows(seats, _courses(study, seats, trials), probed=False)
+def _null_plan(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
+    rows = _model_plans(seats, _count_courses(study, seats, trials), probed=False)
     return NullPlan(
         name=name,
         trials=len(trials),
         calls=sum(row.calls for row in rows),
         calls_at_most=sum(row.calls_at_most for row in rows),
-        cost=_total([row.cost for row in rows if not row.retrieves]),
-        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
+        cost=_total_cost([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total_cost([row.cost_at_most for row in rows if not row.retrieves]),
     )
 
 
-def _first(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one
+def _first_known(cost: float | None, otherwise: float | None) -> float | None:
+    return otherwise if cost is None else cost
 
 
-def _in_turn(course: CallCount, seats: Sequence[tuple[str, Opened, str, int]], trials: int) -> tuple[int, float]:
+def _batches_in_turn(
+    course: CallCount, seats: Sequence[tuple[str, Opened, str, int]], trials: int
+) -> tuple[int, float]:
     """How many batches are sent one after another, and the hours they may take: those of the longest trial, times the
     rounds in which trials wait for others to finish."""
     taking = {name: model.batching for _, model, name, _ in seats if isinstance(model, Model) and model.batching}
     deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
     lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
     waves = -(-trials // (BATCHED_AT_ONCE // lanes))
-    return deepest * waves, deepest * waves * max((one.hours for one in taking.values()), default=0.0)
+    return deepest * waves, deepest * waves * max((batching.hours for batching in taking.values()), default=0.0)
 
 
 @dataclass
-class _Count:
+class _CallTotals:
     """The calls under one name in a course of all trials."""
 
     calls: int = 0
@@ -242,32 +247,32 @@ class _Count:
         self.bytes_in += bytes_in
         self.bytes_out += bytes_out
 
-    def __add__(self, other: _Count) -> _Count:
-        return _Count(self.calls + other.calls, self.bytes_in + other.bytes_in, self.bytes_out + other.bytes_out)
+    def __add__(self, other: _CallTotals) -> _CallTotals:
+        return _CallTotals(self.calls + other.calls, self.bytes_in + other.bytes_in, self.bytes_out + other.bytes_out)
 
-    def __mul__(self, lanes: int) -> _Count:
-        return _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+    def __mul__(self, lanes: int) -> _CallTotals:
+        return _CallTotals(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
 
 
 @dataclass
 class CallCount:
     """The calls under each name: by each lane separately, and once for all of them."""
 
-    own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
-    shared: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    own: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
+    shared: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
     steps: set[frozenset[tuple[str, int]]] = field(default_factory=set)
     """How many calls in sequence a trial makes under each name; listed once for trials with equal numbers."""
 
-    def count(self, name: str, lanes: int) -> _Count:
+    def count(self, name: str, lanes: int) -> _CallTotals:
         """The calls of `lanes` lanes together."""
         return self.own[name] * lanes + self.shared[name]
 
 
-def _probe(model: Opened) -> _Count:
+def _count_probe(model: Opened) -> _CallTotals:
     """The request that finds out whether a judge accepts a temperature, if that is unknown."""
     if isinstance(model, Source) or not model.unsure:
-        return _Count()
-    return _Count(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
+        return _CallTotals()
+    return _CallTotals(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
 _Seat = tuple[str, Opened, str, int]
@@ -298,10 +303,10 @@ class _CannedAsk:
         self._retrieval = retrieval
         self._names = names
         self._steps: Counter[str] = Counter()
-        self._beside = False
+        self._is_parallel = False
 
     def trial_ended(self) -> None:
-        """What follows belongs to another trial."""
+        """Count the calls from now on as another trial's."""
         self.course.steps.add(frozenset(self._steps.items()))
         self._steps.clear()
 
@@ -317,7 +322,7 @@ class _CannedAsk:
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
         name = seat_name(self._names, role, speaker or role)
-        self._steps[name] += not self._beside
+        self._steps[name] += not self._is_parallel
         once = shared and role not in self._retrieval
         if not (once and (role, tuple(messages)) in self._shared):
             sent = sum(len(message.content.encode()) for message in messages)
@@ -328,26 +333,25 @@ class _CannedAsk:
         return Reply(text, usage=Usage(0, 0))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        self._beside = True
+        self._is_parallel = True
         try:
             asked = [(q.role, q.speaker or q.role) for q in questions]
             self._steps.update({seat_name(self._names, role, speaker) for role, speaker in asked})
             return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
         finally:
-            self._beside = False
+            self._is_parallel = False
 
 
-def _in_form(role: str, speaker: str, form: Form | None) -> str:
-    """The first choice of the requested form."""
+def _first_choice(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
 async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
     """The calls of `trials` of one lane on the study's canned replies of this number."""
-    return await _course(study, trials, (study.replies() or (_in_form,))[number], set())
+    return await _count_course(study, trials, (study.replies() or (_first_choice,))[number], set())
 
 
-async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> CallCount:
+async def _count_course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> CallCount:
     ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)
@@ -355,13 +359,13 @@ async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, name
     return ask.course
 
 
-def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
+def _model_plan(role: str, model: Opened, least: _CallTotals, most: _CallTotals) -> ModelPlan:
     if isinstance(model, Source):
         calls = least.calls, most.calls
         return ModelPlan(model.answerer.name, role, *calls, 0, 0, 0, 0, None, None, None, retrieves=True)
-    sent, received = _tokens(least.bytes_in), _tokens(least.bytes_out)
+    sent, received = _estimate_tokens(least.bytes_in), _estimate_tokens(least.bytes_out)
     batched = model.price.in_batches if model.price and model.batching else None
-    sent_most, received_most = _tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
+    sent_most, received_most = _estimate_tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
     return ModelPlan(
         model=model.answerer.name,
         role=role,
@@ -379,10 +383,10 @@ def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
     )
 
 
-def _tokens(count: int) -> int:
+def _estimate_tokens(count: int) -> int:
     return round(count / BYTES_PER_TOKEN)
 
 
-def _total(costs: Sequence[float | None]) -> float | None:
+def _total_cost(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None

@@ -22,13 +22,13 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     If a loop is already running (a notebook's), the work runs in a separate thread; an interrupt of the caller then
     cancels the work's task, and the wait continues until the work has ended.
     """
-    if not _runs_already():
-        return _loop_run(work)
-    result: T = _Beside(work).result()
+    if not _is_loop_running():
+        return _run_on_fast_loop(work)
+    result: T = _ThreadedWork(work).result()
     return result
 
 
-def _runs_already() -> bool:
+def _is_loop_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -36,9 +36,7 @@ def _runs_already() -> bool:
     return True
 
 
-class _Beside:
-    """Work in a separate thread."""
-
+class _ThreadedWork:
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
         self._results: list[Any] = []
@@ -60,14 +58,14 @@ class _Beside:
 
     def _run(self) -> None:
         try:
-            self._results.append(_loop_run(self._in_loop()))
+            self._results.append(_run_on_fast_loop(self._await_work()))
         except BaseException as error:  # noqa: BLE001 (passed to the caller's thread, whatever it is)
             self._errors.append(error)
         finally:
             self._started.set()
             self._ended.set()
 
-    async def _in_loop(self) -> Any:
+    async def _await_work(self) -> Any:
         self._task = asyncio.current_task()
         self._started.set()
         return await self._work
@@ -79,7 +77,7 @@ class _Beside:
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
 
-def _loop_run(work: Coroutine[Any, Any, T]) -> T:
+def _run_on_fast_loop(work: Coroutine[Any, Any, T]) -> T:
     try:
         import uvloop
     except ImportError:
@@ -111,7 +109,7 @@ def few_collections() -> Iterator[None]:
 _INTERRUPTED, _TERMINATED = "interrupted", "terminated"
 
 
-async def until_interrupted(work: Coroutine[None, None, None], desk: Dispatcher) -> None:
+async def until_interrupted(work: Coroutine[None, None, None], dispatcher: Dispatcher) -> None:
     """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the dispatcher. A second one cancels the work.
 
     Raises:
@@ -122,11 +120,11 @@ async def until_interrupted(work: Coroutine[None, None, None], desk: Dispatcher)
 
     def interrupt(word: str = _INTERRUPTED) -> None:
         signals.append(word)
-        desk.stop(Stopped(word))
+        dispatcher.stop(Stopped(word))
         if len(signals) > 1:
             task.cancel()
 
-    with _on_signals(interrupt):
+    with _handle_signals(interrupt):
         while True:
             try:
                 return await asyncio.shield(task)
@@ -145,7 +143,7 @@ def _forget_cancellation() -> None:
 
 
 @contextmanager
-def _on_signals(act: Callable[[str], None]) -> Iterator[None]:
+def _handle_signals(act: Callable[[str], None]) -> Iterator[None]:
     """Have `act` called for signals instead of their defaults; an application's own SIGTERM handler stays."""
     # Only the main thread receives signals, and not on every platform can its loop.
     impossible = (NotImplementedError, ValueError, RuntimeError)

@@ -55,7 +55,7 @@ class ModelEntry(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What a run has used in all its sessions: requests sent (retries included) and dollars.
+    """The use of a run in all its sessions: requests sent (retries included) and dollars.
 
     `cost` counts the worst case for requests whose bill is unknown; it is 0 for models without a price. After a kill
     both are upper bounds, at most a block above what was sent. `failed` is how many calls have a failure as their last
@@ -98,7 +98,7 @@ class Shard(msgspec.Struct, frozen=True):
 
     @property
     def before(self) -> Spending:
-        """What was spent before the run was split."""
+        """The spending before the run was split."""
         return Spending(self.requests, self.cost)
 
 
@@ -155,9 +155,9 @@ DATASET_FORMAT = 1
 FILE = "manifest.json"
 ITEMS = "items.jsonl"
 
-_LARGEST = {FILE: 2**28, ITEMS: 2**31}
+_MAX_BYTES = {FILE: 2**28, ITEMS: 2**31}
 """The most bytes of a file that is read whole."""
-_ENDLESS = 2**53
+_IMPOSSIBLE_AMOUNT = 2**53
 """More than any run reaches, in calls or dollars."""
 
 
@@ -169,11 +169,11 @@ class _ManifestHead(msgspec.Struct):
     dataset: int = 0
 
 
-_head, _manifest = msgspec.json.Decoder(_ManifestHead).decode, msgspec.json.Decoder(Manifest).decode
+_decode_head, _decode_manifest = msgspec.json.Decoder(_ManifestHead).decode, msgspec.json.Decoder(Manifest).decode
 
 
 def _check_formats(path: Path, text: bytes) -> _ManifestHead:
-    head = _decoded(path, text, _head)
+    head = _decode_content(path, text, _decode_head)
     if head.format not in (None, FORMAT):
         raise UnreadableRun(
             f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
@@ -198,41 +198,43 @@ def _check_links(run: Path) -> None:
         raise UnreadableRun(f"{error}; a run folder may contain only its own files") from None
 
 
-def _text(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
-        return read_bytes(path, _LARGEST[path.name])
+        return read_bytes(path, _MAX_BYTES[path.name])
     except FileNotFoundError:
         if path.name == FILE:
             raise UnreadableRun(f"{path.parent} is not a run folder: it has no {FILE}") from None
         raise UnreadableRun(f"{path} cannot be read: it does not exist") from None
     except OSError as error:
-        raise _unreadable(path, "", reason_of(error)) from error
+        raise _unreadable_error(path, "", reason_of(error)) from error
     except Unreadable as error:
         raise UnreadableRun(str(error)) from None
 
 
-def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
+def _decode_content(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
     try:
         return decode_json(text, decode)
     except Unreadable as error:
-        raise _unreadable(path, where, error.reason) from None
+        raise _unreadable_error(path, where, error.reason) from None
 
 
-def _unreadable(path: Path, where: str, reason: str) -> UnreadableRun:
+def _unreadable_error(path: Path, where: str, reason: str) -> UnreadableRun:
     """The error for an unreadable file, with the key if it is known."""
     reason, _, key = reason.partition(" - at `$")
     key = f"{where}{key.removesuffix('`').removeprefix('.')}".rstrip("., ")
     return UnreadableRun(str(Problem(str(path), key, f"cannot be read: {reason}")))
 
 
-def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
+def _find_impossible_values(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """The keys with values that are impossible in a run, and why."""
     try:
         datetime.fromisoformat(manifest.created)
     except ValueError:
         yield "created", "is not a date"
     spent = manifest.spent
-    if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
+    if not all(
+        0 <= number < _IMPOSSIBLE_AMOUNT for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)
+    ):
         yield "spent", "contains an impossible number"
     for role, models in manifest.models.items():
         for number, model in enumerate(models):
@@ -284,7 +286,7 @@ class RunFolder:
         Raises:
             RunError: it has another format, or there is no readable manifest.
         """
-        if _check_formats(self.path / FILE, _text(self.path / FILE)).format is not None:
+        if _check_formats(self.path / FILE, _read_file(self.path / FILE)).format is not None:
             _check_links(self.path)
 
     def manifest(self) -> Manifest:
@@ -295,10 +297,10 @@ class RunFolder:
                 the folder is a link.
         """
         _check_links(self.path)
-        text = _text(path := self.path / FILE)
+        text = _read_file(path := self.path / FILE)
         _check_formats(path, text)
-        manifest = _decoded(path, text, _manifest)
-        for key, reason in _odd(manifest):
+        manifest = _decode_content(path, text, _decode_manifest)
+        for key, reason in _find_impossible_values(manifest):
             raise UnreadableRun(str(Problem(str(path), key, reason)))
         return manifest
 
@@ -338,7 +340,7 @@ class RunFolder:
             found = converted(stored_options(study.options, given), study.options)
             check_stored(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
         except Unreadable as error:
-            raise _unreadable(path, "options.", error.reason) from None
+            raise _unreadable_error(path, "options.", error.reason) from None
         except InputError as error:
             raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
         return found
@@ -351,8 +353,8 @@ class RunFolder:
         """
         path, decode = self.path / ITEMS, msgspec.json.Decoder(item).decode
         return [
-            _decoded(path, line, decode, f"line {number}, ")
-            for number, line in enumerate(_text(path).splitlines(), 1)
+            _decode_content(path, line, decode, f"line {number}, ")
+            for number, line in enumerate(_read_file(path).splitlines(), 1)
             if line.strip()
         ]
 
@@ -405,28 +407,25 @@ def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = 
 
 
 def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spent:
-    """What earlier sessions used or, if the last one was killed, an upper bound."""
+    """The spending of earlier sessions or, if the last one was killed, an upper bound of it."""
     known, mark = manifest.spent, journal.mark
     if journal.left is not None:
         requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
     else:
-        requests, cost = _of_rows(folder, manifest)
+        requests, cost = _sum_journal_rows(folder, manifest)
     return Spent(requests, cost, journal.failed, mark.outcomes, mark.last)
 
 
-def _of_rows(folder: RunFolder, manifest: Manifest) -> Spending:
-    """The same if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
+def _sum_journal_rows(folder: RunFolder, manifest: Manifest) -> Spending:
+    """Spending if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
     journal's rows since."""
     prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
     requests, cost = manifest.spent.requests, manifest.spent.cost
     for entry in islice(entries(folder.journal), manifest.spent.outcomes, None):
         if isinstance(entry.outcome, Reply):
             requests += 1
-            cost += _cost(prices.get(entry.place.answerer), entry.outcome)
+            price = prices.get(entry.place.answerer)
+            cost += (price.cost(entry.outcome.usage) or 0.0) if price else 0.0
         else:
             requests += entry.outcome.attempts
     return Spending(requests, cost)
-
-
-def _cost(price: Price | None, reply: Reply) -> float:
-    return (price.cost(reply.usage) or 0.0) if price else 0.0

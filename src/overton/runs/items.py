@@ -30,11 +30,11 @@ def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = No
     Raises:
         InputError: every problem in every file, with its place; an unknown option.
     """
-    asked = _asked(study)
-    where = _where(asked, path)
+    asked = _items_of(study)
+    where = _locate_items(asked, path)
     if isinstance(where, Sequence):
         return list(where)
-    return usable(_parsed(asked, where, _reading(asked, where, reading)))
+    return usable(_parse_items(asked, where, _reading_options(asked, where, reading)))
 
 
 def check_items(
@@ -45,13 +45,13 @@ def check_items(
     Raises:
         InputError: an unknown option, or no path and no items that come with the study.
     """
-    asked = _asked(study)
-    where = _where(asked, path)
+    asked = _items_of(study)
+    where = _locate_items(asked, path)
     if isinstance(where, Sequence):
         return []
-    options = _reading(asked, where, reading)
+    options = _reading_options(asked, where, reading)
     try:
-        return list(_parsed(asked, where, options).findings)
+        return list(_parse_items(asked, where, options).findings)
     except InputError as error:
         return [found(problem) for problem in error.problems]
 
@@ -66,15 +66,14 @@ def write_items(
         RunError: it cannot be written.
     """
     file = Path(path)
-    return write_objects(items, file if file.suffix == ".jsonl" else file / _asked(study).dataset, replace=replace)
+    return write_objects(items, file if file.suffix == ".jsonl" else file / _items_of(study).dataset, replace=replace)
 
 
-def _asked(study: AnyStudy | str) -> Items[Any]:
-    """What a study asks about, named or as it is."""
+def _items_of(study: AnyStudy | str) -> Items[Any]:
     return (study_named(study) if isinstance(study, str) else study).items
 
 
-def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:
+def _locate_items(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:
     if path is not None:
         found = Path(path) if isinstance(path, str) else path
         if isinstance(found, Path) and (found / "manifest.json").is_file():
@@ -85,7 +84,7 @@ def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | T
     return items.starter()
 
 
-def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
+def _reading_options(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
     """The options for reading, with their files opened, including those found beside the items."""
     values = dict(given)
     for field in fields_of(items.reading):
@@ -96,7 +95,7 @@ def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, A
     return options_of(items.reading, values)
 
 
-def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
+def _parse_items(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
     parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed

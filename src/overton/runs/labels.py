@@ -25,8 +25,8 @@ FOLDER = "labels"
 TASK = "task.json"
 """The task, beside people's pages; they must not see it, since it contains the judge's labels."""
 
-_LARGEST = 200_000_000
-_PATIENCE = 60.0
+_MAX_BYTES = 200_000_000
+_LOCK_TIMEOUT_S = 60.0
 """Seconds: numbers of a large run are corrected while its labels are locked."""
 _Value = TypeVar("_Value")
 
@@ -47,18 +47,18 @@ def read_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExpor
     from overton.judging.label_studio import LabelStudioExport
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask, check_task
 
-    content = _bytes(file)
+    content = _read_content(file)
     if content.lstrip()[:1] == b"[":
-        return _decoded(file, content, msgspec.json.Decoder(list[LabelStudioExport]).decode)
-    head = _decoded(file, content, msgspec.json.Decoder(_LabelFileHead).decode)
+        return _decode_content(file, content, msgspec.json.Decoder(list[LabelStudioExport]).decode)
+    head = _decode_content(file, content, msgspec.json.Decoder(_LabelFileHead).decode)
     if bytes(head.rows):
-        task = _decoded(file, content, msgspec.json.Decoder(LabelTask).decode)
+        task = _decode_content(file, content, msgspec.json.Decoder(LabelTask).decode)
         check_task(task, str(file))
         return task
     if not bytes(head.person):
         reason = "contains neither a task nor a person's labels: name the files that the pages saved"
         raise InputError([Problem(str(file), "", reason)])
-    return _decoded(file, content, msgspec.json.Decoder(AnnotatorLabels).decode)
+    return _decode_content(file, content, msgspec.json.Decoder(AnnotatorLabels).decode)
 
 
 def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[SavedLabels]) -> LabelTask:
@@ -98,7 +98,7 @@ def labels_locked(run: Path) -> Iterator[None]:
     """
     lock = FileLock(run / f"{FOLDER}.lock")
     try:
-        lock.acquire(timeout=_PATIENCE)
+        lock.acquire(timeout=_LOCK_TIMEOUT_S)
     except Timeout as error:
         raise RunError(f"another process is working on the labels of {run}: try again when it has finished") from error
     except OSError as error:
@@ -133,13 +133,13 @@ def kept_in(run: Path) -> list[SavedLabels]:
         return []
     except OSError as error:
         raise InputError([Problem(str(folder), "", f"cannot be read: {reason_of(error)}")]) from error
-    return [_kept(file) for file in files]
+    return [_read_saved_labels(file) for file in files]
 
 
-def _kept(file: Path) -> SavedLabels:
+def _read_saved_labels(file: Path) -> SavedLabels:
     from overton.judging.label_tasks import SavedLabels, check_labels
 
-    found = _decoded(file, _bytes(file), msgspec.json.Decoder(SavedLabels).decode)
+    found = _decode_content(file, _read_content(file), msgspec.json.Decoder(SavedLabels).decode)
     check_labels(found, str(file))
     if file.name != f"{found.task.name}.json":
         reason = f"contains labels of {quoted(found.task.name)}: rename it after its task, or remove it"
@@ -147,16 +147,16 @@ def _kept(file: Path) -> SavedLabels:
     return found
 
 
-def _bytes(file: Path) -> bytes:
+def _read_content(file: Path) -> bytes:
     try:
-        return read_bytes(file, _LARGEST)
+        return read_bytes(file, _MAX_BYTES)
     except Unreadable as error:
         raise InputError([Problem(str(file), "", error.reason)]) from error
     except OSError as error:
         raise InputError([Problem(str(file), "", f"cannot be read: {reason_of(error)}")]) from error
 
 
-def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]) -> _Value:
+def _decode_content(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]) -> _Value:
     try:
         return decode_json(content, decode)
     except Unreadable as error:

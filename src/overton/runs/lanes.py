@@ -61,7 +61,7 @@ def lanes_of(
         RunError: the manifest is not of a run of this study; items or options cannot be read.
         InputError: they make more trials than a run may have.
     """
-    seatings = _seatings(study, manifest, models)
+    seatings = _seat_lanes(study, manifest, models)
     items = folder.items(study.items.kind)
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
@@ -76,11 +76,11 @@ def lanes_of(
     lanes = [
         Lane(
             bindings=bindings,
-            trials=partial(_trials, study, items, options, manifest.seed, part),
+            trials=partial(_plan_trials, study, items, options, manifest.seed, part),
             outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
-            at_once=partial(_at_once, study, bindings, len(seatings)),
+            at_once=partial(_trials_at_once, study, bindings, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
         for number, (bindings, label) in enumerate(seatings)
@@ -90,7 +90,7 @@ def lanes_of(
     return lanes
 
 
-def _trials(
+def _plan_trials(
     study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
 ) -> Iterable[Any]:
     """The trials of a run, or of some of its items."""
@@ -98,10 +98,10 @@ def _trials(
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
-def _at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
+def _trials_at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
     """How many trials of a lane run at once: many more if they wait for batches."""
-    asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
-    return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pace.most for bound in asked)
+    seats = [seat for name, seat in bindings.items() if name not in study.retrieval]
+    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.pace.most for seat in seats)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
@@ -112,15 +112,17 @@ def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
     return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
 
 
-_NAMED = 50
+_MAX_NAMED_TRIALS = 50
 
 
-def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, UnwritableRecords]:
-    """The trials of each lane whose records could not be made; only for lanes with any."""
+def unwritable_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, UnwritableRecords]:
+    """The trials of each lane whose records no table can store; only for lanes with any."""
     return {
-        name: UnwritableRecords(len(unmade), [f"{trial}: {why}" for trial, why in islice(unmade.items(), _NAMED)])
+        name: UnwritableRecords(
+            len(unwritable), [f"{trial}: {why}" for trial, why in islice(unwritable.items(), _MAX_NAMED_TRIALS)]
+        )
         for name, lane in zip(names, lanes, strict=True)
-        if (unmade := lane.outcomes.unmade)
+        if (unwritable := lane.outcomes.unwritable)
     }
 
 
@@ -161,17 +163,17 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
         write_manifest(folder.path, manifest)
 
 
-def _seatings(
+def _seat_lanes(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
     """For each lane, who answers under which name, and the labels of its records."""
     bound = {
-        role: _bound(manifest.models.get(role, []), None if models is None else models[role])
+        role: _make_seats(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
     }
     for role in study.roles:
-        for one in bound[role.name] if role.judges else ():
-            one.judges = True
+        for judge_seat in bound[role.name] if role.judges else ():
+            judge_seat.judges = True
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     label: dict[str, str | bool] = {}
@@ -181,17 +183,17 @@ def _seatings(
             shared = shared | {study.several: bound[study.several][place]}
             label = {JUDGE: judge.name} if len(bound[study.several]) > 1 else {}
         if study.together:
-            found.append((shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, label))
+            found.append((shared | {f"{first}/{number}": seat for number, seat in enumerate(bound[first], 1)}, label))
             continue
         found += [
-            (shared | {first: one}, {"model": entry.name, "held": entry.holds_form, **label})
-            for one, entry in zip(bound[first], manifest.models[first], strict=True)
+            (shared | {first: seat}, {"model": entry.name, "held": entry.holds_form, **label})
+            for seat, entry in zip(bound[first], manifest.models[first], strict=True)
         ]
     return found
 
 
-def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
-    """Each model with its settings and pacer; one that occurs several times has a single pacer."""
+def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
+    """Each model with its settings and rate limiter; one that occurs several times has a single rate limiter."""
     if models is None:
         return [
             Seat(
@@ -204,10 +206,10 @@ def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> l
         ]
     once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):
-        bound = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
+        seat = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
         if isinstance(model, Model):
-            bound.batching, bound.batched = model.batching, entry.batched and model.batching is not None
+            seat.batching, seat.batched = model.batching, entry.batched and model.batching is not None
             if model.serving is not None:
-                bound.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
-        once.setdefault(id(model), bound)
+                seat.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
+        once.setdefault(id(model), seat)
     return [once[id(model)] for model in models]

@@ -15,22 +15,22 @@ _OWN_FILES = 48
 """Files that a run opens besides connections; 24 were counted on two cores (journal, tables, event loop)."""
 _FILES_PER_SOURCE = 4
 """A page that is read takes a connection and the pipes of a process."""
-_SOURCES_HERE = ("starter", "index", "archive")
+_LOCAL_SOURCES = ("starter", "index", "archive")
 _FIXED_BYTES = 1 << 20
 """Manifest, items and report. Reports took 0.34 MB with two issues."""
 _BYTES_PER_CALL = 400
 """Journal and records. 248 bytes of journal and 32 of records were measured for one-word answers."""
 _LOG_BYTES_PER_CALL, _MOST_LOG_BYTES = 12_288, 4 << 20
 """SQLite's log before it is merged: up to three pages for a commit, and a thousand in all."""
-_RESERVE_PER_CONNECTION, _LEAST_RESERVE = 1 << 14, 1 << 20
+_RESERVE_BYTES_PER_CONNECTION, _LEAST_RESERVE_BYTES = 1 << 14, 1 << 20
 
 Models = Mapping[str, Sequence[Opened]]
 
 
 def reserve_bytes(models: Models) -> int:
     """How much space to set aside for replies in flight: 16 kB for each, and at least 1 MB."""
-    connections = sum(model.connections for model in _once(models) if isinstance(model, Model))
-    return max(_LEAST_RESERVE, _RESERVE_PER_CONNECTION * connections)
+    connections = sum(model.connections for model in _distinct_answerers(models) if isinstance(model, Model))
+    return max(_LEAST_RESERVE_BYTES, _RESERVE_BYTES_PER_CONNECTION * connections)
 
 
 def check_machine(out: Path, entries: Mapping[str, Sequence[ModelEntry]], models: Models, trials: int) -> None:
@@ -39,7 +39,7 @@ def check_machine(out: Path, entries: Mapping[str, Sequence[ModelEntry]], models
     Raises:
         RunError: it has; nothing was asked.
     """
-    check_files(_connections(entries, models))
+    check_files(_count_connections(entries, models))
     _check_space(out, models, trials)
 
 
@@ -67,13 +67,13 @@ def check_files(connections: int = 0) -> None:
     )
 
 
-def _connections(entries: Mapping[str, Sequence[ModelEntry]], models: Models) -> int:
+def _count_connections(entries: Mapping[str, Sequence[ModelEntry]], models: Models) -> int:
     """The most connections of all models and sources that are not in this process."""
     found: dict[int, int] = {}
     for role, opened in models.items():
         for entry, model in zip(entries.get(role, ()), opened, strict=False):
             if not isinstance(model, Model):
-                here = entry.spec.partition("/")[0] in _SOURCES_HERE
+                here = entry.spec.partition("/")[0] in _LOCAL_SOURCES
                 found[id(model)] = 0 if here else _FILES_PER_SOURCE * model.connections
             elif not parse_spec(entry.spec).runs_here:
                 servers = [value for key, value in entry.arguments if key == "base_url"]
@@ -81,7 +81,7 @@ def _connections(entries: Mapping[str, Sequence[ModelEntry]], models: Models) ->
     return sum(found.values())
 
 
-def _once(models: Models) -> list[Opened]:
+def _distinct_answerers(models: Models) -> list[Opened]:
     return list({id(model): model for opened in models.values() for model in opened}.values())
 
 

@@ -26,7 +26,7 @@ from overton.studies.precision import (
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json
 
-_decision = msgspec.json.Decoder(Decision).decode
+_decode_decision = msgspec.json.Decoder(Decision).decode
 
 
 class Adapting:
@@ -37,7 +37,7 @@ class Adapting:
 
     def decision(self, ended: Mapping[str, tuple[list[Any], int]]) -> str:
         """The decision, as JSON."""
-        made = decide(self.design, {name: TrialOutcome(*one) for name, one in ended.items()})
+        made = decide(self.design, {name: TrialOutcome(*outcome) for name, outcome in ended.items()})
         return msgspec.json.encode(made, order="deterministic").decode()
 
     def trials(self, decision: str, ended: Mapping[str, tuple[list[Any], int]]) -> Sequence[Trial]:
@@ -56,7 +56,7 @@ def decision_of(text: str) -> Decision:
         JournalError: it is not a decision.
     """
     try:
-        return decode_json(text, _decision)
+        return decode_json(text, _decode_decision)
     except Unreadable as error:
         raise JournalError(f"the journal's note of a round {error.reason}") from None
 

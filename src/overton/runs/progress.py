@@ -42,13 +42,13 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-_LOOKED_AT = 12
-_SECONDS = 1.0
+_SAMPLED_TRIALS = 12
+_SAMPLING_S = 1.0
 """Trials that are conducted on canned replies before a run, and how long that may take, in seconds: even so, a
 conversation over many pages takes a while."""
-_TRUSTED = 1.0
+_EXPECTED_WEIGHT_TRIALS = 1.0
 """The weight of the expected number of calls, in trials of the run itself."""
-_TOO_EARLY = 2
+_MIN_ANSWERS = 2
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ class CallsEach:
 def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> CallsEach:
     """The calls of a trial on the shortest course, over a sample of trials from all parts of the plan."""
     trials = list(study.trials(items, options, seed))
-    some = trials[:: max(1, len(trials) // _LOOKED_AT)][:_LOOKED_AT]
-    until = monotonic() + _SECONDS
+    some = trials[:: max(1, len(trials) // _SAMPLED_TRIALS)][:_SAMPLED_TRIALS]
+    until = monotonic() + _SAMPLING_S
     least, most, seen = 0, 0, 0
     for trial in some:
-        counts = [_calls(study, trial, number) for number in range(max(1, len(study.canned)))]
+        counts = [_count_model_calls(study, trial, number) for number in range(max(1, len(study.canned)))]
         least, most, seen = least + counts[0], most + counts[-1], seen + 1
         if monotonic() > until:
             break
     return CallsEach(least / seen if seen else 0.0, least == most)
 
 
-def _calls(study: AnyStudy, trial: Trial, number: int) -> int:
+def _count_model_calls(study: AnyStudy, trial: Trial, number: int) -> int:
     course = run_to_end(count_calls(study, [trial], number))
     return sum(
         count.calls
@@ -93,33 +93,33 @@ class TimeLeft:
 
     each: CallsEach
     width: int
-    _began: float | None = None
-    _before: int = 0
-    _first: float | None = None
+    _began_s: float | None = None
+    _done_before: int = 0
+    _first_answer_s: float | None = None
 
     def calls(self, answered: int, done: int, total: int) -> float:
         """How many calls the session will make in all, by current knowledge; never fewer than it has made."""
-        ended = done - self._before
+        ended = done - self._done_before
         expected = self.each.calls
         if ended > 0 and not self.each.fixed:
             open_ = min(self.width, total - done) * expected / 2
             seen = max(answered - open_, 1.0) / ended
-            expected = (_TRUSTED * expected + ended * seen) / (_TRUSTED + ended)
-        return max(expected * (total - self._before), answered + (total - done))
+            expected = (_EXPECTED_WEIGHT_TRIALS * expected + ended * seen) / (_EXPECTED_WEIGHT_TRIALS + ended)
+        return max(expected * (total - self._done_before), answered + (total - done))
 
     def left(self, *, answered: int, in_flight: int, done: int, total: int, seconds: float) -> float | None:
         """Seconds to the end, None while too little is known or if no calls are made."""
-        if self._began is None:
+        if self._began_s is None:
             if in_flight or answered:
-                self._began, self._before = seconds, done
+                self._began_s, self._done_before = seconds, done
             return None
-        taken = seconds - self._began
-        if answered and self._first is None:
-            self._first = taken
-        if answered < _TOO_EARLY or self._first is None:
+        taken = seconds - self._began_s
+        if answered and self._first_answer_s is None:
+            self._first_answer_s = taken
+        if answered < _MIN_ANSWERS or self._first_answer_s is None:
             return None
         # Calls being answered are half done on average. Their number is that of the calls answered in the time that
         # the first one took (Little 1961, Operations Research 9:383); a local model keeps the others waiting.
-        worked = answered + min(in_flight, self._first * answered / max(taken, self._first)) / 2
+        worked = answered + min(in_flight, self._first_answer_s * answered / max(taken, self._first_answer_s)) / 2
         rest = max(self.calls(answered, done, total) - worked, 0.0)
         return rest * taken / worked

@@ -11,7 +11,7 @@ from typing import Any, cast
 from overton.runs.progress import Progress, Watch
 from overton.untrusted import visible
 
-_EVERY = 0.5
+_UPDATE_INTERVAL_S = 0.5
 """Seconds between updates of a notebook cell."""
 
 
@@ -32,7 +32,7 @@ def _duration(seconds: float) -> str:
 
 
 def detail(seen: Progress) -> str:
-    """What a session has done and has yet to do, in half a line."""
+    """The progress of a session, in half a line."""
     tally = seen.tally
     parts = [f"about {_duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
     parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
@@ -65,20 +65,20 @@ def in_notebook(what: str) -> Watch | None:
         return None
     from importlib import import_module
 
-    return _shown_by(what, cast(Any, import_module("IPython.display")))
+    return _cell_watcher(what, cast(Any, import_module("IPython.display")))
 
 
-def _shown_by(what: str, display: Any) -> Watch:
+def _cell_watcher(what: str, display: Any) -> Watch:
     handle: Any = None
-    last = -_EVERY
+    last = -_UPDATE_INTERVAL_S
 
     def watch(seen: Progress) -> None:
         nonlocal handle, last
-        if monotonic() - last < _EVERY and seen.done < seen.total:
+        if monotonic() - last < _UPDATE_INTERVAL_S and seen.done < seen.total:
             return
         last = monotonic()
         shown: Callable[[Any], Any] = (
-            handle.update if handle is not None else lambda one: display.display(one, display_id=True)
+            handle.update if handle is not None else lambda content: display.display(content, display_id=True)
         )
         made = shown(display.HTML(_bar(what, seen)))
         handle = handle if handle is not None else made

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from overton.studies.tables import RawTable
 
 
-_NAMED = 3
+_MAX_NAMED_TRIALS = 3
 """Trials that a message names."""
 _ROW, _LENGTH = "(row)", "(length)"
-_WHOSE = ("model", JUDGE)
+_OWNER_COLUMNS = ("model", JUDGE)
 """The columns of records that say whose they are."""
 
 
@@ -40,17 +40,17 @@ def records_of(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> pl.Dat
     """
     records = folder.records()
     again = f"to write the records again: {command('resume', folder.path)}"
-    _check_once(study, records, str(folder.records_file), again, lambda row: f"row {row + 1}")
-    _warn_of_lost(study, records, folder, manifest, again)
+    _check_no_repeats(study, records, str(folder.records_file), again, lambda row: f"row {row + 1}")
+    _warn_of_missing_rows(study, records, folder, manifest, again)
     return records
 
 
 def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
     """A table as measures read it: every row once, by its first judge, without null conditions."""
-    return design_alone(led_alone(_with_rows_once(study, table), study.several), study.nulls)
+    return design_alone(led_alone(_refuse_repeats_when_read(study, table), study.several), study.nulls)
 
 
-def _with_rows_once(study: AnyStudy, table: RawTable) -> RawTable:
+def _refuse_repeats_when_read(study: AnyStudy, table: RawTable) -> RawTable:
     """A table that is refused, once it is read, if it has the records of a run and rows of it repeat others.
 
     A table has them if it has the columns of `Study.row_key`. A table that lacks other columns of a record may
@@ -62,7 +62,7 @@ def _with_rows_once(study: AnyStudy, table: RawTable) -> RawTable:
 
     def read() -> pl.DataFrame:
         frame = table.frame()
-        _check_once(study, frame, table.name, "remove the repeated rows", table.place)
+        _check_no_repeats(study, frame, table.name, "remove the repeated rows", table.place)
         return frame
 
     return replace(table, frame=read)
@@ -73,7 +73,9 @@ def _row_key(study: AnyStudy) -> tuple[str, ...]:
     return study.row_key or (("trial",) if "trial" in study.record.__struct_fields__ else ())
 
 
-def _check_once(study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str]) -> None:
+def _check_no_repeats(
+    study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str]
+) -> None:
     """Refuse records with repeated rows; `place` is what users call the row with an index from 0.
 
     Raises:
@@ -86,65 +88,71 @@ def _check_once(study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, 
         return
     needed = {field.name for field in msgspec.structs.fields(study.record) if field.required}
     whole = not study.row_key or not needed <= {*records.columns}
-    columns = records.columns if whole else [one for one in (*_WHOSE, *named) if one in records.columns]
+    columns = (
+        records.columns if whole else [column for column in (*_OWNER_COLUMNS, *named) if column in records.columns]
+    )
     again = records.select(columns).is_duplicated()
     if not again.any():
         return
     numbered = records.with_row_index(_ROW).filter(again)
     rows = numbered.group_by(columns, maintain_order=True).agg(pl.col(_ROW).head(2), pl.len().alias(_LENGTH))
-    trials = rows.group_by(*_whose(study, records), named[0], maintain_order=True).agg(pl.col(_ROW).first())
+    trials = rows.group_by(*_owner_columns(study, records), named[0], maintain_order=True).agg(pl.col(_ROW).first())
     more = int(rows[_LENGTH].sum()) - rows.height
     shown = [
-        f"{_called(whose)} ({place(first)} and {place(second)})"
-        for *whose, (first, second) in trials.head(_NAMED).iter_rows()
+        f"{_describe_trial(whose)} ({place(first)} and {place(second)})"
+        for *whose, (first, second) in trials.head(_MAX_NAMED_TRIALS).iter_rows()
     ]
     reason = (
         f"{counted(more, 'rows')} too many, so numbers would count {counted(trials.height, 'trials')} more than once"
     )
-    raise InputError([Problem(name, "", f"has {reason}: {_list(shown, trials.height)}; {remedy}")])
+    raise InputError([Problem(name, "", f"has {reason}: {_format_some(shown, trials.height)}; {remedy}")])
 
 
-def _whose(study: AnyStudy, records: pl.DataFrame) -> list[str]:
+def _owner_columns(study: AnyStudy, records: pl.DataFrame) -> list[str]:
     """The columns of these records that say whose a trial is; where models meet, it is all models'."""
-    return [one for one in _WHOSE if one in records.columns and not (study.together and one == "model")]
+    return [
+        column for column in _OWNER_COLUMNS if column in records.columns and not (study.together and column == "model")
+    ]
 
 
-def _warn_of_lost(study: AnyStudy, records: pl.DataFrame, folder: RunFolder, manifest: Manifest, remedy: str) -> None:
+def _warn_of_missing_rows(
+    study: AnyStudy, records: pl.DataFrame, folder: RunFolder, manifest: Manifest, remedy: str
+) -> None:
     """Warn of trials without rows, other than those that a stopped run has not finished, as its manifest says."""
     named = _row_key(study)
     if not named or named[0] not in records.columns or manifest.status == "running":
         return
-    found = records.select(*_whose(study, records), named[0]).unique()
+    found = records.select(*_owner_columns(study, records), named[0]).unique()
     unfinished = any(manifest.missing.values()) or bool(manifest.unmade)
     if found.height >= manifest.trials and not unfinished:
         return
     present = set(found.iter_rows())
-    expected = [] if manifest.precision is not None else list(_finished(study, folder, manifest))
-    lost = [_called(one) for one in expected if one not in present]
+    expected = [] if manifest.precision is not None else list(_list_finished_trials(study, folder, manifest))
+    lost = [_describe_trial(trial) for trial in expected if trial not in present]
     count, planned = len(lost), len(expected)
     if len(lost) == len(expected):
         # Only the journal knows which trials a run with --precision asked; and records may not have trials' names.
         count, planned = (0 if unfinished else manifest.trials - found.height), manifest.trials
         lost = []
     if count > 0:
-        which = f": {_list(lost[:_NAMED], count)}" if lost else ""
+        which = f": {_format_some(lost[:_MAX_NAMED_TRIALS], count)}" if lost else ""
         said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
         warnings.warn(f"{folder.records_file}: {said}{which}; {remedy}", Notice, stacklevel=2)
 
 
-def _finished(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
-    """Whose each trial of the design is, and its name, both as in records; trials of incomplete items are left out."""
+def _list_finished_trials(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
+    """The owner of each trial of the design, and its name, both as in records, without trials of incomplete items."""
     items, options = folder.items(study.items.kind), folder.options(study, manifest.options)
     part = None if manifest.shard is None else items_of_shard(manifest.shard)
     trials = [(trial.item, trial.name) for trial in study.trials(items, options, manifest.seed)]
-    for lane, whose in zip(lane_names(study, manifest), _seats(study, manifest), strict=True):
+    for lane, whose in zip(lane_names(study, manifest), _lane_owners(study, manifest), strict=True):
         left_out = {*manifest.missing.get(lane, ())}
         for item, name in trials:
             if item not in left_out and (part is None or item in part):
                 yield (*whose, name)
 
 
-def _seats(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...]]:
+def _lane_owners(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...]]:
     """The model and the judge of each lane, as its records name them."""
     models = [()] if study.together else [(entry.name,) for entry in manifest.models[study.first]]
     judges = manifest.models.get(study.several, []) if study.several else []
@@ -152,11 +160,12 @@ def _seats(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...]]:
     return ((*model, *judge) for judge, model in product(named, models))
 
 
-def _called(names: Sequence[Any]) -> str:
-    """A trial by its name, and whose it is."""
+def _describe_trial(names: Sequence[Any]) -> str:
     *whose, trial = names
     return f"{trial} of {', judged by '.join(map(str, whose))}" if whose else str(trial)
 
 
-def _list(shown: Sequence[str], count: int) -> str:
-    return ", ".join(islice(shown, _NAMED)) + (f" and {count - _NAMED:,} more" if count > _NAMED else "")
+def _format_some(shown: Sequence[str], count: int) -> str:
+    return ", ".join(islice(shown, _MAX_NAMED_TRIALS)) + (
+        f" and {count - _MAX_NAMED_TRIALS:,} more" if count > _MAX_NAMED_TRIALS else ""
+    )

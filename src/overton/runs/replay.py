@@ -16,7 +16,7 @@ from overton.engine.dispatcher import NotRecalled
 from overton.engine.identity import CallKey, Identity
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
-from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_records
+from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_records
 from overton.runs.temperature_probe import recall_probes
 from overton.studies.study import AnyStudy
 
@@ -64,15 +64,15 @@ class Replay:
     def __init__(self, folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
         self._study = study
         self.items = folder.items(study.items.kind)
-        self.ended = _ended(folder, manifest)
+        self.ended = _last_session_end(folder, manifest)
         self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
         self.names: list[str] = lane_names(study, manifest)
         self.journal: Journal = open_journal(folder, manifest)
         recall_probes(study, manifest, self.lanes, self.journal)
         for lane in self.lanes:
             if lane.rounds is not None:
-                _take_decided(lane, self.journal)
-        self._desk = _RecallingDispatcher(self.journal, Budget(Limits()), recall_only=True)
+                _restrict_to_decided(lane, self.journal)
+        self._dispatcher = _RecallingDispatcher(self.journal, Budget(Limits()), recall_only=True)
 
     def close(self) -> None:
         """Unlock the run."""
@@ -84,24 +84,24 @@ class Replay:
         Raises:
             RunMismatch: a call would differ now from the one made then.
         """
-        return run_to_end(self._all(lane, trials))
+        return run_to_end(self._replay_all(lane, trials))
 
-    async def _all(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
-        return [await self.one(lane, trial) for trial in trials]
+    async def _replay_all(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
+        return [await self.replay_trial(lane, trial) for trial in trials]
 
-    async def one(self, lane: Lane, trial: Trial) -> ReplayedTrial | None:
+    async def replay_trial(self, lane: Lane, trial: Trial) -> ReplayedTrial | None:
         """See `conduct`."""
-        self._desk.heard = []
+        self._dispatcher.heard = []
         try:
-            records = await self._study.conduct(trial, TrialAsk(self._desk, trial.name, lane.bindings, lane.own))
+            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.bindings, lane.own))
         except NotRecalled:
             return None
         finally:
-            await self._desk.settle()
-        return ReplayedTrial(trial, records, self._desk.heard)
+            await self._dispatcher.settle()
+        return ReplayedTrial(trial, records, self._dispatcher.heard)
 
 
-def _take_decided(lane: Lane, journal: Journal) -> None:
+def _restrict_to_decided(lane: Lane, journal: Journal) -> None:
     """Give a lane that runs in rounds the trials that were decided on, and no others."""
     assert lane.rounds is not None
     decided = lane.rounds.decided(journal)
@@ -125,7 +125,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
         recall.journal.finish()
         manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
         manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
-        manifest.unmade = unmade_of(recall.names, recall.lanes)
+        manifest.unmade = unwritable_of(recall.names, recall.lanes)
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
         write_records(folder, recall.lanes)
@@ -135,7 +135,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
     return manifest
 
 
-def _ended(folder: RunFolder, manifest: Manifest) -> str:
+def _last_session_end(folder: RunFolder, manifest: Manifest) -> str:
     """When the run's last session ended, as far as its files show."""
     if not folder.records_file.exists():
         return manifest.created
@@ -148,7 +148,7 @@ async def _recall_lanes(recall: Replay) -> None:
     for lane in recall.lanes:
         position = count()
         for trial in lane.trials():
-            found = await recall.one(lane, trial)
+            found = await recall.replay_trial(lane, trial)
             if found is not None:
                 lane.outcomes.add(next(position), trial, found.records)
         lane.outcomes.settle()

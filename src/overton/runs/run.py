@@ -120,7 +120,7 @@ class Run:
         return RunFolder(self.path).rows(self.study.record, self.records())
 
     def items(self) -> Sequence[Any]:
-        """What the run asks about."""
+        """The items that the run asks about."""
         return RunFolder(self.path).items(self.study.items.kind)
 
 
@@ -326,7 +326,9 @@ def extend(
     chosen = changed(asked, given)
     check(study, chosen)
     if chosen == asked and not any(added.values()) and manifest.status == "finished":
-        raise InputError([Problem("extend", str(folder), f"nothing to add: the run already has {_listed(given)}")])
+        raise InputError(
+            [Problem("extend", str(folder), f"nothing to add: the run already has {_format_options(given)}")]
+        )
     with traceback_kept(folder):
         extended = start.extend_folder(
             study,
@@ -341,7 +343,7 @@ def extend(
     return Run(folder, extended)
 
 
-def _listed(options: Mapping[str, Any]) -> str:
+def _format_options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 

@@ -36,7 +36,7 @@ from overton.retrieval import Source
 from overton.runs.answerers import Opened
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
-from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
+from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
 from overton.runs.precision import reached_of
 from overton.runs.progress import CallsEach, Progress, TimeLeft, Watch, calls_each
@@ -50,7 +50,7 @@ def missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, re
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    return run_to_end(_rehearse(folder, study, manifest, retry_failed))
+    return run_to_end(_count_missing_trials(folder, study, manifest, retry_failed))
 
 
 def run_session(
@@ -74,7 +74,9 @@ def run_session(
         JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
     each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
-    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or RetryPolicy(), watch, each))
+    return run_to_end(
+        _conduct_session(folder, study, manifest, models, retry_failed, patience or RetryPolicy(), watch, each)
+    )
 
 
 def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
@@ -86,14 +88,17 @@ def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Calls
         return CallsEach(0.0, fixed=False)
 
 
-async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
+async def _count_missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
-        desk, lanes = Dispatcher(journal, Budget(Limits()), recall_only=True), lanes_of(folder, study, manifest, None)
+        dispatcher, lanes = (
+            Dispatcher(journal, Budget(Limits()), recall_only=True),
+            lanes_of(folder, study, manifest, None),
+        )
         recall_probes(study, manifest, lanes, journal)
-        return await count_missing(lanes, study.conduct, desk)
+        return await count_missing(lanes, study.conduct, dispatcher)
 
 
-async def _session(  # noqa: PLR0917
+async def _conduct_session(  # noqa: PLR0917
     folder: RunFolder,
     study: AnyStudy,
     manifest: Manifest,
@@ -111,27 +116,28 @@ async def _session(  # noqa: PLR0917
         manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
-        for source in _sources(models):
-            source.keep_in(folder.path)
+        for source in _distinct_answerers(models):
+            if isinstance(source, Source):
+                source.keep_in(folder.path)
         lanes = lanes_of(folder, study, manifest, models)
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
-        desk = Dispatcher(journal, budget, patience)
-        desk.take_up(
-            Batches(desk),
+        dispatcher = Dispatcher(journal, budget, patience)
+        dispatcher.resume_batches(
+            Batches(dispatcher),
             () if models is None else [binding for lane in lanes for binding in lane.bindings.values()],
             retry_failed=retry_failed,
         )
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
-            error = await _conduct(
-                lanes, study, manifest, desk, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
+            error = await _conduct_lanes(
+                lanes, study, manifest, dispatcher, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
             )
         finally:
             journal.settle(budget.spent)
         journal.finish()
-        _note_end(manifest, study, lanes, desk, error)
+        _note_end(manifest, study, lanes, dispatcher, error)
         if isinstance(error, DiskError):
             with suppress(RunError):  # it may still fit, and then says why the run stopped
                 write_manifest(folder.path, manifest)
@@ -151,50 +157,52 @@ def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
 
 
 def _note_end(
-    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Dispatcher, error: OvertonError | None
+    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], dispatcher: Dispatcher, error: OvertonError | None
 ) -> None:
     """Update the manifest at the end of a session."""
     names = lane_names(study, manifest)
     manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
-    manifest.unmade = unmade_of(names, lanes)
+    manifest.unmade = unwritable_of(names, lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
     manifest.precise = reached_of(names, lanes)
-    manifest.spent = Spent(*desk.budget.spent, desk.journal.failed, *desk.journal.mark)
-    manifest.notes |= desk.tally.notes
-    manifest.out = 0 if desk.batches is None else desk.batches.out
+    manifest.spent = Spent(*dispatcher.budget.spent, dispatcher.journal.failed, *dispatcher.journal.mark)
+    manifest.notes |= dispatcher.tally.notes
+    manifest.out = 0 if dispatcher.batches is None else dispatcher.batches.out
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
     manifest.reached = error.limit if isinstance(error, LimitReached) else ""
     manifest.batch_refused = isinstance(error, BatchRefused)
 
 
-async def _conduct(  # noqa: PLR0917
+async def _conduct_lanes(  # noqa: PLR0917
     lanes: Sequence[Lane],
     study: AnyStudy,
     manifest: Manifest,
-    desk: Dispatcher,
+    dispatcher: Dispatcher,
     models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
     clock: TimeLeft,
 ) -> OvertonError | None:
     """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
-    pacers = _pacers(study, lanes)
+    pacers = _rate_limiters(study, lanes)
     fleets = {id(pacer): pacer for pacer in pacers if isinstance(pacer, ServerPool)}.values()
 
     def progress() -> Progress:
-        return _progress(desk, lanes, pacers, monotonic() - began, clock)
+        return _progress(dispatcher, lanes, pacers, monotonic() - began, clock)
 
-    ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
+    ticker = asyncio.create_task(_report_progress(watch, progress)) if watch else None
     try:
         with few_collections():
-            await until_interrupted(_ask_all(lanes, study, manifest, desk, fleets, asking=models is not None), desk)
+            await until_interrupted(
+                _ask_all(lanes, study, manifest, dispatcher, fleets, asking=models is not None), dispatcher
+            )
     except OvertonError as error:
         return error
     finally:
         if ticker is not None:
             ticker.cancel()
-        for model in _all(models):
+        for model in _distinct_answerers(models):
             await model.answerer.close()
         if watch:
             watch(progress())
@@ -205,7 +213,7 @@ async def _ask_all(
     lanes: Sequence[Lane],
     study: AnyStudy,
     manifest: Manifest,
-    desk: Dispatcher,
+    dispatcher: Dispatcher,
     fleets: Collection[ServerPool],
     *,
     asking: bool,
@@ -214,43 +222,39 @@ async def _ask_all(
         async with watching_servers(fleets):
             if asking:
                 try:
-                    await probe_judges(study, manifest, lanes, desk)
+                    await probe_judges(study, manifest, lanes, dispatcher)
                 except OvertonError as error:
-                    desk.stop(error)
-            await run_lanes(lanes, study.conduct, desk)
+                    dispatcher.stop(error)
+            await run_lanes(lanes, study.conduct, dispatcher)
     finally:
-        _warn_of_refused(fleets)
+        _warn_of_refused_servers(fleets)
 
 
-def _warn_of_refused(fleets: Collection[ServerPool]) -> None:
+def _warn_of_refused_servers(fleets: Collection[ServerPool]) -> None:
     """Warn of servers that were left out for good: the user may be able to fix it."""
     for fleet in fleets:
         for server in fleet.refused:
             warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
 
 
-def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
+def _distinct_answerers(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
     return list({id(model): model for side in (models or {}).values() for model in side}.values())
 
 
-def _sources(models: Mapping[str, Sequence[Opened]] | None) -> list[Source]:
-    return [opened for opened in _all(models) if isinstance(opened, Source)]
-
-
-async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
+async def _report_progress(watch: Watch, progress: Callable[[], Progress]) -> None:
     while True:
         watch(progress())
         await asyncio.sleep(0.2)
 
 
-def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
-    """The models' pacers, each once."""
+def _rate_limiters(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
+    """The models' rate limiters, each once."""
     bound = [binding for lane in lanes for role, binding in lane.bindings.items() if role not in study.retrieval]
-    return {id(one.pace): one.pace for one in bound}.values()
+    return {id(seat.pace): seat.pace for seat in bound}.values()
 
 
 def _progress(
-    desk: Dispatcher,
+    dispatcher: Dispatcher,
     lanes: Sequence[Lane],
     pacers: Collection[RateLimiter | ServerPool],
     seconds: float,
@@ -261,16 +265,16 @@ def _progress(
     return Progress(
         done=done,
         total=total,
-        tally=desk.tally,
-        cost=desk.budget.cost,
+        tally=dispatcher.tally,
+        cost=dispatcher.budget.cost,
         seconds=seconds,
         in_flight=in_flight,
         admitted=sum(int(pacer.limit) for pacer in pacers),
-        stopping="" if desk.stopped is None else str(desk.stopped),
+        stopping="" if dispatcher.stopped is None else str(dispatcher.stopped),
         answered=answered,
         calls=clock.calls(answered, done, total),
         left=None
-        if desk.tally.batches
+        if dispatcher.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
-        fleets={one.model: one.summary() for one in pacers if isinstance(one, ServerPool)},
+        fleets={pool.model: pool.summary() for pool in pacers if isinstance(pool, ServerPool)},
     )

@@ -1,4 +1,4 @@
-"""What a user gives becomes items, options and requests for models."""
+"""From the arguments of a user to items, options and requests for models."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def requests_of(  # noqa: PLR0917
     if unknown:
         known = ", ".join(study.retrieval) or "none in this study"
         raise InputError([Problem("source_args", role, f"no such role; there is {known}") for role in unknown])
-    return {role: _with(requests, source_args.get(role, {})) for role, requests in wanted.items()}
+    return {role: _add_arguments(requests, source_args.get(role, {})) for role, requests in wanted.items()}
 
 
-def _with(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelRequest]:
+def _add_arguments(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelRequest]:
     return [replace(request, arguments=tuple(pairs_of(arguments))) for request in requests] if arguments else requests
 
 
@@ -75,7 +75,7 @@ def model_requests(
     """
     arguments, prices = arguments or {}, prices or {}
     wanted = {
-        role: [_request(text, arguments, prices, price_list) for text in models] for role, models in named.items()
+        role: [_parse_request(text, arguments, prices, price_list) for text in models] for role, models in named.items()
     }
     known = {request.name for requests in wanted.values() for request in requests}
     written = {text for models in named.values() for text in models}
@@ -93,7 +93,7 @@ def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, l
     }
 
 
-def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
+def _parse_request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
     """A model given as SPEC or NAME=SPEC; a spec published under another name also goes by what was written."""
     name, spec = name_and_spec(text)
     given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
@@ -102,8 +102,8 @@ def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceL
 
 
 @dataclass(frozen=True)
-class _SortedRequest:
-    """What a user gave by name, sorted: who answers in which role, items, how to read them, and options."""
+class _RunArguments:
+    """Arguments given by name, sorted: who answers in which role, items, how to read them, and options."""
 
     named: Mapping[str, Sequence[str]]
     items: Any
@@ -121,12 +121,10 @@ class SetUp:
     left_out: str
 
 
-def _sorted_out(
+def _sort_arguments(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
-) -> _SortedRequest:
-    """What was given by name, in the order of `_SortedRequest`.
-
-    A role goes by its word, and items by the study's word for them.
+) -> _RunArguments:
+    """Sort the arguments given by name. A role goes by its word, and items by the study's word for them.
 
     Raises:
         InputError: models for an unknown role; models of a role, or items, given twice.
@@ -153,7 +151,7 @@ def _sorted_out(
         items = rest.pop(under)
     readings = {field.name for field in fields_of(study.items.reading)}
     reading = {name: rest.pop(name) for name in list(rest) if name in readings}
-    return _SortedRequest(named, items, reading, rest)
+    return _RunArguments(named, items, reading, rest)
 
 
 def set_up(
@@ -177,13 +175,13 @@ def set_up(
     Raises:
         InputError: anything wrong with them.
     """
-    asked = _sorted_out(study, models, items, given, others or {})
+    asked = _sort_arguments(study, models, items, given, others or {})
     options = chosen_options(study, asked.options, names_of(study, asked.named))
     named = study.answering(options, asked.named)
-    read = _read(study, asked)
-    kept = _only(read, only)
+    read = _read_given_items(study, asked)
+    kept = _select_items(read, only)
     listed = None if price_list is None else read_price_list(Path(price_list))
-    wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args), listed)
+    wanted = requests_of(study, named, model_args, prices, _complete_source_args(study, options, source_args), listed)
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
     for remark in study.remarks(options):
         warnings.warn(remark, Notice, stacklevel=3)
@@ -223,9 +221,9 @@ def several(given: Any) -> Sequence[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _read(study: AnyStudy, asked: _SortedRequest) -> Sequence[Any]:
+def _read_given_items(study: AnyStudy, asked: _RunArguments) -> Sequence[Any]:
     if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
-        return _named(study.items.named, study.items.plural, several(asked.items))
+        return _items_from_words(study.items.named, study.items.plural, several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:
@@ -239,18 +237,18 @@ def _read(study: AnyStudy, asked: _SortedRequest) -> Sequence[Any]:
     return items
 
 
-def _named(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
+def _items_from_words(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
     """Items given as words."""
     if not given:
         raise InputError([Problem(option_place(plural), "", "name at least one")])
-    items = [item_of(one) if isinstance(one, str) else one for one in given]
+    items = [item_of(item) if isinstance(item, str) else item for item in given]
     ids = [item.id for item in items]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError([Problem(option_place(plural), name, "is named twice") for name in twice])
     return items
 
 
-def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
+def _select_items(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
     """The items with these ids, in the order of the items."""
     if not ids:
         return items
@@ -261,7 +259,7 @@ def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
     return [item for item in items if item.id in ids]
 
 
-def _source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
+def _complete_source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
     """The arguments given, and otherwise those that follow from the options."""
     follow = study.arguments(options)
     return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

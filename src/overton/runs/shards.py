@@ -40,7 +40,7 @@ from overton.runs.trust import note_used
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
-_BASE = "shared"
+_SHARED_FOLDER = "shared"
 
 
 def split_folder(
@@ -65,11 +65,11 @@ def split_folder(
     """
     manifest, options, models, wanted, trials = prepare(study, items, wanted, **run)
     check_machine(out, manifest.models, models, trials * study.lanes(wanted))
-    parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
+    parts = _divide_items(trials_by_item(study, items, options, manifest.seed), into)
     _check_divisible(manifest.limits, into, 0)
     plan = plan_digest(manifest)
     with new_folder(out) as fresh:
-        base = RunFolder.create(fresh / _BASE, manifest, items)
+        base = RunFolder.create(fresh / _SHARED_FOLDER, manifest, items)
         _answer_shared(study, base, models, patience, watch)
         whole = base.manifest()
         _check_divisible(whole.limits, into, whole.spent.requests)
@@ -88,7 +88,7 @@ def split_folder(
         )
         names = [f"{number:0{len(str(into))}}" for number in range(1, into + 1)]
         for number, (name, part) in enumerate(zip(names, parts, strict=True), 1):
-            _make(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
+            _make_shard(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
         shutil.rmtree(base.path)
     note_used(study, wanted)
     return [out / name for name in names]
@@ -97,12 +97,13 @@ def split_folder(
 def plan_digest(manifest: Manifest) -> str:
     """A digest of what identifies a run, however it is divided."""
     models = {  # not their settings: whether a judge accepts a temperature is found out during the run
-        role: [(one.name, one.identity, one.holds_form) for one in side] for role, side in manifest.models.items()
+        role: [(entry.name, entry.identity, entry.holds_form) for entry in side]
+        for role, side in manifest.models.items()
     }
     return digest([manifest.study, manifest.seed, manifest.options, models, manifest.items, manifest.prompts])
 
 
-def _parts(counted: Counter[str], into: int) -> list[list[str]]:
+def _divide_items(counted: Counter[str], into: int) -> list[list[str]]:
     """The items of each shard, distributed by their trials, so that shards take about equally long."""
     if len(counted) < into:
         reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
@@ -123,7 +124,7 @@ def _check_divisible(limits: Limits, into: int, spent: int) -> None:
         raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than one call per shard{said}")])
 
 
-def _divided(shard: Shard) -> Limits:
+def _shard_limits(shard: Shard) -> Limits:
     """A shard's limits: what was spent before, plus its part of what the limits leave."""
     cost, calls = shard.limits.cost, shard.limits.calls
     if cost is not None:
@@ -134,7 +135,7 @@ def _divided(shard: Shard) -> Limits:
     return Limits(cost, calls)
 
 
-def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
+def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
     """A shard's folder: the run's files so far, and its own manifest."""
     try:
         shutil.copytree(base, path, ignore=shutil.ignore_patterns("*.lock", "records.parquet", "records.parts"))
@@ -143,7 +144,11 @@ def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
     write_manifest(
         path,
         msgspec.structs.replace(
-            whole, shard=shard, limits=_divided(shard), status="stopped", stopped="a shard that has not been started"
+            whole,
+            shard=shard,
+            limits=_shard_limits(shard),
+            status="stopped",
+            stopped="a shard that has not been started",
         ),
     )
 
@@ -160,7 +165,7 @@ def _answer_shared(
     Raises:
         RunError: a limit or an interrupt stopped it.
     """
-    only = replace(study, conduct=_only_shared(study.conduct), dataset=None)
+    only = replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None)
     done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
     if done.status != "finished":
         raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
@@ -170,16 +175,16 @@ class _OwnCall(Stopped):
     """A trial's own call: it is made in the trial's shard."""
 
 
-def _only_shared(conduct: Conduct) -> Conduct:
+def _conduct_only_shared(conduct: Conduct) -> Conduct:
     async def conducted(trial: Any, ask: Ask) -> list[Any]:
         with suppress(_OwnCall):
-            await conduct(trial, _Sharing(ask))
+            await conduct(trial, _SharedCallsAsk(ask))
         return []
 
     return conducted
 
 
-class _Sharing:
+class _SharedCallsAsk:
     """Makes shared calls, and ends the trial at the first other."""
 
     def __init__(self, ask: Ask) -> None:
@@ -218,17 +223,17 @@ def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinis
         RunError: one is not a run folder, its journal is damaged, or another process is using it.
         RunMismatch: their journals do not replay.
     """
-    parts = [_part(path) for path in shards]
-    problems = [*_strangers(parts), *_overlaps(parts)] or _lacks(parts, unfinished=unfinished)
+    parts = [_open_shard(path) for path in shards]
+    problems = [*_find_foreign_shards(parts), *_find_overlaps(parts)] or _find_gaps(parts, unfinished=unfinished)
     if problems:
         raise InputError(problems)
     parts.sort(key=lambda part: part.shard.number)
     with new_folder(out) as fresh, ExitStack() as locked:
-        spent = _spent(parts, [_settled(part, locked) for part in parts])
+        spent = _total_spending(parts, [_lock_and_recover(part, locked) for part in parts])
         shutil.copyfile(parts[0].folder.path / "items.jsonl", fresh / "items.jsonl")
-        whole = _whole(parts)
-        written = run_to_end(_journaled(fresh / "journal.db", parts, spent))
-        _archive(fresh, parts)
+        whole = _merged_manifest(parts)
+        written = run_to_end(_merge_journals(fresh / "journal.db", parts, spent))
+        _merge_archives(fresh, parts)
         whole.spent = written
         write_manifest(fresh, whole)
         folder = RunFolder(fresh)
@@ -241,7 +246,7 @@ def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinis
     return whole
 
 
-def _part(path: Path) -> _ShardRun:
+def _open_shard(path: Path) -> _ShardRun:
     folder = RunFolder(path)
     manifest = folder.manifest()
     if manifest.shard is None:
@@ -249,7 +254,7 @@ def _part(path: Path) -> _ShardRun:
     return _ShardRun(folder, manifest, manifest.shard)
 
 
-def _strangers(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
+def _find_foreign_shards(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
     """Shards of another plan than the first, or of another split."""
     first = parts[0]
     for part in parts:
@@ -259,19 +264,21 @@ def _strangers(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
                 path, "", "was changed after the run was split (extended, say): its shards no longer make one run"
             )
         elif part.shard.plan != first.shard.plan:
-            yield Problem(path, "", f"has a different plan from {first.folder.path}: {_differing(first, part)}")
+            yield Problem(
+                path, "", f"has a different plan from {first.folder.path}: {_describe_difference(first, part)}"
+            )
         elif part.shard.split != first.shard.split:
             reason = f"is from another split of the same plan as {first.folder.path}: shared calls were made twice"
             yield Problem(path, "", reason)
 
 
-def _differing(shard_run: _ShardRun, other: _ShardRun) -> str:
+def _describe_difference(shard_run: _ShardRun, other: _ShardRun) -> str:
     keys = ("study", "seed", "options", "models", "items", "prompts")
     named = [key for key in keys if getattr(shard_run.manifest, key) != getattr(other.manifest, key)]
     return f"{' and '.join(named)} differ" if named else "they differ"
 
 
-def _overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
+def _find_overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
     holders: dict[str, _ShardRun] = {}
     for part in parts:
         twice = [item for item in part.shard.items if holders.setdefault(item, part) is not part]
@@ -281,12 +288,14 @@ def _overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
             yield Problem(str(part.folder.path), twice[0], f"{same} {other}: name each shard once")
 
 
-def _lacks(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
-    """What is missing, and what has not finished."""
+def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
+    """Shards that are missing, have not finished, or have open batches."""
     shard = parts[0].shard
     out = [
         Problem(
-            str(part.folder.path), "", f"has {part.manifest.out} calls in batches that are not read yet; {_go_on(part)}"
+            str(part.folder.path),
+            "",
+            f"has {part.manifest.out} calls in batches that are not read yet; {_resume_advice(part)}",
         )
         for part in parts
         if part.manifest.out
@@ -301,22 +310,24 @@ def _lacks(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
         )
     return out + [
         Problem(
-            str(part.folder.path), "", f"has not finished ({_state(part.manifest)}); {_go_on(part)} or use --unfinished"
+            str(part.folder.path),
+            "",
+            f"has not finished ({_why_unfinished(part.manifest)}); {_resume_advice(part)} or use --unfinished",
         )
         for part in parts
         if part.manifest.status != "finished"
     ]
 
 
-def _state(manifest: Manifest) -> str:
+def _why_unfinished(manifest: Manifest) -> str:
     return manifest.stopped or "killed, or still running"
 
 
-def _go_on(part: _ShardRun) -> str:
+def _resume_advice(part: _ShardRun) -> str:
     return f"resume it: {command('resume', part.folder.path)}"
 
 
-def _whole(parts: Sequence[_ShardRun]) -> Manifest:
+def _merged_manifest(parts: Sequence[_ShardRun]) -> Manifest:
     """The manifest of the merged run, before its first own session."""
     first = parts[0]
     notes = {name: note for part in parts for name, note in part.manifest.notes.items()}
@@ -335,25 +346,25 @@ def _whole(parts: Sequence[_ShardRun]) -> Manifest:
     )
 
 
-def _settled(part: _ShardRun, locked: ExitStack) -> Spent:
-    """What a shard spent. Its journal is locked from now on, and recovered if a session was killed."""
+def _lock_and_recover(part: _ShardRun, locked: ExitStack) -> Spent:
+    """Lock a shard's journal, and recover it if a session was killed; returns what the shard spent."""
     journal = locked.enter_context(closing(open_journal(part.folder, part.manifest)))
     spent = spent_so_far(part.folder, part.manifest, journal)
     journal.finish()
     return spent
 
 
-def _spent(parts: Sequence[_ShardRun], each: Sequence[Spent]) -> Spending:
-    """What all shards spent, with spending before the split counted once."""
+def _total_spending(parts: Sequence[_ShardRun], each: Sequence[Spent]) -> Spending:
+    """The spending of all shards, with spending before the split counted once."""
     before = parts[0].shard.before
     return Spending(
         before.requests + sum(spent.requests - before.requests for spent in each),
-        before.cost + sum(one.cost - before.cost for one in each),
+        before.cost + sum(spent.cost - before.cost for spent in each),
     )
 
 
-async def _journaled(path: Path, parts: Sequence[_ShardRun], spent: Spending) -> Spent:
-    """Write their journals into one; returns its entry in the manifest.
+async def _merge_journals(path: Path, parts: Sequence[_ShardRun], spent: Spending) -> Spent:
+    """Write the shards' journals into one; returns its entry in the manifest.
 
     Raises:
         InputError: two shards have different answers to one call that trials share.
@@ -388,8 +399,8 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: 
     return False
 
 
-def _archive(fresh: Path, parts: Sequence[_ShardRun]) -> None:
-    """Merge their archives, with what precedes the split once: a WARC's members can be concatenated."""
+def _merge_archives(fresh: Path, parts: Sequence[_ShardRun]) -> None:
+    """Merge the shards' archives, with pages from before the split once: a WARC's members can be concatenated."""
     archives = [(part, part.folder.path / ARCHIVE) for part in parts]
     archives = [(part, path) for part, path in archives if path.is_file()]
     if not archives:
@@ -398,9 +409,9 @@ def _archive(fresh: Path, parts: Sequence[_ShardRun]) -> None:
     try:
         with target.open("wb") as whole:
             for number, (part, path) in enumerate(archives):
-                with path.open("rb") as one:
-                    one.seek(part.shard.archive if number else 0)
-                    shutil.copyfileobj(one, whole)
+                with path.open("rb") as source:
+                    source.seek(part.shard.archive if number else 0)
+                    shutil.copyfileobj(source, whole)
     except OSError as error:
         raise cannot_be_written(target, error) from error
 

@@ -48,12 +48,12 @@ def reached_elsewhere(
         reason = f"is not a model of this run, which has {', '.join(known)}"
         raise InputError([Problem("--model", name, reason) for name in strangers])
     return {
-        role: [_moved(entry, requests[entry.name]) if entry.name in requests else entry for entry in side]
+        role: [_redirect_entry(entry, requests[entry.name]) if entry.name in requests else entry for entry in side]
         for role, side in entries.items()
     }
 
 
-def _moved(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
+def _redirect_entry(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
     spec, given = parse_spec(request.spec), {key for key, _ in request.arguments}
     kept = [(key, value) for key, value in entry.arguments if key not in given and takes(spec, key)]
     return msgspec.structs.replace(entry, spec=request.spec, arguments=(*kept, *request.arguments))
@@ -194,7 +194,7 @@ def resume_folder(
     folder = RunFolder(path)
     manifest = folder.manifest()
     check_unchanged(study, folder, manifest)
-    manifest.limits = _merged(manifest.limits, limits)
+    manifest.limits = _merge_limits(manifest.limits, limits)
     check_files()
     if not (missing := missing_trials(folder, study, manifest, retry_failed=retry_failed)):
         return run_session(folder, study, manifest, None, watch=watch)
@@ -209,7 +209,7 @@ def resume_folder(
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
     if batch is not None:
-        _change_batched(manifest, models, batch=batch)
+        _set_batched(manifest, models, batch=batch)
     check_machine(path, manifest.models, models, missing)
     return run_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
@@ -250,7 +250,7 @@ def extend_folder(
     chosen = folder.options(study, manifest.options) if options is None else options
     models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
-    manifest.limits = _merged(manifest.limits, limits)
+    manifest.limits = _merge_limits(manifest.limits, limits)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
     if options is not None:
@@ -259,7 +259,7 @@ def extend_folder(
     existing = manifest.models  # what was found out about existing models is kept
     manifest.models = {
         role: [*existing.get(role, []), *entries[len(existing.get(role, [])) :]]
-        for role, entries in entries_of(wanted, models, batched=_is_batched(manifest)).items()
+        for role, entries in entries_of(wanted, models, batched=_uses_batches(manifest)).items()
     }
     note_used(study, more or {})
     missing = missing_trials(folder, study, manifest, retry_failed=False)
@@ -267,7 +267,7 @@ def extend_folder(
     return run_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 
-def _merged(old: Limits, new: Limits | None) -> Limits:
+def _merge_limits(old: Limits, new: Limits | None) -> Limits:
     if new is None:
         return old
     return Limits(cost=old.cost if new.cost is None else new.cost, calls=old.calls if new.calls is None else new.calls)
@@ -275,7 +275,10 @@ def _merged(old: Limits, new: Limits | None) -> Limits:
 
 def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> None:
     unknown = [
-        one.answerer.name for side in models.values() for one in side if isinstance(one, Model) and one.price is None
+        model.answerer.name
+        for side in models.values()
+        for model in side
+        if isinstance(model, Model) and model.price is None
     ]
     if limits.cost is not None and unknown:
         raise InputError(
@@ -285,15 +288,18 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
 
 def _warn_of_low_prices(manifest: Manifest) -> None:
     """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
-    for entry in {one.identity: one for side in manifest.models.values() for one in side}.values():
+    for entry in {entry.identity: entry for side in manifest.models.values() for entry in side}.values():
         known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
         if manifest.limits.cost is None or entry.price is None or known is None:
             continue
-        if entry.price.input < known.input or entry.price.output < known.output or _share(entry.price) < _share(known):
-            own = (
-                f"${entry.price.input:g} in and ${entry.price.output:g} out, {_share(entry.price):g} of that in batches"
-            )
-            listed = f"${known.input:g} and ${known.output:g}, {_share(known):g} in batches"
+        if (
+            entry.price.input < known.input
+            or entry.price.output < known.output
+            or _batch_price_share(entry.price) < _batch_price_share(known)
+        ):
+            batched = f"{_batch_price_share(entry.price):g} of that in batches"
+            own = f"${entry.price.input:g} in and ${entry.price.output:g} out, {batched}"
+            listed = f"${known.input:g} and ${known.output:g}, {_batch_price_share(known):g} in batches"
             warnings.warn(
                 f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
                 Notice,
@@ -301,7 +307,7 @@ def _warn_of_low_prices(manifest: Manifest) -> None:
             )
 
 
-def _share(price: Price) -> float:
+def _batch_price_share(price: Price) -> float:
     return 1.0 if price.batch is None else price.batch
 
 
@@ -314,7 +320,7 @@ def _is_model(spec: str) -> bool:
     return True
 
 
-def _is_batched(manifest: Manifest) -> bool:
+def _uses_batches(manifest: Manifest) -> bool:
     return any(entry.batched for side in manifest.models.values() for entry in side)
 
 
@@ -324,16 +330,20 @@ def _check_batches(models: Mapping[str, Sequence[Opened]]) -> None:
     Raises:
         InputError: no model takes any.
     """
-    asked = [one for side in models.values() for one in side if isinstance(one, Model)]
-    if not any(one.batching for one in asked):
+    asked = [model for side in models.values() for model in side if isinstance(model, Model)]
+    if not any(model.batching for model in asked):
         takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
         raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
-    paid = [one for one in asked if not one.batching and (one.price is None or one.price.input or one.price.output)]
-    for name in dict.fromkeys(one.answerer.name for one in paid):
+    paid = [
+        model
+        for model in asked
+        if not model.batching and (model.price is None or model.price.input or model.price.output)
+    ]
+    for name in dict.fromkeys(model.answerer.name for model in paid):
         warnings.warn(f"{name} takes no batches: it is called as usual, at full price", Notice, stacklevel=3)
 
 
-def _change_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, batch: bool) -> None:
+def _set_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, batch: bool) -> None:
     if batch:
         _check_batches(models)
     manifest.models = {

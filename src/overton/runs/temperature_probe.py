@@ -34,7 +34,7 @@ NOT_SENT = "refuses the temperature: none is sent, and its endpoint's default ap
 _TEMPERATURE = "temperature"
 REFUSED = "temperature refused"
 """The stop reason of a reply that represents a refusal."""
-_ABOUT_TEMPERATURE = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
+_TEMPERATURE_REFUSAL = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
 
 
 def probe_call(seat: S) -> tuple[S, Identity, CallKey, Request]:
@@ -44,7 +44,7 @@ def probe_call(seat: S) -> tuple[S, Identity, CallKey, Request]:
 
 def refusal(message: str) -> Reply | None:
     """A rejection as an answer; None if its message is about something else."""
-    return Reply(message, finish=REFUSED, usage=Usage(0, 0)) if _ABOUT_TEMPERATURE.search(message) else None
+    return Reply(message, finish=REFUSED, usage=Usage(0, 0)) if _TEMPERATURE_REFUSAL.search(message) else None
 
 
 def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
@@ -52,14 +52,14 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
     return msgspec.structs.replace(settings, **dict.fromkeys(not_sent)) if not_sent else settings
 
 
-async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], desk: Dispatcher) -> None:
+async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
     """Find out for each `unsure` judge whether it accepts a temperature, and update bindings and manifest.
 
     Raises:
         Stopped: a judge did not answer, or the run is stopping.
     """
-    for probe in _open(study, manifest, lanes):
-        found = await desk.outcome(*probe.call)
+    for probe in _find_probes(study, manifest, lanes):
+        found = await dispatcher.outcome(*probe.call)
         if isinstance(found, Reply):
             probe.settle(manifest, found)
         elif found.kind in OVERLOAD:
@@ -71,7 +71,7 @@ async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane
 
 def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: Journal) -> None:
     """The same from the journal alone, as far as it goes; no calls are made."""
-    for probe in _open(study, manifest, lanes):
+    for probe in _find_probes(study, manifest, lanes):
         found = journal.recall(probe.call[1])
         if isinstance(found, Reply):
             probe.settle(manifest, found)
@@ -88,8 +88,8 @@ class _Probe:
 
     @property
     def call(self) -> tuple[Seat, Identity, CallKey, Request]:
-        tried = _Tried(self.bound.answerer)
-        alone = replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False, judges=False)
+        tried = _ProbedAnswerer(self.bound.answerer)
+        alone = replace(self.bound, answerer=tried, through=_ProbedServer, batching=None, batched=False, judges=False)
         return probe_call(alone)
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
@@ -103,7 +103,7 @@ class _Probe:
             manifest.notes[f"{self.entry.name} as {self.role}"] = NOT_SENT
 
 
-def _open(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterator[_Probe]:
+def _find_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterator[_Probe]:
     """The judges for which this is unknown, each once."""
     for role in (role.name for role in study.roles if role.judges):
         seated = {
@@ -118,7 +118,7 @@ def _open(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterato
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _ProbedAnswerer:
     """An answerer whose refusal of a temperature is an answer."""
 
     answerer: Answerer
@@ -140,7 +140,7 @@ class _Tried:
 
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`; a rejection that does not mention temperature stays one."""
-        return await _tried(self.answerer, request)
+        return await _answer_or_refusal(self.answerer, request)
 
     async def close(self) -> None:
         """See `Answerer`."""
@@ -148,17 +148,17 @@ class _Tried:
 
 
 @dataclass(frozen=True)
-class _TriedServer:
+class _ProbedServer:
     """The same of one server of several."""
 
     server: Answering
 
     async def answer(self, request: Request) -> Reply:
-        """See `_Tried`."""
-        return await _tried(self.server, request)
+        """See `_ProbedAnswerer`."""
+        return await _answer_or_refusal(self.server, request)
 
 
-async def _tried(who: Answering, request: Request) -> Reply:
+async def _answer_or_refusal(who: Answering, request: Request) -> Reply:
     try:
         return await who.answer(request)
     except RejectedError as error:

@@ -43,7 +43,7 @@ _FEWEST = 5
 """Prompts that a line needs."""
 _POWER = 0.8
 """The probability with which the answers suggested by `needed` show agreement, if there is no difference."""
-_SUREST = 0.995
+_HIGHEST_PROBABILITY = 0.995
 """Logits are taken of probabilities no higher than this, and no lower than 1 minus this."""
 
 
@@ -99,7 +99,7 @@ def calibration(
     known = np.isfinite(p).all(1) & (x.sum(1) > 0)
     p, x = p[known], x[known]
     n = np.broadcast_to(x.sum(1, keepdims=True), x.shape)
-    answers, apart = int(x.sum()), None if other is None else _apart(other, level)
+    answers, apart = int(x.sum()), None if other is None else _other_difference(other, level)
     if len(p) < _FEWEST:
         nothing = not_computed(f"fewer than {_FEWEST} prompts have both", level=level, n=len(p))
         why = f"{len(p)} prompts have both, and it takes {_FEWEST}"
@@ -114,8 +114,10 @@ def calibration(
         line.mean(1.0, level),
         line.mean(np.sign(line.probabilities - 0.5), level),
     )
-    single = _Single.of(p, x, n)
-    tested = _Tested([one for one in (offset, outward, apart) if one is not None], apart, single, level, band)
+    single = _PromptDifferences.of(p, x, n)
+    tested = _BandTest(
+        [estimate for estimate in (offset, outward, apart) if estimate is not None], apart, single, level, band
+    )
     verdict, why = tested.verdict(line)
     return Calibration(
         len(p),
@@ -123,7 +125,7 @@ def calibration(
         slope,
         offset,
         outward,
-        _largest(p, x, n, level),
+        _largest_difference(p, x, n, level),
         apart,
         band,
         verdict,
@@ -144,7 +146,7 @@ class _CalibrationLine(NamedTuple):
 
     @classmethod
     def fitted(cls, p: Floats, x: Floats, n: Floats) -> _CalibrationLine:
-        z = logit(np.clip(p, 1 - _SUREST, _SUREST))
+        z = logit(np.clip(p, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
         design = np.stack([np.ones_like(z), z], -1)
         found = np.array([0.0, 1.0])
         for _ in range(50):
@@ -162,7 +164,7 @@ class _CalibrationLine(NamedTuple):
         return cls(found, several * covariance, scale * covariance @ score.T @ score @ covariance, p.ravel(), len(p))
 
     def _errors(self, at: Floats) -> tuple[float, float]:
-        first, second = (sqrt(max(float(at @ one @ at), 0.0)) for one in (self.binomial, self.robust))
+        first, second = (sqrt(max(float(at @ covariance @ at), 0.0)) for covariance in (self.binomial, self.robust))
         return first, second
 
     def _estimate(self, value: float, at: Floats, level: float) -> Estimate:
@@ -170,14 +172,14 @@ class _CalibrationLine(NamedTuple):
         half = max(float(ndtri(cut)) * first, float(stdtrit(self.prompts - 2, cut)) * second)
         return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", level)
 
-    def _slopes(self) -> tuple[Floats, Floats]:
+    def _differences_and_slopes(self) -> tuple[Floats, Floats]:
         """The line's differences at the probabilities, and their derivatives by a and b."""
-        z = logit(np.clip(self.probabilities, 1 - _SUREST, _SUREST))
+        z = logit(np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
         share = expit(self.coefficients[0] + self.coefficients[1] * z)
         # Probabilities beyond the range of logits are compared with the line's value at the end of that range.
-        return share - np.clip(self.probabilities, 1 - _SUREST, _SUREST), (share * (1 - share))[:, None] * np.stack(
-            [np.ones_like(z), z], -1
-        )
+        return share - np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY), (
+            share * (1 - share)
+        )[:, None] * np.stack([np.ones_like(z), z], -1)
 
     def slope(self, level: float) -> Estimate:
         """The calibration slope."""
@@ -187,17 +189,20 @@ class _CalibrationLine(NamedTuple):
 
     def mean(self, ways: ArrayLike, level: float) -> Estimate:
         """The mean over prompts and options of the difference, each counted in its way (1 or -1)."""
-        values, slopes = self._slopes()
+        values, slopes = self._differences_and_slopes()
         way = np.broadcast_to(np.asarray(ways, float), values.shape)
         return self._estimate(float((way * values).mean()), (way[:, None] * slopes).mean(0), level)
 
     def surely_beyond(self, band: float, level: float) -> bool:
         """Whether some difference lies beyond the band, anywhere along the line."""
         wide = sqrt(2 * float(fdtri(2, max(self.prompts - 2, 1), level)))
-        return any(abs(value) - wide * max(self._errors(at)) > band for value, at in zip(*self._slopes(), strict=True))
+        return any(
+            abs(value) - wide * max(self._errors(at)) > band
+            for value, at in zip(*self._differences_and_slopes(), strict=True)
+        )
 
 
-def _largest(p: Floats, x: Floats, n: Floats, level: float) -> Estimate:
+def _largest_difference(p: Floats, x: Floats, n: Floats, level: float) -> Estimate:
     d = x / n - p
     at = np.unravel_index(int(np.abs(d).argmax()), d.shape)
     low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - level) / d.size)
@@ -207,9 +212,9 @@ def _largest(p: Floats, x: Floats, n: Floats, level: float) -> Estimate:
     )
 
 
-def _apart(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
+def _other_difference(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
     """The mean over prompts of the share without an option minus its probability, with half an answer's uncertainty."""
-    probabilities, shares = (np.asarray(one, float) for one in other)
+    probabilities, shares = (np.asarray(values, float) for values in other)
     d = shares - probabilities
     if len(d) < _FEWEST:
         return not_computed(f"fewer than {_FEWEST} prompts", level=level, n=len(d))
@@ -218,7 +223,7 @@ def _apart(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
     return Estimate(float(d.mean()), float(d.mean()) - half, float(d.mean()) + half, len(d), "Student's t", level)
 
 
-class _Single(NamedTuple):
+class _PromptDifferences(NamedTuple):
     """Differences of single prompts: their mean square [1], its standard error as observed and if probabilities were
     the proportions, and how many prompts have two answers or more."""
 
@@ -228,7 +233,7 @@ class _Single(NamedTuple):
     prompts: int
 
     @classmethod
-    def of(cls, p: Floats, x: Floats, n: Floats) -> _Single | None:
+    def of(cls, p: Floats, x: Floats, n: Floats) -> _PromptDifferences | None:
         """The differences; None if too few prompts have several answers. `p` and `x` have all options, or the first of
         two."""
         several = n[:, 0] > 1
@@ -238,7 +243,7 @@ class _Single(NamedTuple):
         if p.shape[1] == 1:
             p, x = np.hstack([p, 1 - p]), np.hstack([x, n - x])
         squares = (x * (x - 1) / (n * (n - 1)) - 2 * p * x / n + p**2).sum(1) / 2
-        kept = np.clip(p, 1 - _SUREST, _SUREST)
+        kept = np.clip(p, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY)
         weight = np.sqrt((kept * (1 - kept)).sum(1) / 2)
         weight /= weight.sum()
         # The covariance of one answer is diag(p) - p p'; the sum of its squared entries:
@@ -248,13 +253,14 @@ class _Single(NamedTuple):
         seen = many / (many - 1) * float(weight**2 @ (squares - mean) ** 2)
         return cls(mean, sqrt(max(alike, seen)), sqrt(alike), many)
 
-    def _limit(self, cut: float) -> float:
+    def _square_limit(self, cut: float) -> float:
         return self.square + float(stdtrit(self.prompts - 1, cut)) * self.error
 
     def typical(self, level: float) -> Estimate:
         """The root mean square, with a two-sided interval."""
         value, low, high = (
-            sqrt(max(one, 0.0)) for one in (self.square, self._limit((1 - level) / 2), self._limit((1 + level) / 2))
+            sqrt(max(square, 0.0))
+            for square in (self.square, self._square_limit((1 - level) / 2), self._square_limit((1 + level) / 2))
         )
         return Estimate(value, low, high, self.prompts, "Student's t over prompts, of the mean square", level)
 
@@ -265,13 +271,13 @@ class _Single(NamedTuple):
         return ceil(self.prompts * (wide * self.error_if_alike / band**2) ** 2)
 
 
-class _Tested(NamedTuple):
+class _BandTest(NamedTuple):
     """Numbers to compare with the band: the intervals of `means`, among them `other`, that of answers without an
     option; and the differences of single prompts."""
 
     means: list[Estimate]
     other: Estimate | None
-    single: _Single | None
+    single: _PromptDifferences | None
     level: float
     band: float
 

@@ -1,4 +1,4 @@
-"""What numbers over clusters are made of: sums by cluster, or by group of clusters if there are many."""
+"""The parts of numbers over clusters: sums by cluster, or by group of clusters if there are many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overton.statistics.arrays import AnyInts, Floats
 
 
 class ClusterSums(NamedTuple):
-    """What K means or ratios of sums are made of, by cluster: the sum of `above` over that of `below`.
+    """The parts of K means or ratios of sums, by cluster: the sum of `above` over that of `below`.
 
     Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster with nothing
     below says nothing. If what is counted has weights, `many` [as below] says how much there is without them; None if
@@ -57,9 +57,9 @@ class Sums(NamedTuple):
 def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
     """All of them side by side, `step` ratios at a time."""
     starts = np.cumsum([0, *(part.below.shape[1] for part in parts)])
-    of = np.concatenate([one.of + start for one, start in zip(parts, starts, strict=False)])
-    above, below = (np.concatenate([one[side] for one in parts], axis=1) for side in (0, 1))
-    numbers = [np.concatenate(columns) for columns in zip(*(one.numbers for one in parts), strict=True)]
+    of = np.concatenate([part.of + start for part, start in zip(parts, starts, strict=False)])
+    above, below = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
+    numbers = [np.concatenate(columns) for columns in zip(*(part.numbers for part in parts), strict=True)]
     every = Sums(above, below, of, Numbers(*numbers))
     for start in range(0, every.width, step):
         yield every.take(slice(start, start + step))

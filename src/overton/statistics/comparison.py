@@ -1,7 +1,7 @@
 """Numbers over the same items compared: differences, verdicts, joint levels, and the variance between means.
 
 Each item is left out of both numbers. The difference between two models has Student's interval; one within a model has
-the one rule's (`statistics.resampling`), and at least Student's. Nothing here knows what the numbers measure.
+the one rule's (`statistics.jackknife`), and at least Student's. Nothing here knows what the numbers measure.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ Verdict = Literal["higher", "lower", "equivalent", "undecided"]
 POWER = 0.8
 """The probability of a verdict that `items_needed` plans for."""
 
-_WIDER = "Student's t over {unit}, the wider of with and without correction for skewness"
+_WIDER_METHOD = "Student's t over {unit}, the wider of with and without correction for skewness"
 
-_DEALT = 4000
+_DRAWS_OF_T = 4000
 """Draws of a t by chance: its 95% quantile is then exceeded by 4.3 to 5.7% of all draws."""
 
-_NOTHING = "they share no item that has it"
+_NO_SHARED_ITEM = "they share no item that has it"
 
 
 def ratio(sums: AnyFloats) -> AnyFloats:
@@ -134,8 +134,8 @@ class Number:
     def estimate(self, resampling: Resampling) -> Estimate:
         """The number with its interval, by the one rule."""
         if not self.influence.parts.size:
-            return not_computed(_NOTHING, level=resampling.level)
-        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within)[0]
+            return not_computed(_NO_SHARED_ITEM, level=resampling.level)
+        return resampling.estimates(self.numbers, self.influence, _NO_SHARED_ITEM, within=self.within)[0]
 
     def student(self, resampling: Resampling) -> Estimate:
         """The number with Student's limits, not corrected for skewness: for two models that are exchangeable.
@@ -145,8 +145,8 @@ class Number:
         models is called different (docs/compare.md).
         """
         if not self.influence.parts.size:
-            return not_computed(_NOTHING, level=resampling.level)
-        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=STUDENT)[0]
+            return not_computed(_NO_SHARED_ITEM, level=resampling.level)
+        return resampling.estimates(self.numbers, self.influence, _NO_SHARED_ITEM, within=self.within, scale=STUDENT)[0]
 
     def wider(self, resampling: Resampling) -> Estimate:
         """The number with the wider of the rule's limits and Student's own at each end: for a difference within one
@@ -159,16 +159,16 @@ class Number:
         corrected, plain = self.estimate(resampling), self.student(resampling)
         if isnan(corrected.low) or corrected.error is None:
             return corrected
-        reach = 0.0 if self.sizes is None else corrected.error * _quantile(self.sizes, resampling.level)
+        reach = 0.0 if self.sizes is None else corrected.error * _upper_quantile(self.sizes, resampling.level)
         return structs.replace(
             corrected,
             low=min(corrected.low, plain.low, max(corrected.value - reach, self.within[0])),
             high=max(corrected.high, plain.high, min(corrected.value + reach, self.within[1])),
-            method=_WIDER.format(unit=resampling.unit),
+            method=_WIDER_METHOD.format(unit=resampling.unit),
         )
 
 
-def _quantile(sizes: Floats, level: float) -> float:
+def _upper_quantile(sizes: Floats, level: float) -> float:
     return float(np.quantile(sizes, level, method="higher"))  # between two of which one may be infinite
 
 
@@ -176,13 +176,13 @@ def drawn_sizes(noise: AnyFloats, weight: AnyFloats) -> Floats:
     """The sizes of t by chance [many]: of means weighted by `weight` [items], which sums to 1, over their standard
     errors, recombining the draws of the effect of chance on each item, `noise` [draws, items]."""
     draws, items = noise.shape
-    rows = np.random.default_rng((draws, items)).integers(draws, size=(_DEALT, items))
+    rows = np.random.default_rng((draws, items)).integers(draws, size=(_DRAWS_OF_T, items))
     drawn = noise[rows, np.arange(items)]
     mean = drawn @ weight
     parts = weight * (drawn - mean[:, None])
     error = np.sqrt((parts * parts).sum(1) * items / (items - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(np.abs(mean) > _SAME, np.abs(mean) / error, 0.0))
+        return np.asarray(np.where(np.abs(mean) > _ZERO, np.abs(mean) / error, 0.0))
 
 
 def number(
@@ -199,9 +199,9 @@ def number(
         sums = resampling.sums(ClusterSums(parts[:, 0], parts[:, 1]))
         items = sums.numbers.clusters
         return Number(sums.numbers._replace(n=items), resampling.influence(sums), within)
-    sums_of = np.stack([np.bincount(resampling.group, one, resampling.groups) for one in parts.T], axis=1)
+    sums_of = np.stack([np.bincount(resampling.group, column, resampling.groups) for column in parts.T], axis=1)
     every = sums_of.sum(0, keepdims=True)
-    value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
+    value, without = (np.asarray(of(sums), float) for sums in (every, every - sums_of))
     speaks = (parts != 0).any(1)
     present = np.bincount(resampling.group, speaks, resampling.groups) > 0
     return moved(value, without, int(speaks.sum()), within, present)
@@ -252,8 +252,8 @@ def gap(
     none. It is between two models, unless it is `within_model`: between two conditions of one, or from its null."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
     limits = difference.wider if within_model else difference.student
-    made = [limits(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
-    return Gap(*(flawed(one, flaw) for one in made))
+    made = [limits(replace(jackknife, level=coverage).over(max(items, 1))) for coverage in (level, inner)]
+    return Gap(*(flawed(estimate, flaw) for estimate in made))
 
 
 def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:
@@ -262,11 +262,11 @@ def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:
     Equivalent: the inner interval lies within the margin. Otherwise higher or lower: the outer one excludes 0.
     Otherwise undecided. All of `found` have to agree.
     """
-    said = {_verdict(one, margin) for one in found}
+    said = {_verdict_alone(intervals, margin) for intervals in found}
     return said.pop() if len(said) == 1 else "undecided"
 
 
-def _verdict(found: Gap, margin: float) -> Verdict:
+def _verdict_alone(found: Gap, margin: float) -> Verdict:
     own, inner = found.own, found.equivalence
     if not isnan(inner.low) and -margin <= inner.low and inner.high <= margin:
         return "equivalent"
@@ -280,7 +280,7 @@ FEW = 30
 ten equal models over five items, max-t intervals covered all differences jointly in 72% of cases (docs/compare.md)."""
 
 _DRAWS = 20_000
-_SAME = 1e-12
+_ZERO = 1e-12
 
 Differences = Sequence[tuple[Number, Sequence[int]]]
 
@@ -297,14 +297,14 @@ def joint_differences(differences: Differences, level: float, seed: int) -> floa
     bonferroni = 1 - (1 - level) / max(many, 1)
     if not max_t_holds(differences):
         return bonferroni
-    known = [(one, items) for one, items in differences if _varies(one)]
+    known = [(difference, items) for difference, items in differences if _varies(difference)]
     wide = np.zeros((1 + max(max(items) for _, items in known), len(known)))
-    for place, (one, items) in enumerate(known):
-        wide[list(items), place] = one.influence.parts[:, 0]
+    for place, (difference, items) in enumerate(known):
+        wide[list(items), place] = difference.influence.parts[:, 0]
     norms = np.sqrt((wide * wide).sum(0))
     values, vectors = np.linalg.eigh((wide / norms).T @ (wide / norms))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    freedom = max(min(float(one.influence.freedom[0]) for one, _ in known), 1.0)
+    freedom = max(min(float(difference.influence.freedom[0]) for difference, _ in known), 1.0)
     rng = np.random.default_rng((seed, many))
     drawn = rng.standard_normal((_DRAWS, len(known))) @ root.T
     largest = np.abs(drawn).max(1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
@@ -315,15 +315,16 @@ def joint_differences(differences: Differences, level: float, seed: int) -> floa
 def max_t_holds(differences: Differences) -> bool:
     """Whether joint intervals of several differences can rest on their correlations: two or more of them vary, none has
     fewer than `FEW` items (or as few degrees of freedom), and items are not left out in groups."""
-    known = [(one, items) for one, items in differences if _varies(one)]
+    known = [(difference, items) for difference, items in differences if _varies(difference)]
     return len(known) > 1 and all(
-        len(one.influence.parts) == len(items) and float(one.influence.freedom[0]) >= FEW - 1 for one, items in known
+        len(difference.influence.parts) == len(items) and float(difference.influence.freedom[0]) >= FEW - 1
+        for difference, items in known
     )
 
 
-def _varies(one: Number) -> bool:
-    parts = one.influence.parts
-    return bool(parts.size and np.isfinite(parts).all() and np.abs(parts).max() > _SAME)
+def _varies(difference: Number) -> bool:
+    parts = difference.influence.parts
+    return bool(parts.size and np.isfinite(parts).all() and np.abs(parts).max() > _ZERO)
 
 
 class ItemsToDecide(NamedTuple):
@@ -348,21 +349,21 @@ def items_needed(found: Gap, margin: float, items: int) -> ItemsToDecide | None:
     central = (1 + POWER) / 2 if value == 0 else POWER
     other: Verdict = "higher" if value > 0 else "lower"
     asked: list[tuple[float, Verdict]] = [
-        (_wanted(abs(value), (1 + found.own.level) / 2, POWER), other),
-        (_wanted(margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
+        (_error_to_detect(abs(value), (1 + found.own.level) / 2, POWER), other),
+        (_error_to_detect(margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
     ]
-    wanted, verdict = max(asked, key=lambda one: one[0])
+    wanted, verdict = max(asked, key=lambda choice: choice[0])
     factor = (error / wanted) ** 2 if wanted > 0 else inf
-    if factor >= _ENDLESS:
+    if factor >= _MOST_TIMES_ITEMS:
         return None
     return ItemsToDecide(max(ceil(items * factor), items + 1), verdict, wanted)
 
 
-_ENDLESS = 1e6
+_MOST_TIMES_ITEMS = 1e6
 """Nobody asks this many times the items: more items are then not what is needed."""
 
 
-def _wanted(distance: float, level: float, power: float) -> float:
+def _error_to_detect(distance: float, level: float, power: float) -> float:
     """The standard error with which a value this far away is excluded with probability `power`."""
     return max(distance, 0.0) / float(ndtri(level) + ndtri(power))
 

@@ -11,7 +11,7 @@ from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.jackknife import DIFFERENCE, FISHER, Jackknife
 
-_FLAT = "fewer than three pairs, or one side does not vary"
+_NO_CORRELATION = "fewer than three pairs, or one side does not vary"
 
 
 def clustered_pearson(
@@ -24,11 +24,11 @@ def clustered_pearson(
     use = np.isfinite(x) & np.isfinite(y)
     x, y = x[use], y[use]
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return not_computed(_FLAT, level=jackknife.level, n=int(x.size))
+        return not_computed(_NO_CORRELATION, level=jackknife.level, n=int(x.size))
     _, codes = np.unique(np.asarray(clusters)[use], return_inverse=True)
     x, y = x - x.mean(), y - y.mean()
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-    return jackknife.over(codes).statistic(parts, _pearson, _FLAT, within=DIFFERENCE, scale=FISHER)
+    return jackknife.over(codes).statistic(parts, _pearson, _NO_CORRELATION, within=DIFFERENCE, scale=FISHER)
 
 
 def _pearson(sums: AnyFloats) -> AnyFloats:

@@ -99,8 +99,9 @@ def gaps(
     """
     quantile = stdtrit(spread.freedom, (1 + level) / 2)
     bend = of_skewness * spread.skewness / 3
-    low, high = (-_untransformed(one, bend) * spread.error for one in (quantile, -quantile))
-    most = farthest * quantile * spread.error
+    with np.errstate(invalid="ignore"):  # joint levels of many numbers round to 1: infinite times no error
+        low, high = (-_invert_transformation(end, bend) * spread.error for end in (quantile, -quantile))
+        most = farthest * quantile * spread.error
     return np.clip(low, -most, 0.0), np.clip(high, 0.0, most)
 
 
@@ -109,7 +110,7 @@ def student_gap(spread: StandardErrors, level: float) -> Floats:
     return np.asarray(stdtrit(spread.freedom, (1 + level) / 2) * spread.error)
 
 
-def _untransformed(quantile: Floats, bend: Floats) -> Floats:
+def _invert_transformation(quantile: Floats, bend: Floats) -> Floats:
     """t for which ((1 + bend t)^3 - 1) / (3 bend) + bend / 2 = `quantile`; NaN if the quantile is infinite."""
     moved = quantile - bend / 2
     with np.errstate(invalid="ignore"):  # with few items, joint levels of many numbers round to 1
@@ -123,16 +124,16 @@ _DIGITS = 10
 _FLAT = 1e-10
 """A standard error this small, relative to 1 or the number itself, is rounding error around zero."""
 
-_NEEDED = {5: "five"}[FEWEST]
+_FEWEST_IN_WORDS = {5: "five"}[FEWEST]
 
 
 def too_few(count: int, unit: str) -> str:
-    """Why there is no interval from so few clusters."""
-    return f"{NO_INTERVAL}too few {unit} ({count}; {_NEEDED} are needed)"
+    """The reason why there is no interval from so few clusters."""
+    return f"{NO_INTERVAL}too few {unit} ({count}; {_FEWEST_IN_WORDS} are needed)"
 
 
 def same_in_all(count: int, unit: str) -> str:
-    """Why there is no interval for a number that does not vary."""
+    """The reason why there is no interval for a number that does not vary."""
     return f"{NO_INTERVAL}the same in all {count:,} {unit}"
 
 
@@ -161,13 +162,13 @@ class EstimateArrays:
         for place in np.flatnonzero(few):
             method[place] = too_few(round(clusters[place]), unit)
         none = alone | flat | few
-        low, high = (np.where(none, nan, one) for one in (self.low, self.high))
+        low, high = (np.where(none, nan, limit) for limit in (self.low, self.high))
         return replace(self, low=low, high=high, error=np.where(none, nan, self.error), method=method)
 
     def kept(self, within: tuple[float, float]) -> EstimateArrays:
         """The same with limits inside the numbers' range, and rounded; they contain the number."""
         value = self.numbers.value
-        low, high = (np.clip(np.round(one, _DIGITS), *within) for one in (self.low, self.high))
+        low, high = (np.clip(np.round(limit, _DIGITS), *within) for limit in (self.low, self.high))
         return replace(self, low=np.minimum(low, value), high=np.maximum(high, value), within=within)
 
     def instead(self, where: Flags, low: Floats, high: Floats, name: str) -> EstimateArrays:
@@ -193,13 +194,13 @@ def estimates_of(made: EstimateArrays, nothing: str, few: str | None, level: flo
         not_computed(nothing if few is None or count == 0 else few, level=level, n=count)
         if isnan(middle)
         else Estimate(
-            middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, ends
+            middle, _shared_nan(lower), _shared_nan(upper), count, method, level, None if isnan(error) else error, ends
         )
         for middle, lower, upper, count, method, error in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def _or_nan(limit: float) -> float:
+def _shared_nan(limit: float) -> float:
     """The limit; if it is NaN, the one NaN object that all share, so that equal estimates are equal."""
     return nan if isnan(limit) else limit
 
@@ -237,29 +238,29 @@ class Scale(NamedTuple):
     @property
     def linear(self) -> bool:
         """Whether it is the number's own scale."""
-        return self.to is _same
+        return self.to is _identity
 
 
-def _same(values: Floats) -> Floats:
+def _identity(values: Floats) -> Floats:
     return values
 
 
-def _fisher(values: Floats) -> Floats:
+def _fisher_z(values: Floats) -> Floats:
     return np.asarray(np.arctanh(values))
 
 
-LINEAR = Scale(_same, _same, "Student's t over {unit}, corrected for skewness")
-STUDENT = Scale(_same, _same, "Student's t over {unit}", skewed=False)
+LINEAR = Scale(_identity, _identity, "Student's t over {unit}, corrected for skewness")
+STUDENT = Scale(_identity, _identity, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(
     np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
 )
 """Of standard deviations: squares of skewed values have long tails, of which a sample often holds none."""
-FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
+FISHER = Scale(_fisher_z, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
 
 
 @dataclass(frozen=True)
 class Jackknife:
-    """How intervals over clusters are computed, by the one rule of `resampling.limits`.
+    """How intervals over clusters are computed, by the one rule of this module (see `gaps`).
 
     `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; if a
     study itself draws at random, it does so `resamples` times from that seed. The intervals need no draws.
@@ -331,10 +332,10 @@ class Resampling:
         bounded number that is the same in all clusters.
         """
         made: list[list[Estimate]] = []
-        for batch in self._batches((self._sums(count),) for count in counts):
-            pieces = side_by_side([columns for (columns,) in batch], self._step)
-            found = [self._ratios(some, self.influence(some), nothing, within) for some in pieces]
-            made += _split(chain(*found), [columns.width for (columns,) in batch])
+        for batch in self._batches((self._as_sums(count),) for count in counts):
+            pieces = side_by_side([columns for (columns,) in batch], self._numbers_at_once)
+            found = [self._estimate_ratios(some, self.influence(some), nothing, within) for some in pieces]
+            made += _split_by_width(chain(*found), [columns.width for (columns,) in batch])
         return made
 
     def ratio(self, counts: ClusterSums | Sums, nothing: str, within: Range = SHARE) -> Estimate:
@@ -346,10 +347,10 @@ class Resampling:
     ) -> list[list[tuple[Estimate, Estimate, Estimate]]]:
         """The shares of both sides and the second minus the first, each cluster left out of both, for each pair."""
         made: list[list[tuple[Estimate, Estimate, Estimate]]] = []
-        for batch in self._batches((self._sums(one), self._sums(other)) for one, other in pairs):
-            pieces = zip(*(side_by_side(side, self._step) for side in zip(*batch, strict=True)), strict=True)
-            found = [self._differences(first, second, nothing) for first, second in pieces]
-            made += _split(chain(*found), [first.width for first, _ in batch])
+        for batch in self._batches((self._as_sums(first), self._as_sums(second)) for first, second in pairs):
+            pieces = zip(*(side_by_side(side, self._numbers_at_once) for side in zip(*batch, strict=True)), strict=True)
+            found = [self._estimate_differences(first, second, nothing) for first, second in pieces]
+            made += _split_by_width(chain(*found), [first.width for first, _ in batch])
         return made
 
     def moments(
@@ -362,13 +363,13 @@ class Resampling:
         """
         made: list[tuple[list[Estimate], list[Estimate]]] = []
         for batch in self._batches(parts):
-            sums, squared = [one for one, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
+            sums, squared = [means for means, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
             found: list[tuple[Estimate, Estimate]] = []
-            for some in side_by_side(sums, self._step):
+            for some in side_by_side(sums, self._numbers_at_once):
                 squares = squared[:, len(found) : len(found) + some.width]
-                means = self._ratios(some, self.influence(some), nothing, within)
-                found += zip(means, self._deviations(some, squares, (nothing, few), within), strict=True)
-            for both in _split(found, [one.width for one in sums]):
+                means = self._estimate_ratios(some, self.influence(some), nothing, within)
+                found += zip(means, self._estimate_deviations(some, squares, (nothing, few), within), strict=True)
+            for both in _split_by_width(found, [means.width for means in sums]):
                 made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
         return made
 
@@ -397,21 +398,23 @@ class Resampling:
         sums = [np.bincount(cell, part, shape[0] * shape[1]) for part in parts[chosen].T]
         sums_of = np.stack(sums, axis=1).astype(float).reshape(shape)
         every = sums_of.sum(0, keepdims=True)
-        value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
+        value, without = (np.asarray(of(totals), float) for totals in (every, every - sums_of))
         present = np.unique(self.group[chosen])
-        influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), present)[:, None], scale)
+        influence = _influence_left_out(
+            value, without[:, None], np.isin(np.arange(self.groups), present)[:, None], scale
+        )
         clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
         numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
         return self.estimates(numbers, influence, nothing, within=within, scale=scale)[0]
 
     def sums(self, counts: ClusterSums) -> Sums:
         """Values by cluster, summed by group."""
-        above, below = self._by_group(counts.above), self._by_group(counts.below)
+        above, below = self._sum_by_group(counts.above), self._sum_by_group(counts.below)
         of = np.broadcast_to(np.arange(below.shape[1]), above.shape[1])
-        whole = _in_pairs(below)[of]
-        n = whole if counts.many is None else _in_pairs(self._by_group(counts.many))[of]
+        whole = _sum_pairwise(below)[of]
+        n = whole if counts.many is None else _sum_pairwise(self._sum_by_group(counts.many))[of]
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = _in_pairs(above) / whole
+            value = _sum_pairwise(above) / whole
         clusters = np.count_nonzero(counts.below.reshape(len(counts.below), -1), axis=0)[of].astype(float)
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
 
@@ -439,10 +442,10 @@ class Resampling:
 
         A number that is NaN is not computed because there is `nothing`, or if something was counted, too `few`.
         """
-        made = self._made(numbers, standard_errors(influence), within, scale)
+        made = self._estimate_arrays(numbers, standard_errors(influence), within, scale)
         return estimates_of(made, nothing, few, self.level)
 
-    def _made(self, numbers: Numbers, spread: StandardErrors, within: Range, scale: Scale) -> EstimateArrays:
+    def _estimate_arrays(self, numbers: Numbers, spread: StandardErrors, within: Range, scale: Scale) -> EstimateArrays:
         """The rule's limits, and the name of the method."""
         value = numbers.value + 0.0  # no negative zero
         low, high = gaps(spread if scale.skewed else spread._replace(skewness=np.zeros_like(value)), self.level)
@@ -458,31 +461,31 @@ class Resampling:
             .kept(within)
         )
         if scale.linear and np.isfinite(within).all():
-            made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
+            made = made.instead(is_flat(value, spread.error), *self._flat_limits(numbers, within), self._wilson_method)
         return made
 
-    def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Floats, Floats]:
+    def _flat_limits(self, numbers: Numbers, within: Range) -> tuple[Floats, Floats]:
         """Limits of a number that is the same in all clusters: as many more as Wilson allows may be anything."""
         value = numbers.value
         _, most = wilson_limits(0, numbers.clusters, self.level)
         return value - most * (value - within[0]), value + most * (within[1] - value)
 
     @property
-    def _wilsons(self) -> str:
+    def _wilson_method(self) -> str:
         return f"Wilson, over {self.unit}"
 
-    def _ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
-        return estimates_of(self._ratios_made(columns, standard_errors(influence), within), nothing, None, self.level)
+    def _estimate_ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
+        return estimates_of(self._ratio_arrays(columns, standard_errors(influence), within), nothing, None, self.level)
 
-    def _ratios_made(self, columns: Sums, spread: StandardErrors, within: Range) -> EstimateArrays:
-        made = self._made(columns.numbers, spread, within, LINEAR)
+    def _ratio_arrays(self, columns: Sums, spread: StandardErrors, within: Range) -> EstimateArrays:
+        made = self._estimate_arrays(columns.numbers, spread, within, LINEAR)
         if within != SHARE:
             return made
         value = columns.numbers.value
-        limits = wilson_limits(value, self._effective(columns.numbers, spread), self.level)
-        return made.instead(_pure(columns) & ~is_flat(value, spread.error), *limits, self._wilsons)
+        limits = wilson_limits(value, self._effective_clusters(columns.numbers, spread), self.level)
+        return made.instead(_pure_shares(columns) & ~is_flat(value, spread.error), *limits, self._wilson_method)
 
-    def _effective(self, numbers: Numbers, spread: StandardErrors) -> Floats:
+    def _effective_clusters(self, numbers: Numbers, spread: StandardErrors) -> Floats:
         """As how many clusters of equal weight those count that gave shares, each 0 or 1, their standard errors.
 
         If a few outweigh the others, that number is itself uncertain, and smaller by the squared ratio of Student's
@@ -493,32 +496,35 @@ class Resampling:
             alike = value * (1 - value) / (spread.error**2 * (groups - 1) / groups)
             return np.asarray(alike * (stdtrit(groups - 1, tail) / stdtrit(spread.freedom, tail)) ** 2)
 
-    def _deviations(self, sums: Sums, squares: Floats, absent: tuple[str, str], within: Range) -> list[Estimate]:
+    def _estimate_deviations(
+        self, sums: Sums, squares: Floats, absent: tuple[str, str], within: Range
+    ) -> list[Estimate]:
         below = sums.below[:, sums.of]
         count, total, square = below.sum(0), sums.above.sum(0), squares.sum(0)
-        value = _deviation(total, count, square)
+        value = _standard_deviation(total, count, square)
         value = np.where(value < _SMALLEST, 0.0, value)
-        without = _deviation(total - sums.above, count - below, square - squares)
-        influence = _left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
+        without = _standard_deviation(total - sums.above, count - below, square - squares)
+        influence = _influence_left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
         numbers = sums.numbers._replace(value=value)
         nothing, few = absent
         most = (within[1] - within[0]) / 2  # half of the numbers at either end
         return self.estimates(numbers, influence, nothing, few=few, within=(0.0, most), scale=LOGARITHM)
 
-    def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
+    def _estimate_differences(
+        self, first: Sums, second: Sums, nothing: str
+    ) -> list[tuple[Estimate, Estimate, Estimate]]:
         sides, moved = (first, second), [self.influence(side) for side in (first, second)]
-        shares = [self._ratios(*one, nothing, SHARE) for one in zip(sides, moved, strict=True)]
+        shares = [self._estimate_ratios(*side, nothing, SHARE) for side in zip(sides, moved, strict=True)]
         (p, n, behind), (q, m, others) = first.numbers, second.numbers
         numbers = Numbers(q - p, np.minimum(n, m), np.minimum(behind, others))
         gaps = self.estimates(numbers, moved[1] - moved[0], nothing, within=DIFFERENCE)
         return list(zip(*shares, gaps, strict=True))
 
-    def _sums(self, counts: ClusterSums | Sums) -> Sums:
+    def _as_sums(self, counts: ClusterSums | Sums) -> Sums:
         return counts if isinstance(counts, Sums) else self.sums(counts)
 
     @property
-    def _step(self) -> int:
-        """How many numbers are processed at once."""
+    def _numbers_at_once(self) -> int:
         return max(1, _AT_ONCE // self.groups)
 
     def _batches(self, parts: Iterable[_Batched]) -> Iterator[list[_Batched]]:
@@ -528,28 +534,28 @@ class Resampling:
         for part in parts:
             batch.append(part)
             width += part[0].width
-            if width >= self._step:
+            if width >= self._numbers_at_once:
                 yield batch
                 batch, width = [], 0
         if batch:
             yield batch
 
-    def _by_group(self, sums: Floats) -> Floats:
+    def _sum_by_group(self, sums: Floats) -> Floats:
         """Sums by cluster [clusters] or [clusters, K] as sums by group [groups, K]."""
         wide = sums.reshape(len(sums), -1)
         if len(wide) == self.groups:
             return wide
-        order, starts = self._members
+        order, starts = self._group_order
         return np.asarray(np.add.reduceat(wide[order], starts, axis=0))
 
     @cached_property
-    def _members(self) -> tuple[AnyInts, AnyInts]:
+    def _group_order(self) -> tuple[AnyInts, AnyInts]:
         """All clusters in order of their groups, and where each group starts."""
         order = np.argsort(self._group, kind="stable")
         return order, np.searchsorted(self._group[order], np.arange(self.groups))
 
 
-def _left_out(value: Floats, without: Floats, present: Flags, scale: Scale) -> Influence:
+def _influence_left_out(value: Floats, without: Floats, present: Flags, scale: Scale) -> Influence:
     """Influence on K numbers [K] of groups without which they are `without` [groups, K], on a scale.
 
     A number that is 0 whatever is left out has none.
@@ -561,24 +567,24 @@ def _left_out(value: Floats, without: Floats, present: Flags, scale: Scale) -> I
     return Influence(np.where(same, 0.0, moved), groups, np.maximum(groups - 1, 1))
 
 
-def _pure(columns: Sums) -> Flags:
+def _pure_shares(columns: Sums) -> Flags:
     """Which shares are 0 or 1 in every cluster."""
     below = columns.below[:, columns.of]
     above = columns.above + np.nan_to_num(columns.numbers.value) * below
     return np.asarray(np.einsum("gk,gk->k", above, below - above) < _SMALLEST)
 
 
-def _in_pairs(sums: Floats) -> Floats:
+def _sum_pairwise(sums: Floats) -> Floats:
     """Sums over the first axis, rounded alike for any number of columns."""
     return np.asarray(np.ascontiguousarray(sums.T).sum(1))
 
 
-def _deviation(total: Floats, count: Floats, square: Floats) -> Floats:
+def _standard_deviation(total: Floats, count: Floats, square: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.maximum(square - total**2 / count, 0)
         return np.asarray(np.sqrt(spread / np.where(count > 1, count - 1, np.nan)))
 
 
-def _split(flat: Iterable[_Part], widths: Sequence[int]) -> list[list[_Part]]:
+def _split_by_width(flat: Iterable[_Part], widths: Sequence[int]) -> list[list[_Part]]:
     every = iter(flat)
     return [[next(every) for _ in range(width)] for width in widths]

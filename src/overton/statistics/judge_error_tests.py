@@ -1,4 +1,4 @@
-"""What undoing a judge's errors assumes, tested: equal errors everywhere, and no clusters of them.
+"""Tests of what undoing a judge's errors assumes: equal errors everywhere, and no clusters of them.
 
 A number of one model is corrected by the judge's errors in the labels of all models. If the judge errs more often for
 one of two models, a difference between them that does not exist remains.
@@ -17,7 +17,7 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.misclassification import DoublyLabelled
 from overton.statistics.proportions import difference_limits
 
-_RARELY = 0.05
+_SIGNIFICANCE = 0.05
 
 
 class EqualErrors(msgspec.Struct, frozen=True):
@@ -38,11 +38,11 @@ class EqualErrors(msgspec.Struct, frozen=True):
     @property
     def fails(self) -> bool:
         """Whether errors depend on the group, at 5%."""
-        return self.p < _RARELY
+        return self.p < _SIGNIFICANCE
 
     @property
     def why(self) -> str:
-        """Why groups are not compared by corrected numbers, if errors depend on them; '' if they do not."""
+        """The reason why groups are not compared by corrected numbers; '' if errors do not depend on them."""
         return f"the judge's errors depend on the {self.by} (p = {self.p:.3f})" if self.fails else ""
 
     def sentence(self, *, by_units: bool) -> str:
@@ -66,8 +66,8 @@ class EqualErrors(msgspec.Struct, frozen=True):
         )
 
 
-_PERMUTED = 2_000
-_NOTHING = 1e-12
+_PERMUTATIONS = 2_000
+_ZERO = 1e-12
 
 
 def equal_errors(
@@ -80,8 +80,8 @@ def equal_errors(
     compared with its values if whole units were exchanged between groups, since errors may cluster in units.
     """
     random = np.random.default_rng(seed)
-    found = [_test(readings, kind, names, random) for kind, names in groups.items()]
-    known = sorted((one.p, place) for place, one in enumerate(found) if not isnan(one.p))
+    found = [_test_groups(readings, kind, names, random) for kind, names in groups.items()]
+    known = sorted((result.p, place) for place, result in enumerate(found) if not isnan(result.p))
     least = 0.0
     for rank, (p, place) in enumerate(known):
         least = max(least, min(1.0, p * (len(known) - rank)))
@@ -89,27 +89,29 @@ def equal_errors(
     return tuple(found)
 
 
-def _test(readings: DoublyLabelled, by: str, names: Sequence[str], random: np.random.Generator) -> EqualErrors:
+def _test_groups(readings: DoublyLabelled, by: str, names: Sequence[str], random: np.random.Generator) -> EqualErrors:
     kinds, code = np.unique(np.array(names, str), return_inverse=True)
     labels = np.bincount(code, minlength=len(kinds))
     wrong = np.bincount(code, readings.errors, len(kinds))
     rates = {str(name): float(rate) for name, rate in zip(kinds, wrong / np.maximum(labels, 1), strict=True)}
     counts = {str(name): int(many) for name, many in zip(kinds, labels, strict=True)}
     residues = readings.residues
-    if len(kinds) < 2 or float(residues @ residues) < _NOTHING:
+    if len(kinds) < 2 or float(residues @ residues) < _ZERO:
         return EqualErrors(by, rates, counts, nan, nan)
     _, first, unit = np.unique(readings.group, return_index=True, return_inverse=True)
     sums, sizes = np.asarray(np.bincount(unit, residues), float), np.bincount(unit)
     own = code[first]
-    exchanged = random.permuted(np.tile(own, (_PERMUTED, 1)), axis=1)
-    seen = float(_distance(own[None], sums, sizes, len(kinds))[0])
-    as_much = int((_distance(exchanged, sums, sizes, len(kinds)) >= seen - 1e-9).sum())
+    exchanged = random.permuted(np.tile(own, (_PERMUTATIONS, 1)), axis=1)
+    seen = float(_statistic(own[None], sums, sizes, len(kinds))[0])
+    as_much = int((_statistic(exchanged, sums, sizes, len(kinds)) >= seen - 1e-9).sum())
     alike = max(1.0, float(sums @ sums) / float(residues @ residues))
-    most = max(_most(wrong[one], labels[one], wrong.sum(), labels.sum(), alike) for one in range(len(kinds)))
-    return EqualErrors(by, rates, counts, (as_much + 1) / (_PERMUTED + 1), most)
+    most = max(
+        _furthest_limit(wrong[group], labels[group], wrong.sum(), labels.sum(), alike) for group in range(len(kinds))
+    )
+    return EqualErrors(by, rates, counts, (as_much + 1) / (_PERMUTATIONS + 1), most)
 
 
-def _distance(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
+def _statistic(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
     """The statistic for groups of units [some, U]."""
     total = np.zeros(len(groups))
     for number in range(many):
@@ -118,7 +120,7 @@ def _distance(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
     return total
 
 
-def _most(wrong: float, labels: int, all_wrong: float, all_labels: int, alike: float) -> float:
+def _furthest_limit(wrong: float, labels: int, all_wrong: float, all_labels: int, alike: float) -> float:
     """The furthest limit of the difference between one group's rate and that of the others (Newcombe 1998), for as
     many independent labels as those that are `alike` in units are worth."""
     others = all_labels - labels
@@ -142,7 +144,7 @@ class ErrorClustering(msgspec.Struct, frozen=True):
     @property
     def fails(self) -> bool:
         """Whether errors cluster more than by chance, at 5%."""
-        return self.p < _RARELY
+        return self.p < _SIGNIFICANCE
 
     def __str__(self) -> str:
         if np.isnan(self.p):
@@ -166,17 +168,17 @@ def error_clustering(readings: DoublyLabelled, seed: int = 0) -> ErrorClustering
     several = int((sizes > 1).sum())
     if not pairs or variance < 1e-12:
         return ErrorClustering(nan, nan, pairs, several)
-    seen = _products(residue[None], readings.group)[0]
+    seen = _sum_pair_products(residue[None], readings.group)[0]
     order = np.argsort(truth, kind="stable")
     random = np.random.default_rng(seed)
-    keys = truth[order] + random.random((_PERMUTED, len(truth)))  # sorted, labels stay in their blocks
-    shuffled = np.empty((_PERMUTED, len(truth)))
+    keys = truth[order] + random.random((_PERMUTATIONS, len(truth)))  # sorted, labels stay in their blocks
+    shuffled = np.empty((_PERMUTATIONS, len(truth)))
     shuffled[:, order] = residue[order][np.argsort(keys, axis=1)]
-    as_much = int((_products(shuffled, readings.group) >= seen - 1e-9).sum())
-    return ErrorClustering(float(seen / pairs / variance), (as_much + 1) / (_PERMUTED + 1), pairs, several)
+    as_much = int((_sum_pair_products(shuffled, readings.group) >= seen - 1e-9).sum())
+    return ErrorClustering(float(seen / pairs / variance), (as_much + 1) / (_PERMUTATIONS + 1), pairs, several)
 
 
-def _products(residues: Floats, group: NDArray[np.int64]) -> Floats:
+def _sum_pair_products(residues: Floats, group: NDArray[np.int64]) -> Floats:
     """The sum over pairs within groups of the product of their residues [some], from residues [some, n]."""
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import Flags, Floats
 
-_ALIKE = 1e-9
+_CHANCE_TOLERANCE = 1e-9
 """Chances that differ by a smaller part are equal."""
 
 
@@ -43,7 +43,7 @@ class LabelDraw:
     def has_equal_chances(self) -> bool:
         """Whether all labelled rows were equally likely to be drawn."""
         chance = self.chance[self.labelled]
-        return not len(chance) or bool(chance.max() - chance.min() <= _ALIKE * chance.max())
+        return not len(chance) or bool(chance.max() - chance.min() <= _CHANCE_TOLERANCE * chance.max())
 
     @cached_property
     def whole_clusters(self) -> bool:
@@ -73,7 +73,7 @@ class LabelDraw:
 
 @dataclass(frozen=True)
 class JudgeAndHumanValues:
-    """What people and judge say of N rows, as numbers [N]; people's values of rows without a label are ignored.
+    """Labels of N rows by people and judge, as numbers [N]; people's values of rows without a label are ignored.
 
     A share has 1 if the label is given, otherwise 0, and values between if people differ. A mean is over the rows that
     count: `counts` and `judged_counts` are 0 if a label has no number. `lowest` and `highest` are the range of a

@@ -18,10 +18,10 @@ from overton.statistics.arrays import Floats
 
 Indices = NDArray[np.int64]
 
-_STEPS = 60
+_MOST_STEPS = 60
 _LARGEST_STEP = 5.0
-_CONVERGED = 1e-8
-_SUSPECT = 15.0
+_CONVERGED_STEP = 1e-8
+_LARGEST_LOGIT = 15.0
 """A linear predictor beyond this many logits may be on its way to infinity."""
 
 
@@ -61,7 +61,7 @@ def fit_logit(
     if not _has_maximum(problem):
         separated = separated_rows(problem.successes, problem.trials, problem.design, problem.groups, count)
         problem = problem.take(~separated)
-    keep, slopes_known, intercepts_known = _estimable(problem)
+    keep, slopes_known, intercepts_known = _find_estimable(problem)
     solution = _solve(problem.columns(keep), firth=firth)
     slopes, slope_errors = np.full(design.shape[1], np.nan), np.full(design.shape[1], np.nan)
     slopes[keep], slope_errors[keep] = solution.slopes, solution.slope_errors
@@ -144,7 +144,7 @@ class _Solution:
 def _solve(problem: _Problem, *, firth: bool) -> _Solution:
     intercepts, slopes = np.zeros(problem.count), np.zeros(problem.design.shape[1])
     converged = not len(problem.trials)
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         predictor = intercepts[problem.groups] + problem.design @ slopes
         chance = _logistic(predictor)
         information = _Information.at(problem, chance)
@@ -156,14 +156,14 @@ def _solve(problem: _Problem, *, firth: bool) -> _Solution:
         size = float(np.max(np.abs(moved), initial=0.0))
         shrink = min(1.0, _LARGEST_STEP / size) if size > 0 else 1.0
         intercepts, slopes = intercepts + shrink * up, slopes + shrink * along
-        if size < _CONVERGED:
+        if size < _CONVERGED_STEP:
             converged = True
             break
-        if not firth and np.max(np.abs(predictor), initial=0.0) > 2 * _SUSPECT:
+        if not firth and np.max(np.abs(predictor), initial=0.0) > 2 * _LARGEST_LOGIT:
             break
     predictor = intercepts[problem.groups] + problem.design @ slopes
     chance = _logistic(predictor)
-    converged = converged and float(np.max(np.abs(predictor), initial=0.0)) < 2 * _SUSPECT
+    converged = converged and float(np.max(np.abs(predictor), initial=0.0)) < 2 * _LARGEST_LOGIT
     errors, slope_errors = _Information.at(problem, chance).errors()
     return _Solution(intercepts, errors, slopes, slope_errors, _dispersion(problem, chance), converged)
 
@@ -173,7 +173,7 @@ def _has_maximum(problem: _Problem) -> bool:
     return _solve(problem, firth=False).converged
 
 
-def _estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]]:
+def _find_estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]]:
     """Columns that are kept (independent within groups), and which slopes and intercepts the rows determine."""
     seen = problem.sums(np.ones(len(problem.trials)))
     present = seen > 0
@@ -222,7 +222,7 @@ def separated_rows(
     Arguments as for `fit_logit`, every row with answers.
     """
     rows = len(trials)
-    features = _features(design, groups, count)
+    features = _feature_matrix(design, groups, count)
     same = (successes == 0) | (successes == trials)
     if not same.any():
         return np.zeros(rows, bool)
@@ -249,7 +249,7 @@ def separated_rows(
     return separated
 
 
-def _features(design: Floats, groups: NDArray[np.int64], count: int) -> Any:
+def _feature_matrix(design: Floats, groups: NDArray[np.int64], count: int) -> Any:
     rows = len(groups)
     dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
     return hstack([dummies, coo_array(design)], format="csr")

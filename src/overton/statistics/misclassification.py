@@ -1,11 +1,12 @@
 """Measures made of many of a judge's labels, corrected for what the judge misreads.
 
 A share is moved by a judge's errors as often as they occur; a change of stance, or a viewpoint that any of ten
-responses voices, much more often. If people labelled whole units, `whole` corrects the units' own values and assumes
-only a random draw. If they labelled single rows, `confusion` has how often the judge reads each label as each other
-one, and weights that undo it; `limits` turns sums of products of such weights into numbers with intervals.
-`error_clustering` and `equal_errors` test what this assumes, `planning` says how many labels a width takes.
-docs/judges.md has the formulas and their coverage.
+responses voices, much more often. If people labelled whole units, `whole_units` corrects the units' own values and
+assumes only a random draw: errors may cluster, and be of any kind. If they labelled single rows, `DoublyLabelled` has
+how often the judge reads each label as each other one, and `error_weights` the weights that undo it; `corrected_ratio`
+turns sums of products of such weights into numbers with intervals. `statistics.judge_error_tests` tests what this
+assumes. `rows_for_width`, `rows_for_share` and `units_for_width` say how many labels a width takes. docs/judges.md has
+the formulas and their coverage.
 
 For a row whose true label is x the judge says j with probability C[x, j]. Weights A with C A = 1 make A[j, x], averaged
 over what the judge may say, 1 if x is the truth and 0 otherwise. So a product of such weights over the rows of a unit
@@ -14,8 +15,6 @@ these weights are corrected without any model of how labels follow each other. (
 misclassification: Akazawa, Kinukawa and Nakamura 1998, J. Japan Statist. Soc. 28:115; for a single share it is the
 estimate of Rogan and Gladen 1978, Am. J. Epidemiol. 107:71.) It assumes that errors of rows are independent, given the
 truth, and equally frequent everywhere.
-
-It assumes only that units were drawn at random: errors may cluster, and be of any kind.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
 from overton.statistics.prediction_powered import COVERED, NEEDED, JudgeAndHuman, corrected, moves
 from overton.statistics.proportions import wilson_limits
 
-_UNSEEN = 0.5
+_UNSEEN_ERRORS = 0.5
 """Errors added to those observed whenever confusions are drawn, as in Jeffreys' prior of a rate."""
 
-_BORROWED = 10.0
+_BORROWED_ROWS = 10.0
 """To a label that people gave less often, as many rows with all labels' errors are added: how the judge would read a
 label that they never gave is not known, and a matrix that is inverted must not be so poorly known."""
 
@@ -75,7 +74,7 @@ class DoublyLabelled:
     @property
     def counts(self) -> Floats:
         """How often the judge said each outcome for each true label, in rows of equal weight [S, outcomes]."""
-        return np.asarray(self._by_group.sum(0))
+        return np.asarray(self._counts_by_group.sum(0))
 
     @property
     def errors(self) -> Floats:
@@ -90,7 +89,7 @@ class DoublyLabelled:
         return np.asarray(errors - (np.bincount(truth, errors) / np.maximum(np.bincount(truth), 1))[truth])
 
     @property
-    def _by_group(self) -> Floats:
+    def _counts_by_group(self) -> Floats:
         """The same by group [groups, S, outcomes]."""
         weight = self.weight / self.weight.mean()
         cells = np.zeros((int(self.group.max()) + 1, self.outcomes, self.labels))
@@ -103,15 +102,15 @@ class DoublyLabelled:
         A draw weights each group exponentially (Rubin's bootstrap, 1981; for single rows it is Dirichlet's posterior)
         and adds unobserved errors, half a row in all, spread as labels are.
         """
-        groups = self._by_group
+        groups = self._counts_by_group
         counts, random = groups.sum(0), np.random.default_rng(seed)
         many = counts.sum()
         same, other = np.eye(*counts.shape), 1 - np.eye(*counts.shape)
-        right = (np.trace(counts) + _UNSEEN) / (many + 2 * _UNSEEN)
+        right = (np.trace(counts) + _UNSEEN_ERRORS) / (many + 2 * _UNSEEN_ERRORS)
         usual = right * same + (1 - right) / other.sum(1, keepdims=True) * other
-        behind = np.maximum(_BORROWED - counts.sum(1), _TRACE)[:, None]
+        behind = np.maximum(_BORROWED_ROWS - counts.sum(1), _TRACE)[:, None]
         share = (counts.sum(1) + _TRACE) / (many + _TRACE * len(counts))
-        unseen = other * (_UNSEEN * share / other.sum(1))[:, None]
+        unseen = other * (_UNSEEN_ERRORS * share / other.sum(1))[:, None]
         drawn = np.tensordot(random.exponential(size=(draws, len(groups))), groups, 1)
         drawn += random.gamma(np.broadcast_to(unseen + behind * usual, drawn.shape))
         made = np.concatenate([(counts + behind * usual)[None], drawn])
@@ -189,7 +188,7 @@ class Gaps:
     @property
     def both(self) -> tuple[float, float]:
         """Both combined, below and above, as for a difference of two estimates (MOVER: Zou and Donner 2008)."""
-        low, high = (hypot(*one) for one in zip(self.clusters, self.errors, strict=True))
+        low, high = (hypot(*pair) for pair in zip(self.clusters, self.errors, strict=True))
         return low, high
 
 
@@ -210,12 +209,14 @@ class CorrectedInfluence:
         (`alike`), are moved by each draw together; otherwise draws are unrelated."""
         mine, theirs = self.errors, other.errors if alike else np.roll(other.errors, 1)
         if not (mine.size and theirs.size):
-            mine, theirs = (one if one.size else np.zeros(max(mine.size, theirs.size)) for one in (mine, theirs))
+            mine, theirs = (
+                errors if errors.size else np.zeros(max(mine.size, theirs.size)) for errors in (mine, theirs)
+            )
         moved = self.influence - other.influence
         return CorrectedInfluence(self.value - other.value, moved, mine - theirs, min(self.n, other.n))
 
     def gaps(self, level: float) -> Gaps:
-        """What its interval is made of: the project's rule over clusters (`resampling.limits`), and the quantiles of
+        """The parts of its interval: the project's rule over clusters (`jackknife.gaps`), and the quantiles of
         the drawn confusions' effects."""
         spread = standard_errors(self.influence)
         between = tuple(float(gap[0]) for gap in gaps(spread, level))
@@ -249,7 +250,7 @@ def corrected_ratio(
     if isnan(moved.value):
         return not_computed("corrected, no unit has it", level=level, n=units)
     value = float(np.clip(moved.value, *within)) + 0.0
-    if why := flaw or _few(measure, resampling, labels):
+    if why := flaw or _why_too_few(measure, resampling, labels):
         return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
     name = f"the judge's errors undone, over {resampling.unit}"
     made = replace(moved, value=value).estimate(level, within, name)
@@ -259,8 +260,8 @@ def corrected_ratio(
     return made
 
 
-def _few(measure: CorrectedSums, resampling: Resampling, labels: int) -> str:
-    """What there is too little of for an interval, '' if there is enough."""
+def _why_too_few(measure: CorrectedSums, resampling: Resampling, labels: int) -> str:
+    """The reason if there are too few clusters or labels for an interval, otherwise ''."""
     clusters = len(np.unique(resampling.cluster[measure.below[0] != 0]))
     if clusters < FEWEST:
         return f"too few {resampling.unit} ({clusters}; {FEWEST} are needed)"
@@ -268,7 +269,7 @@ def _few(measure: CorrectedSums, resampling: Resampling, labels: int) -> str:
 
 
 def moved_by(measure: CorrectedSums, resampling: Resampling) -> CorrectedInfluence:
-    """What moves a measure; NaN if no unit has it."""
+    """A measure's value and what moves it; NaN if no unit has it."""
     units = int((measure.below[0] > 0).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = measure.above.sum(1) / measure.below.sum(1)
@@ -276,14 +277,14 @@ def moved_by(measure: CorrectedSums, resampling: Resampling) -> CorrectedInfluen
         return CorrectedInfluence(nan, Influence(np.zeros((0, 1)), np.zeros(1), np.ones(1)), np.zeros(0), units)
     many = int(resampling.cluster.max()) + 1
     above, below = (
-        np.bincount(resampling.cluster, one[0], many).astype(float) for one in (measure.above, measure.below)
+        np.bincount(resampling.cluster, sums_of[0], many).astype(float) for sums_of in (measure.above, measure.below)
     )
     sums = resampling.sums(ClusterSums(above[:, None], below[:, None]))
     return CorrectedInfluence(float(drawn[0]), resampling.influence(sums), drawn[1:] - drawn[0], units)
 
 
 def gaps_of(measure: CorrectedSums, resampling: Resampling) -> Gaps:
-    """What the interval is made of."""
+    """The parts of a measure's interval."""
     moved = moved_by(measure, resampling)
     if isnan(moved.value):
         return Gaps(nan, (nan, nan), (nan, nan), (nan, nan))
@@ -303,20 +304,20 @@ def whole_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range, 
     anything `within` the measure's range.
     """
     known = np.isfinite(people) & draw.labelled
-    three, _ = corrected(draw, _labels(draw, people, judged, within), [], level, (WHOLE, WHOLE))
+    three, _ = corrected(draw, _unit_values(draw, people, judged, within), [], level, (WHOLE, WHOLE))
     values = people[known]
     if len(np.unique(draw.cluster[known])) < FEWEST or np.ptp(values) > _FLAT:
         return three
-    flat = _alike(float(values[0]), int(known.sum()), within, level)
-    return _instead(three, flat)
+    flat = _wilson_if_alike(float(values[0]), int(known.sum()), within, level)
+    return _replace_by_flat(three, flat)
 
 
 def moved_by_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> CorrectedInfluence:
-    """What moves the corrected mean, by cluster: for a difference of two over the same clusters.
+    """The corrected mean and what moves it, by cluster: for a difference of two over the same clusters.
 
     Each part is scaled so that together they have the number's standard error, including what was not observed.
     """
-    found = moves(draw, _labels(draw, people, judged, within))
+    found = moves(draw, _unit_values(draw, people, judged, within))
     many = len(np.unique(draw.cluster))
     seen = sqrt(float((found.parts**2).sum()) * many / max(many - 1, 1))
     parts = found.parts * (found.error / seen) if seen > 0 else found.parts
@@ -324,7 +325,7 @@ def moved_by_units(draw: LabelDraw, people: Floats, judged: Floats, within: Rang
     return CorrectedInfluence(found.value, influence, np.zeros(0), int(draw.labelled.sum()))
 
 
-def _labels(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> JudgeAndHumanValues:
+def _unit_values(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> JudgeAndHumanValues:
     """Units' values as numbers; those without a value do not count. A judge's that are 0 or 1 form strata, if units
     were drawn with unequal chances."""
     known, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
@@ -342,13 +343,13 @@ def _labels(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> J
 _FLAT = 1e-12
 
 
-def _alike(value: float, n: int, within: Range, level: float) -> Estimate:
+def _wilson_if_alike(value: float, n: int, within: Range, level: float) -> Estimate:
     _, most = wilson_limits(0, n, level)
     low, high = value - float(most) * (value - within[0]), value + float(most) * (within[1] - value)
     return Estimate(value, low, high, n, "Wilson: alike in all labelled units", level)
 
 
-def _instead(three: JudgeAndHuman, flat: Estimate) -> JudgeAndHuman:
+def _replace_by_flat(three: JudgeAndHuman, flat: Estimate) -> JudgeAndHuman:
     """The interval if labelled units are all alike; too few of them still correct nothing."""
     enough = not isnan(three.corrected.value)
     return three._replace(corrected=flat if enough else three.corrected, labelled=flat)
@@ -380,7 +381,7 @@ def rows_for_width(gaps: Gaps, labelled: int, rows: int, width: float) -> LabelC
     least = gaps.clusters[1] - gaps.clusters[0]
     if width <= least:
         return LabelCount("rows", 0, 0, expected(rows), least, _MORE_ITEMS)
-    needed = _fewest(expected, COVERED, rows, width)
+    needed = _fewest_for_width(expected, COVERED, rows, width)
     if needed is None:
         return LabelCount("rows", 0, 0, expected(rows), least, f"all {rows} labels leave a wider one")
     return LabelCount("rows", needed, 0, expected(needed), least)
@@ -407,7 +408,7 @@ def rows_for_share(  # noqa: PLR0917
         return 2 * float(stdtrit(max(labels - 1, 1), (1 + level) / 2)) * sqrt(left / labels + explained)
 
     least = expected(len(every))
-    needed = _fewest(expected, COVERED, len(every), width)
+    needed = _fewest_for_width(expected, COVERED, len(every), width)
     if needed is None:
         return LabelCount("rows", 0, 0, least, least, _MORE_ITEMS)
     return LabelCount("rows", needed, 0, expected(needed), least)
@@ -430,7 +431,7 @@ def units_for_width(
         return 2 * float(stdtrit(freedom, (1 + level) / 2)) * sqrt(left / units + explained)
 
     least = expected(of_all)
-    needed = _fewest(expected, WHOLE, of_all, width)
+    needed = _fewest_for_width(expected, WHOLE, of_all, width)
     if needed is None:
         return LabelCount("units", 0, 0, least, least, _MORE_ITEMS)
     return LabelCount("units", ceil(needed * size), needed, expected(needed), least)
@@ -439,7 +440,7 @@ def units_for_width(
 _MORE_ITEMS = "items vary too much: more items are needed, not more labels"
 
 
-def _fewest(expected: Callable[[float], float], least: int, most: int, width: float) -> int | None:
+def _fewest_for_width(expected: Callable[[float], float], least: int, most: int, width: float) -> int | None:
     """The fewest from `least` to `most` whose expected width is enough; None if none is."""
     low, high = min(least, most), most
     if expected(high) > width:

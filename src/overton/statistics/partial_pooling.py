@@ -8,12 +8,12 @@ logits,
     y ~ G,    y_c | y ~ Normal(a_c + b_c y, tau^2)
 
 on a grid. No condition is used as the lean: what the others say could then outweigh its own answers. G is any
-distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by EM with `_DOUBT`
-things' worth of a prior (Jeffreys' for G, a = 0, b = 1), the pulls by logistic regression with an intercept for each
-thing and condition. What few things cannot determine, how far conditions stray (tau) and how alike the answers of a
-stratum are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris 1983,
-JASA 78:47). A posterior does not depend on why answering stopped, except through the fitted numbers (Rosenbaum and
-Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure its coverage.
+distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by EM with a prior
+(Jeffreys' for G, a = 0, b = 1) that is worth `_PRIOR_THINGS` things, the pulls by logistic regression with an intercept
+for each thing and condition. What few things cannot determine, how far conditions stray (tau) and how alike the answers
+of a stratum are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris
+1983, JASA 78:47). A posterior does not depend on why answering stopped, except through the fitted numbers (Rosenbaum
+and Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure its coverage.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _KAPPA = np.geomspace(0.03, 300.0, 10)
 _TAU = (0.25, 0.5, 1.0, 2.0, 5.0)
 _JEFFREYS = np.sqrt(expit(_Y) * expit(-_Y)) / np.sqrt(expit(_Y) * expit(-_Y)).sum()
 """Jeffreys' density of a probability, on the logit scale."""
-_DOUBT = 2.0
+_PRIOR_THINGS = 2.0
 _ROUNDS = 25
-_ALIKE = (1 / 6, 1 / 2, 5 / 6)
+_KAPPA_QUANTILES = (1 / 6, 1 / 2, 5 / 6)
 """The quantiles of kappa's likelihood whose values are used, each for an equal part of the draws."""
 _TINY = 1e-300
 
@@ -43,29 +43,29 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
     `signs` [things, strata, pulls] are +1 or -1, 0 for no pull. Where there are no answers, the draws follow what all
     others say.
     """
-    offset = signs @ _pulls(successes, answers, signs)
-    table = _likelihoods(successes, answers, offset)
+    offset = signs @ _fit_pulls(successes, answers, signs)
+    table = _log_likelihoods(successes, answers, offset)
     made = np.empty((draws, *successes.shape))
-    kappas = np.sort(np.array(_kappas(table))[np.arange(draws) * len(_ALIKE) // draws])
+    kappas = np.sort(np.array(_kappa_places(table))[np.arange(draws) * len(_KAPPA_QUANTILES) // draws])
     for k in np.unique(kappas):
         part, likelihood = np.flatnonzero(kappas == k), table[..., k]
-        scaled = _with_lean(np.exp(likelihood - likelihood.max(-1, keepdims=True)))
-        fits = [_fitted(scaled, tau) for tau in _TAU]
+        scaled = _prepend_lean(np.exp(likelihood - likelihood.max(-1, keepdims=True)))
+        fits = [_fit_lean(scaled, tau) for tau in _TAU]
         known = np.array([fit.known for fit in fits])
         reached = np.exp(known - logsumexp(known)).cumsum()
         for fit, rows in zip(fits, np.split(part, np.rint(reached[:-1] * part.size).astype(int)), strict=True):
-            about = expit(_Y[_places(scaled, fit, rows.size, rng)[..., 1:]][..., None] + offset[:, None])
+            about = expit(_Y[_draw_places(scaled, fit, rows.size, rng)[..., 1:]][..., None] + offset[:, None])
             alpha, beta = about * _KAPPA[k] + successes, (1 - about) * _KAPPA[k] + answers - successes
             made[rows] = rng.beta(alpha + _TINY, beta + _TINY)
     return made
 
 
-def _with_lean(scaled: Floats) -> Floats:
+def _prepend_lean(scaled: Floats) -> Floats:
     """Likelihoods [things, 1 + conditions, Y] preceded by that of the lean, about which nothing else says anything."""
     return np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)
 
 
-def _pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
+def _fit_pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
     """The pulls, in logits, by Newton's method; intercepts and pulls have normal priors of width 3 and 1."""
     shift, pulls = np.zeros((*successes.shape[:2], 1)), np.zeros(signs.shape[-1])
     for _ in range(_ROUNDS):
@@ -83,7 +83,7 @@ def _pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
     return pulls
 
 
-def _likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
+def _log_likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
     """The log likelihood of counts [things, conditions, Y, KAPPA]; repeated ones are computed once."""
     shape = successes.shape
     each = np.stack([successes, answers, np.broadcast_to(offset[:, None].round(9), shape)], -1)
@@ -94,11 +94,11 @@ def _likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
     return np.asarray(table[which.reshape(shape)].sum(2))
 
 
-def _kappas(table: Floats) -> list[int]:
+def _kappa_places(table: Floats) -> list[int]:
     """The places of the values of kappa that are used: quantiles of its likelihood, for each condition separately."""
     known = logsumexp(table + np.log(_JEFFREYS)[:, None], axis=2).sum((0, 1))
     reached = np.exp(known - logsumexp(known)).cumsum()
-    return [int(np.searchsorted(reached, at).clip(max=len(_KAPPA) - 1)) for at in _ALIKE]
+    return [int(np.searchsorted(reached, at).clip(max=len(_KAPPA) - 1)) for at in _KAPPA_QUANTILES]
 
 
 class _Fit(NamedTuple):
@@ -109,60 +109,60 @@ class _Fit(NamedTuple):
     known: float
 
 
-def _fitted(scaled: Floats, tau: float) -> _Fit:
+def _fit_lean(scaled: Floats, tau: float) -> _Fit:
     """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to at most 1, the lean's first."""
     things, conditions, _ = scaled.shape
     lines = np.tile([0.0, 1.0], (conditions - 1, 1))
     first = _JEFFREYS
     for _ in range(_ROUNDS):
-        further = _given(lines, tau)
-        belongs, said, _ = _first(scaled, first, further)
-        first = (belongs.sum(0) + _DOUBT * _JEFFREYS) / (things + _DOUBT)
+        further = _condition_probabilities(lines, tau)
+        belongs, said, _ = _lean_posterior(scaled, first, further)
+        first = (belongs.sum(0) + _PRIOR_THINGS * _JEFFREYS) / (things + _PRIOR_THINGS)
         pairs = further * ((belongs / (said + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
-        lines = _lines(pairs)
-    further = _given(lines, tau)
-    return _Fit(first, further, _first(scaled, first, further)[2])
+        lines = _fit_lines(pairs)
+    further = _condition_probabilities(lines, tau)
+    return _Fit(first, further, _lean_posterior(scaled, first, further)[2])
 
 
-def _first(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
-    """What is known about leans [things, Y], what each condition says about them [conditions, things, Y], and how
-    likely all of it is."""
+def _lean_posterior(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
+    """The posterior of leans [things, Y], the likelihood of each by condition [conditions, things, Y], and the log
+    likelihood of all of it."""
     said = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
     joint = first * scaled[:, 0] * said.prod(0) + _TINY
     whole = joint.sum(-1, keepdims=True)
     return joint / whole, said, float(np.log(whole).sum())
 
 
-def _given(lines: Floats, tau: float) -> Floats:
+def _condition_probabilities(lines: Floats, tau: float) -> Floats:
     """The probability of each place of y_c given that of the lean, for lines (a, b) [conditions, 2]."""
     shift, slope = lines[:, 0, None, None], lines[:, 1, None, None]
     density = np.exp(-((_Y - np.clip(shift + slope * _Y[:, None], _Y[0], _Y[-1])) ** 2) / (2 * tau**2))
     return np.asarray(density / density.sum(-1, keepdims=True))
 
 
-def _lines(pairs: Floats) -> Floats:
+def _fit_lines(pairs: Floats) -> Floats:
     """a and b of each condition [conditions, 2] by weighted least squares over pairs of places [conditions, lean, Y],
     including the prior's part."""
     weight, reached = pairs.sum(2), pairs @ _Y
-    count, mean, square = weight.sum(1) + _DOUBT, weight @ _Y, weight @ _Y**2 + _DOUBT
-    total, product = reached.sum(1), reached @ _Y + _DOUBT
+    count, mean, square = weight.sum(1) + _PRIOR_THINGS, weight @ _Y, weight @ _Y**2 + _PRIOR_THINGS
+    total, product = reached.sum(1), reached @ _Y + _PRIOR_THINGS
     apart = count * square - mean**2
     return np.stack([(square * total - mean * product) / apart, (count * product - mean * total) / apart], -1)
 
 
-def _places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> Ints:
+def _draw_places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> Ints:
     """Draws of the places of the lean and each y_c on the grid [draws, things, 1 + conditions]."""
-    belongs, _, _ = _first(scaled, fit.first, fit.further)
+    belongs, _, _ = _lean_posterior(scaled, fit.first, fit.further)
     made = np.empty((draws, *scaled.shape[:2]), np.int64)
-    made[..., 0] = _chosen(np.broadcast_to(belongs.cumsum(-1), (draws, *belongs.shape)), rng)
+    made[..., 0] = _draw_index(np.broadcast_to(belongs.cumsum(-1), (draws, *belongs.shape)), rng)
     things = np.arange(len(scaled))
     for c, given in enumerate(fit.further, 1):
         reached = (given[None] * scaled[:, c, None, :]).cumsum(-1)
-        made[..., c] = _chosen(reached[things, made[..., 0]], rng)
+        made[..., c] = _draw_index(reached[things, made[..., 0]], rng)
     return made
 
 
-def _chosen(reached: Floats, rng: np.random.Generator) -> Ints:
+def _draw_index(reached: Floats, rng: np.random.Generator) -> Ints:
     """Where, in cumulative sums along the last axis, a random part of the total is reached."""
     at = rng.random(reached.shape[:-1]) * reached[..., -1]
     return np.asarray(np.minimum((at[..., None] > reached).sum(-1), reached.shape[-1] - 1))

@@ -18,11 +18,11 @@ def adjusted_rand(first: Labels, second: Labels) -> float:
     Raises:
         ValueError: the labels differ in number.
     """
-    both = _together(zip(first, second, strict=True))
-    one, other, pairs = _together(first), _together(second), comb(len(first), 2)
+    both = _count_equal_pairs(zip(first, second, strict=True))
+    first_pairs, second_pairs, pairs = _count_equal_pairs(first), _count_equal_pairs(second), comb(len(first), 2)
     if not pairs:
         return 1.0
-    expected, most = one * other / pairs, (one + other) / 2
+    expected, most = first_pairs * second_pairs / pairs, (first_pairs + second_pairs) / 2
     return 1.0 if most == expected else (both - expected) / (most - expected)
 
 
@@ -44,8 +44,8 @@ def completeness(classes: Labels, clusters: Labels) -> float:
 
 def v_measure(first: Labels, second: Labels) -> float:
     """The harmonic mean of homogeneity and completeness, 0 to 1 (Rosenberg and Hirschberg 2007); symmetric."""
-    one, other = homogeneity(first, second), completeness(first, second)
-    return 0.0 if one + other == 0 else 2 * one * other / (one + other)
+    homogeneous, complete = homogeneity(first, second), completeness(first, second)
+    return 0.0 if homogeneous + complete == 0 else 2 * homogeneous * complete / (homogeneous + complete)
 
 
 def omega_index(first: Iterable[Iterable[Hashable]], second: Iterable[Iterable[Hashable]], things: Labels) -> float:
@@ -57,17 +57,16 @@ def omega_index(first: Iterable[Iterable[Hashable]], second: Iterable[Iterable[H
     pairs = comb(len(things), 2)
     if not pairs:
         return 1.0
-    one, other = _meetings(first), _meetings(second)
-    met = one.keys() | other.keys()
+    first_meetings, second_meetings = _count_meetings(first), _count_meetings(second)
+    met = first_meetings.keys() | second_meetings.keys()
     apart = pairs - len(met)
-    agreed = (apart + sum(one[pair] == other[pair] for pair in met)) / pairs
-    levels, others = (_levels(meetings, pairs) for meetings in (one, other))
+    agreed = (apart + sum(first_meetings[pair] == second_meetings[pair] for pair in met)) / pairs
+    levels, others = (_count_levels(meetings, pairs) for meetings in (first_meetings, second_meetings))
     chance = sum(levels[times] * others[times] for times in levels) / pairs**2
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def _together(labels: Iterable[Hashable]) -> int:
-    """How many pairs have equal labels."""
+def _count_equal_pairs(labels: Iterable[Hashable]) -> int:
     return sum(comb(count, 2) for count in Counter(labels).values())
 
 
@@ -78,13 +77,11 @@ def _entropy(labels: Iterable[Hashable]) -> float:
     return -sum(count / total * log(count / total) for count in counts.values())
 
 
-def _meetings(clusters: Iterable[Iterable[Hashable]]) -> Counter[frozenset[Hashable]]:
-    """How often each pair is together."""
+def _count_meetings(clusters: Iterable[Iterable[Hashable]]) -> Counter[frozenset[Hashable]]:
     return Counter(frozenset(pair) for cluster in clusters for pair in combinations(set(cluster), 2))
 
 
-def _levels(meetings: Counter[frozenset[Hashable]], pairs: int) -> Counter[int]:
-    """How many pairs are together how often."""
+def _count_levels(meetings: Counter[frozenset[Hashable]], pairs: int) -> Counter[int]:
     levels = Counter(meetings.values())
     levels[0] = pairs - len(meetings)
     return levels

@@ -24,7 +24,7 @@ from overton.statistics.jackknife import FEWEST, Influence, StandardErrors, stan
 SIMULATED = 100
 """More items than this are not simulated: Student's t is then within a percentage point."""
 
-_TIMES = 2_000
+_SIMULATED_DIFFERENCES = 2_000
 _SMALLEST = 1e-9
 """A standard error smaller than this, relative to that of one item, is rounding error around zero."""
 
@@ -42,7 +42,7 @@ class ItemInfluences:
     seen: Floats = field(default_factory=lambda: np.empty(0))
     alike: float | None = None
     chance: float = 0.0
-    _known: dict[int, tuple[Floats, StandardErrors]] = field(default_factory=dict, repr=False)
+    _simulations: dict[int, tuple[Floats, StandardErrors]] = field(default_factory=dict, repr=False)
 
     def with_chance(self, chance: float) -> ItemInfluences:
         """The same, with another share of chance in trials."""
@@ -54,7 +54,7 @@ class ItemInfluences:
         if error <= 0:
             return 1.0
         if items <= SIMULATED:
-            low, _ = self._limits(items, level)
+            low, _ = self._simulated_limits(items, level)
             return float(np.mean(difference / error + low > 0))
         freedom = items - 1
         return 1 - float(nctdtr(freedom, difference / error, stdtrit(freedom, (1 + level) / 2)))
@@ -68,13 +68,13 @@ class ItemInfluences:
             return float(abs(difference) < margin)
         inner, (above, below) = equivalence_level(level), ((difference + margin) / error, (difference - margin) / error)
         if items <= SIMULATED:
-            low, high = self._limits(items, inner)
+            low, high = self._simulated_limits(items, inner)
             return float(np.mean((above + low >= 0) & (below + high <= 0)))
         freedom = items - 1
         critical = stdtrit(freedom, (1 + inner) / 2)
         return max(float(nctdtr(freedom, below, -critical)) - float(nctdtr(freedom, above, critical)), 0.0)
 
-    def _limits(self, items: int, level: float) -> tuple[Floats, Floats]:
+    def _simulated_limits(self, items: int, level: float) -> tuple[Floats, Floats]:
         """Limits of simulated differences whose truth is 0 [K] each, in standard errors of so many items; those that do
         not vary have none."""
         mean, spread = self.over(items)
@@ -84,22 +84,22 @@ class ItemInfluences:
 
     def over(self, items: int) -> tuple[Floats, StandardErrors]:
         """Simulated differences over so many items whose truth is 0 [K], and their spread; an item's variance is 1."""
-        if items not in self._known:
+        if items not in self._simulations:
             rng = np.random.default_rng(items)
-            drawn = sqrt(1 - self.chance) * self._drawn(rng, (items, _TIMES))
+            drawn = sqrt(1 - self.chance) * self._draw_influences(rng, (items, _SIMULATED_DIFFERENCES))
             drawn += sqrt(self.chance) * rng.standard_normal(drawn.shape)
-            drawn *= rng.choice((-1.0, 1.0), _TIMES)  # which of the two is the higher one is not known
-            mean, many = drawn.mean(0), np.full(_TIMES, float(items))
-            self._known[items] = mean, standard_errors(Influence((drawn - mean) / items, many, many - 1))
-        return self._known[items]
+            drawn *= rng.choice((-1.0, 1.0), _SIMULATED_DIFFERENCES)  # which of the two is the higher one is not known
+            mean, many = drawn.mean(0), np.full(_SIMULATED_DIFFERENCES, float(items))
+            self._simulations[items] = mean, standard_errors(Influence((drawn - mean) / items, many, many - 1))
+        return self._simulations[items]
 
-    def _drawn(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    def _draw_influences(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
         if self.alike is None:
-            return self._one(rng, shape)
+            return self._draw_of_model(rng, shape)
         apart = rng.random(shape) >= self.alike
-        return apart * (self._one(rng, shape) - self._one(rng, shape)) / sqrt(2 * (1 - self.alike))
+        return apart * (self._draw_of_model(rng, shape) - self._draw_of_model(rng, shape)) / sqrt(2 * (1 - self.alike))
 
-    def _one(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    def _draw_of_model(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
         spread = float(np.std(self.seen)) if len(self.seen) > 1 else 0.0
         if not spread > 0:
             return rng.standard_normal(shape)
@@ -111,14 +111,14 @@ NORMAL = ItemInfluences()
 
 
 def item_influences(number: Number) -> Floats:
-    """What each item, or group of items, pulls at a number."""
+    """The pull of each item, or group of items, at a number."""
     return number.influence.parts[:, 0]
 
 
 MOST_ITEMS = 1_000_000
 """Nobody asks more than this."""
 
-_Of = Callable[[int], float]
+_ChanceOfItems = Callable[[int], float]
 
 
 def scatter(number: Number) -> float:
@@ -133,9 +133,9 @@ def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
     """The part of an item's variance that is due to chance in one trial, from the same number over the same items by
     two sets of so many trials of each: their differences item by item are chance alone. NaN if it cannot be estimated.
     """
-    one, other = trials
+    first_trials, second_trials = trials
     apart_by = scatter(second.minus(first)) if first.influence.parts.shape == second.influence.parts.shape else nan
-    return apart_by / (1 / one + 1 / other)
+    return apart_by / (1 / first_trials + 1 / second_trials)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def apart(item_variance: ItemVariance, correlation: float) -> ItemVariance:
     return ItemVariance(2 * (1 - correlation) * item_variance.items, 2 * item_variance.trials)
 
 
-def fewest_items(chance: _Of, power: float) -> int | None:
+def fewest_items(chance: _ChanceOfItems, power: float) -> int | None:
     """The fewest items for which a chance, which rises with their number, is `power`; None if none are enough."""
     high = FEWEST
     while chance(high) < power:

@@ -79,16 +79,18 @@ def repeated(level: float, information: tuple[float, ...]) -> float:
     Raises:
         ValueError: there is no look, information does not grow, or `level` is not between 0 and 1.
     """
-    grows = all(0 < one < other for one, other in pairwise(information))
+    grows = all(0 < before < after for before, after in pairwise(information))
     if not information or information[0] <= 0 or not grows or not 0 < level < 1:
         raise ValueError(f"no constant for looks at {information} and level {level}")
-    return float(brentq(lambda reach: _stays(reach, information) - level, quantile(level) - 1e-3, 10.0, xtol=1e-6))
+    return float(
+        brentq(lambda reach: _probability_within(reach, information) - level, quantile(level) - 1e-3, 10.0, xtol=1e-6)
+    )
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 
 
-def _stays(reach: float, information: tuple[float, ...]) -> float:
+def _probability_within(reach: float, information: tuple[float, ...]) -> float:
     """The probability that a random walk with a normal step of variance 1 per unit of information stays within `reach`
     standard deviations at each look (the recursion of Armitage, McPherson and Rowe 1969, JRSS A 132:235)."""
     at, weight, density, before = np.zeros(1), np.ones(1), np.ones(1), 0.0
@@ -116,23 +118,23 @@ _NU = np.geomspace(0.1, 300.0, 14)
 """How alike strata are: as if each had been asked this often before, uniform on the logarithm."""
 _STRANGE = 0.2
 """The prior probability that a stratum is unlike the others."""
-_FURTHEST = 9.0
+_LARGEST_LOGIT = 9.0
 """The largest logit of mu."""
 _PLACES = 31
-_NARROWED = 3
+_CONTRACTIONS = 3
 """Logits of mu are evaluated at this many places, which are repeatedly contracted around the likely ones."""
-_AT = (5 / 6, 1 / 2, 1 / 6)
+_PHI_QUANTILES = (5 / 6, 1 / 2, 1 / 6)
 """The quantiles of phi's distribution whose values are used, each with equal weight."""
-_UNSEEN, _AS_IF = 1.0, 0.25
+_PRIOR_PAIRS, _PRIOR_PHI = 1.0, 0.25
 """Answers that never differed still may: as if so many pairs of them had been seen to, with this phi."""
 _FREEDOM = 0.5
-"""What a difference says about phi, relative to normal answers: bounded ones have long tails."""
-_LEAST = 1e-3
+"""The information of a difference about phi, relative to normal answers: bounded ones have long tails."""
+_LEAST_PHI = 1e-3
 _TINY = 1e-300
 
 
 class StratumPosterior(NamedTuple):
-    """What is known about theta: its mean and variance, and how much of that rests on each stratum's own answers."""
+    """The posterior of theta: its mean and variance, and how much of that rests on each stratum's own answers."""
 
     mean: float
     variance: float
@@ -145,14 +147,14 @@ def mean_of_strata(sums: Floats, counts: Floats, weights: Floats, within: Floats
     With `within`, the sums of squares [strata] about the strata's means, answers are numbers; without, yes or no. A
     stratum without answers is like the others. Nothing is drawn: the same input gives the same result.
     """
-    phis = (1.0,) if within is None else _dispersions(sums, counts, within, weights)
-    each = [_known(sums / phi, counts / phi, weights) for phi in phis]
-    mean = float(np.mean([one.mean for one in each]))
-    variance = float(np.mean([one.variance + (one.mean - mean) ** 2 for one in each]))
-    return StratumPosterior(mean, variance, np.mean([one.parts for one in each], axis=0))
+    phis = (1.0,) if within is None else _phi_values(sums, counts, within, weights)
+    each = [_posterior_if_binomial(sums / phi, counts / phi, weights) for phi in phis]
+    mean = float(np.mean([posterior.mean for posterior in each]))
+    variance = float(np.mean([posterior.variance + (posterior.mean - mean) ** 2 for posterior in each]))
+    return StratumPosterior(mean, variance, np.mean([posterior.parts for posterior in each], axis=0))
 
 
-def _dispersions(sums: Floats, counts: Floats, within: Floats, weights: Floats) -> tuple[float, ...]:
+def _phi_values(sums: Floats, counts: Floats, within: Floats, weights: Floats) -> tuple[float, ...]:
     """Values of phi, equally likely.
 
     Strata differ in phi, so that each counts as its answers count in theta's variance, w^2 / n, with Satterthwaite's
@@ -162,22 +164,22 @@ def _dispersions(sums: Floats, counts: Floats, within: Floats, weights: Floats) 
     several = counts > 1
     n, mean, share = counts[several], sums[several] / counts[several], weights[several] ** 2 / counts[several]
     share = share / max(float(share.sum()), _TINY)
-    own, phi = within[several] / (n - 1), _AS_IF
-    unseen = _UNSEEN / max(float((n - 1).sum()), _UNSEEN)
+    own, phi = within[several] / (n - 1), _PRIOR_PHI
+    unseen = _PRIOR_PAIRS / max(float((n - 1).sum()), _PRIOR_PAIRS)
     for _ in range(5):  # the spread that means allow is smaller by their own error
         allowed = mean * (1 - mean) / (1 - np.minimum(phi, 1.0) / np.maximum(n, 2.0))
-        phi = (float(share @ own) + unseen * _AS_IF / 4) / (float(share @ allowed) + unseen / 4)
+        phi = (float(share @ own) + unseen * _PRIOR_PHI / 4) / (float(share @ allowed) + unseen / 4)
     parts = share * own
-    freedom = _UNSEEN
+    freedom = _PRIOR_PAIRS
     if parts.any():
         freedom += _FREEDOM * float(parts.sum() ** 2 / max(float((parts**2 / (n - 1)).sum()), _TINY))
-    return tuple(float(np.clip(phi * freedom / chdtri(freedom, 1 - at), _LEAST, 1.0)) for at in _AT)
+    return tuple(float(np.clip(phi * freedom / chdtri(freedom, 1 - at), _LEAST_PHI, 1.0)) for at in _PHI_QUANTILES)
 
 
-def _known(x: Floats, n: Floats, weights: Floats) -> StratumPosterior:
+def _posterior_if_binomial(x: Floats, n: Floats, weights: Floats) -> StratumPosterior:
     """Theta if phi is 1."""
-    low, high = -_FURTHEST, _FURTHEST
-    for _ in range(_NARROWED):
+    low, high = -_LARGEST_LOGIT, _LARGEST_LOGIT
+    for _ in range(_CONTRACTIONS):
         logits = np.linspace(low, high, _PLACES)
         first, second = expit(logits)[:, None] * _NU, expit(-logits)[:, None] * _NU
         chance = _likelihood(first, second, x, n) * np.sqrt(expit(logits) * expit(-logits))[:, None]
@@ -185,8 +187,8 @@ def _known(x: Floats, n: Floats, weights: Floats) -> StratumPosterior:
         middle = float(chance.sum(1) @ logits)
         spread = float(np.sqrt(chance.sum(1) @ (logits - middle) ** 2))
         reach = max(5 * spread, float(logits[1] - logits[0]))
-        low, high = max(middle - reach, -_FURTHEST), min(middle + reach, _FURTHEST)
-    each, own = _moments(first, second, x, n)
+        low, high = max(middle - reach, -_LARGEST_LOGIT), min(middle + reach, _LARGEST_LOGIT)
+    each, own = _stratum_moments(first, second, x, n)
     means, own = each @ weights, weights**2 * own
     mean = float((chance * means).sum())
     parts = np.einsum("uv,uva->a", chance, own)
@@ -197,12 +199,12 @@ def _likelihood(first: Floats, second: Floats, x: Floats, n: Floats) -> Floats:
     """How likely the answers are at each place [logits of mu, NU], at most 1; strata with the same answers are computed
     once."""
     pairs, often = np.unique(np.stack([x, n], -1), axis=0, return_counts=True)
-    alike, alone = _likelihoods(first, second, pairs[:, 0], pairs[:, 1])
+    alike, alone = _log_likelihoods(first, second, pairs[:, 0], pairs[:, 1])
     log = np.logaddexp(alike, alone) @ often
     return np.asarray(np.exp(log - log.max()))
 
 
-def _likelihoods(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _log_likelihoods(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
     """The log likelihood of answers at each place [logits of mu, NU, strata]: for a stratum like the others, and for
     one that is not, each with its own prior probability."""
     alike = betaln(first[..., None] + x, second[..., None] + n - x) - betaln(first, second)[..., None]
@@ -210,16 +212,16 @@ def _likelihoods(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[F
     return np.log1p(-_STRANGE) + alike, np.log(_STRANGE) + alone
 
 
-def _moments(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _stratum_moments(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
     """The mean and variance of each stratum at each place [logits of mu, NU, strata]."""
-    alike, alone = _likelihoods(first, second, x, n)
+    alike, alone = _log_likelihoods(first, second, x, n)
     strange = expit(alone - alike)
-    one, its_spread = _beta(first[..., None] + x, second[..., None] + n - x)
-    two, other_spread = _beta(0.5 + x, 0.5 + n - x)
-    mean = (1 - strange) * one + strange * two
-    return mean, (1 - strange) * its_spread + strange * (other_spread + (1 - strange) * (one - two) ** 2)
+    like_mean, its_spread = _beta_moments(first[..., None] + x, second[..., None] + n - x)
+    strange_mean, other_spread = _beta_moments(0.5 + x, 0.5 + n - x)
+    mean = (1 - strange) * like_mean + strange * strange_mean
+    return mean, (1 - strange) * its_spread + strange * (other_spread + (1 - strange) * (like_mean - strange_mean) ** 2)
 
 
-def _beta(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
+def _beta_moments(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
     total = alpha + beta
     return alpha / total, alpha * beta / (total**2 * (total + 1))

@@ -19,10 +19,10 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
 from overton.statistics.proportions import wilson_limits
 
-_NOTHING = 1e-18
-_ALIKE = 1e-9
+_ZERO = 1e-18
+_CHANCE_TOLERANCE = 1e-9
 _DIGITS = 12
-_VARIED = -1.0
+_VARIED_CHANCE = -1.0
 """Stands for the chance of a label whose rows were drawn with different chances."""
 
 
@@ -51,9 +51,9 @@ def strata_of(draw: LabelDraw, labels: JudgeAndHumanValues) -> Ints:
     np.minimum.at(lowest, drawn, chance)
     np.maximum.at(highest, drawn, chance)
     rows = np.bincount(drawn, minlength=len(values))
-    varies = highest - lowest > _ALIKE * highest
+    varies = highest - lowest > _CHANCE_TOLERANCE * highest
     varies |= varies.any() & (rows == 1)  # one row cannot show that its label was drawn with one chance
-    chances = [_VARIED if some else round(one, _DIGITS) for some, one in zip(varies, highest, strict=True)]
+    chances = [_VARIED_CHANCE if some else round(most, _DIGITS) for some, most in zip(varies, highest, strict=True)]
     keys = list(zip(values, chances, strict=True))
     strata = {key: number for number, key in enumerate(dict.fromkeys(itertools.compress(keys, rows)))}
     found = []
@@ -83,7 +83,7 @@ def stratified_share(
     of, people, weight = stratum[shown], labels.people[shown], 1 / draw.chance[shown]
     rows, stood_for = np.bincount(stratum, minlength=many), np.bincount(of, weight, many)
     size, by_labels = rows / len(stratum), stood_for / stood_for.sum()
-    sizes_vary = alone and not np.allclose(by_labels, size, rtol=0, atol=_ALIKE)
+    sizes_vary = alone and not np.allclose(by_labels, size, rtol=0, atol=_CHANCE_TOLERANCE)
     size = by_labels if alone else size
     inside = weight / stood_for[of]
     others = np.bincount(stratum, labels.judged, many) / np.maximum(rows, 1) if lent is None else lent
@@ -97,11 +97,11 @@ def stratified_share(
         by_sizes[shown] = size[of] * inside * np.sqrt(missed) * (share[of] - value)
     elif not draw.these:
         by_sizes += (share[stratum] - value) / len(shown)
-    by_weights = np.bincount(of, inside**2 * missed, many) * _in_parts(of, people, many)
-    by_residues = np.bincount(of, inside**2 * missed * residue**2, many) / np.maximum(share * (1 - share), _NOTHING)
-    spread = np.maximum(by_weights, by_residues) * _clustering(draw, stratum, by_people, by_sizes, many)
+    by_weights = np.bincount(of, inside**2 * missed, many) * _relative_label_variance(of, people, many)
+    by_residues = np.bincount(of, inside**2 * missed * residue**2, many) / np.maximum(share * (1 - share), _ZERO)
+    spread = np.maximum(by_weights, by_residues) * _design_effects(draw, stratum, by_people, by_sizes, many)
     strata = _Strata(size, share, np.where(stood_for > 0, spread, np.inf))
-    return _added(strata, draw, draw.variance(by_sizes), level)
+    return _add_strata(strata, draw, draw.variance(by_sizes), level)
 
 
 class _Strata(NamedTuple):
@@ -113,7 +113,7 @@ class _Strata(NamedTuple):
     spread: Floats
 
 
-def _in_parts(of: Ints, people: Floats, many: int) -> Floats:
+def _relative_label_variance(of: Ints, people: Floats, many: int) -> Floats:
     """How much people's labels vary in each stratum compared with whole ones of the same mean: less than 1 if people
     differ, so that a row has a part of a label. As if one whole error more had been seen."""
     rows = np.maximum(np.bincount(of, minlength=many), 1)
@@ -122,24 +122,24 @@ def _in_parts(of: Ints, people: Floats, many: int) -> Floats:
     return (varies + 1) / (rows * mean * (1 - mean) + 1)
 
 
-def _clustering(draw: LabelDraw, stratum: Ints, by_people: Floats, by_sizes: Floats, many: int) -> Floats:
+def _design_effects(draw: LabelDraw, stratum: Ints, by_people: Floats, by_sizes: Floats, many: int) -> Floats:
     """By how much rows of one cluster raise the variance of each stratum's share (Kish's design effect), at least 1;
     if all labels in it are equal, as if rows of one cluster always were."""
     if draw.by_row:
         return np.ones(many)
     alone = np.bincount(stratum, by_people**2, many)
     inside = [np.where(stratum == number, by_people, 0.0) for number in range(many)]
-    clustered = np.maximum([draw.variance(one) for one in inside], alone)
+    clustered = np.maximum([draw.variance(moved) for moved in inside], alone)
     found = np.ones(many)
     for number in range(many):
         rows = draw.labelled & (stratum == number)
         alike = rows.sum() / max(len(np.unique(draw.cluster[rows])), 1)
-        found[number] = clustered[number] / alone[number] if alone[number] > _NOTHING else max(alike, 1.0)
+        found[number] = clustered[number] / alone[number] if alone[number] > _ZERO else max(alike, 1.0)
     jointly = draw.variance(by_people + by_sizes) - draw.variance(by_sizes)
-    return found * max(1.0, jointly / max(float(clustered.sum()), _NOTHING))
+    return found * max(1.0, jointly / max(float(clustered.sum()), _ZERO))
 
 
-def _added(strata: _Strata, draw: LabelDraw, of_sizes: float, level: float) -> StratifiedShare:
+def _add_strata(strata: _Strata, draw: LabelDraw, of_sizes: float, level: float) -> StratifiedShare:
     """The sum over strata with its limits; `of_sizes` is the variance that comes from the strata's sizes."""
     size, share, spread = strata
     freedom = None if draw.by_row else max(draw.independent - 1.0, 1.0)
@@ -148,16 +148,16 @@ def _added(strata: _Strata, draw: LabelDraw, of_sizes: float, level: float) -> S
         limits = wilson_limits(share, 1 / spread, level, freedom)
     lows, highs = np.where(is_unknown, 0.0, limits[0]), np.where(is_unknown, 1.0, limits[1])
     below, above = size * (share - lows), size * (highs - share)
-    if of_sizes > _NOTHING:
-        least, most = wilson_limits(value, _varies(np.array(value), rows) / of_sizes, level, freedom)
+    if of_sizes > _ZERO:
+        least, most = wilson_limits(value, _bernoulli_variance(np.array(value), rows) / of_sizes, level, freedom)
         below, above = np.append(below, value - least), np.append(above, most - value)
-    variance = np.where(is_unknown, 0.25, _varies(share, rows) * np.where(is_unknown, 1, spread))
+    variance = np.where(is_unknown, 0.25, _bernoulli_variance(share, rows) * np.where(is_unknown, 1, spread))
     error = sqrt(float(size**2 @ variance) + of_sizes)
     low, high = max(value - hypot(*below), 0.0), min(value + hypot(*above), 1.0)
     return StratifiedShare(value, low, high, error, share)
 
 
-def _varies(share: Floats, rows: int) -> Floats:
+def _bernoulli_variance(share: Floats, rows: int) -> Floats:
     """p (1 - p), never zero."""
     least = 1 / (2 * rows + 4)
     some = np.clip(share, least, 1 - least)

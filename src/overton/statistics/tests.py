@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
 
-_EXACT = 50
+_MOST_EXACT = 50
 
 
 def signed_rank(differences: NDArray[np.float64]) -> float:
@@ -22,7 +22,7 @@ def signed_rank(differences: NDArray[np.float64]) -> float:
     kept = known[known != 0]
     if not known.size or not kept.size:
         return 1.0 if known.size else nan
-    if kept.size > _EXACT:
+    if kept.size > _MOST_EXACT:
         return float(wilcoxon(kept).pvalue)
     doubled = np.rint(2 * rankdata(np.abs(np.round(kept, 12)))).astype(int)
     chances = np.ones(1)
@@ -46,12 +46,12 @@ def permuted_within(values: NDArray[np.float64], draws: int, seed: int) -> float
         return nan
     rng = np.random.default_rng((seed, *known.shape))
     known = known - known.mean(1, keepdims=True)  # what a row has in all columns is no difference
-    observed, reached, left = _apart(known), 0, draws
+    observed, reached, left = _variance_of_column_means(known), 0, draws
     while left:
         some = min(left, max(1, _AT_ONCE // known.size))
         order = rng.random((some, *known.shape)).argsort(2)
         shuffled = np.take_along_axis(np.broadcast_to(known, order.shape), order, 2)
-        reached += int((_apart(shuffled) >= observed * (1 - _TIED)).sum())
+        reached += int((_variance_of_column_means(shuffled) >= observed * (1 - _TIED)).sum())
         left -= some
     return (1 + reached) / (1 + draws)
 
@@ -59,7 +59,7 @@ def permuted_within(values: NDArray[np.float64], draws: int, seed: int) -> float
 _TIED = 1e-9
 
 
-def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _variance_of_column_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Variance over columns of their means, of tables [..., rows, k]."""
     return np.asarray(values.mean(-2).var(-1))
 

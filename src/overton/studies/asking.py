@@ -80,12 +80,12 @@ class ReadableReply(Generic[T]):
     @property
     def value(self) -> T | None:
         """The last value that could be read, None if none could."""
-        return self._taken.value
+        return self._usable_reading.value
 
     @property
     def how(self) -> How | None:
         """How `value` was read; 'invalid' if no reply has one, None if a call failed instead."""
-        return None if self.failure and self.value is None else self._taken.how
+        return None if self.failure and self.value is None else self._usable_reading.how
 
     @property
     def repaired(self) -> bool:
@@ -95,16 +95,16 @@ class ReadableReply(Generic[T]):
     @property
     def dropped(self) -> int:
         """How many further things that could not be used are in the reply that `value` is from."""
-        return self._taken.dropped
+        return self._usable_reading.dropped
 
     @property
     def last(self) -> Reading[T]:
-        """What was read from the last reply, for a study that does not fall back on an earlier one."""
+        """The reading of the last reply, for a study that does not fall back on an earlier one."""
         return self.readings[-1] if self.readings else Reading(None, "invalid")
 
     @property
     def problem(self) -> str:
-        """What was wrong with the last reply, '' if nothing was."""
+        """The problem of the last reply, '' if it had none."""
         return self.last.problem
 
     @property
@@ -128,7 +128,7 @@ class ReadableReply(Generic[T]):
         return None if self.failure is None else str(self.failure)
 
     @property
-    def _taken(self) -> Reading[T]:
+    def _usable_reading(self) -> Reading[T]:
         usable = (reading for reading in reversed(self.readings) if reading.value is not None)
         return next(usable, Reading(None, "invalid"))
 
@@ -138,7 +138,7 @@ def as_it_came(text: str) -> str:
     return text
 
 
-def _whole(text: str) -> str:
+def _replace_empty(text: str) -> str:
     """A reply as it came, '-' for an empty one: endpoints refuse messages without content."""
     return text or "-"
 
@@ -151,7 +151,7 @@ async def ask_until_read(
     *,
     attempts: int,
     complaint: Callable[[str], str],
-    repeated: Callable[[str], str] = _whole,
+    repeated: Callable[[str], str] = _replace_empty,
     form: Form | None = None,
     speaker: str | None = None,
     settings: Settings | None = None,
@@ -178,7 +178,7 @@ async def ask_all_until_read(
     *,
     attempts: int,
     complaint: Callable[[str], str],
-    repeated: Callable[[str], str] = _whole,
+    repeated: Callable[[str], str] = _replace_empty,
     all_or_none: bool = False,
 ) -> list[ReadableReply[T]]:
     """The same for several requests side by side; the results are in their order.
@@ -190,44 +190,51 @@ async def ask_all_until_read(
     Raises:
         Stopped, AccessError: as above, once all requests side by side have finished.
     """
-    courses = [_Course(readable_request, list(readable_request.messages)) for readable_request in wanted]
+    conversations = [_Conversation(request, list(request.messages)) for request in wanted]
     for _ in range(attempts):
-        waiting = [course for course in courses if course.open]
-        if not waiting or (all_or_none and any(course.failure for course in courses)):
+        waiting = [conversation for conversation in conversations if conversation.is_open]
+        if not waiting or (all_or_none and any(conversation.failure for conversation in conversations)):
             break
-        await _round(ask, waiting)
-        for course in waiting:
-            await course.read(complaint, repeated)
-    return [ReadableReply(tuple(one.replies), tuple(one.readings), one.failure, one.wanted.choice) for one in courses]
+        await _send_round(ask, waiting)
+        for conversation in waiting:
+            await conversation.read(complaint, repeated)
+    return [
+        ReadableReply(
+            tuple(conversation.replies), tuple(conversation.readings), conversation.failure, conversation.wanted.choice
+        )
+        for conversation in conversations
+    ]
 
 
 @dataclass
-class _Course(Generic[T]):
-    """One request on its way."""
+class _Conversation(Generic[T]):
+    """A request with its messages, replies and readings so far."""
 
     wanted: ReadableRequest[T]
-    said: list[Message]
+    messages: list[Message]
     replies: list[Reply] = field(default_factory=list)
     readings: list[Reading[T]] = field(default_factory=list)
     failure: CallFailed | None = None
 
     @property
-    def open(self) -> bool:
-        """Whether it is to be sent, for the first time or again."""
+    def is_open(self) -> bool:
+        """Whether the request is to be sent, for the first time or again."""
         return self.failure is None and (not self.readings or bool(self.readings[-1].problem))
 
-    async def asked(self, ask: Ask) -> None:
+    async def send(self, ask: Ask) -> None:
         """Ask once: this adds a reply, or a failure."""
-        one = self.wanted
-        how: dict[str, Any] = {"head": one.head} if one.head else {}  # without one, askers need not know the argument
+        request = self.wanted
+        how: dict[str, Any] = (
+            {"head": request.head} if request.head else {}
+        )  # without one, askers need not know the argument
         try:
             reply = await ask(
-                one.role,
-                tuple(self.said),
-                speaker=one.speaker,
-                form=one.choice.weighed(one.form) if one.choice else one.form,
-                settings=one.settings,
-                shared=one.shared,
+                request.role,
+                tuple(self.messages),
+                speaker=request.speaker,
+                form=request.choice.weighed(request.form) if request.choice else request.form,
+                settings=request.settings,
+                shared=request.shared,
                 **how,
             )
         except CallFailed as failed:
@@ -243,14 +250,14 @@ class _Course(Generic[T]):
         reading = await _read(self.wanted.read, reply)
         self.readings.append(reading)
         if reading.problem:
-            self.said += [assistant(repeated(reply.text)), user(complaint(reading.problem))]
+            self.messages += [assistant(repeated(reply.text)), user(complaint(reading.problem))]
 
 
-async def _round(ask: Ask, courses: Sequence[_Course[T]]) -> None:
-    if len(courses) == 1:  # in the trial's own task, so that stopping the trial stops the asking
-        await courses[0].asked(ask)
+async def _send_round(ask: Ask, conversations: Sequence[_Conversation[T]]) -> None:
+    if len(conversations) == 1:  # in the trial's own task, so that stopping the trial stops the asking
+        await conversations[0].send(ask)
     else:
-        await side_by_side(course.asked(ask) for course in courses)
+        await side_by_side(conversation.send(ask) for conversation in conversations)
 
 
 async def _read(read: Read[T], reply: Reply) -> Reading[T]:

@@ -37,12 +37,12 @@ CalibrateEach = Annotated[
     ),
 ]
 
-_SHARE, _FEWEST = 0.05, 20
+_SHARE_OF_PROMPTS, _FEWEST_PROMPTS = 0.05, 20
 """The share of prompts that is drawn if nothing says how often to ask one, and at least how many in any case (if there
 are as many): differences between prompts show only with some of them."""
 
 
-class _Chosen(Protocol):
+class _CalibrationOptions(Protocol):
     """The options of a study that can request token probabilities, as far as they concern these."""
 
     @property
@@ -53,7 +53,7 @@ class _Chosen(Protocol):
     def calibrate_each(self) -> int: ...
 
 
-def _sampled_too(names: Sequence[str], seed: int, answers: int, each: int) -> dict[str, int]:
+def _choose_sampled_trials(names: Sequence[str], seed: int, answers: int, each: int) -> dict[str, int]:
     """How often each trial drawn for calibration is asked for a single answer, by its name.
 
     As many trials as make `answers` with `each` (5% of the trials if it is 0), at least 20, each so often that there
@@ -62,18 +62,18 @@ def _sampled_too(names: Sequence[str], seed: int, answers: int, each: int) -> di
     """
     if not answers or not names:
         return {}
-    wanted = answers / each if each else _SHARE * len(names)
-    count = min(len(names), max(_FEWEST, ceil(wanted)))
+    wanted = answers / each if each else _SHARE_OF_PROMPTS * len(names)
+    count = min(len(names), max(_FEWEST_PROMPTS, ceil(wanted)))
     drawn = sorted(names, key=lambda name: (Draw(f"{seed}/{name}/calibration").uniform(), name))[:count]
     return dict.fromkeys(drawn, ceil(answers / count))
 
 
-def _alike(trial: Trial) -> str:
+def _single_kind(trial: Trial) -> str:
     return "asked"
 
 
 def add_calibration(
-    trials: Iterable[TrialT], options: _Chosen, seed: int, kind: Callable[[TrialT], str] = _alike
+    trials: Iterable[TrialT], options: _CalibrationOptions, seed: int, kind: Callable[[TrialT], str] = _single_kind
 ) -> Iterator[TrialT]:
     """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
     `shares` and `sampled`, how often each is asked for a single answer.
@@ -85,9 +85,9 @@ def add_calibration(
         return iter(trials)
     made = list(trials)
     drawn: dict[str, int] = {}
-    for one in sorted({kind(trial) for trial in made} - {""}):
-        names = [trial.name for trial in made if kind(trial) == one]
-        drawn |= _sampled_too(names, seed, options.calibrate, options.calibrate_each)
+    for trial_kind in sorted({kind(trial) for trial in made} - {""}):
+        names = [trial.name for trial in made if kind(trial) == trial_kind]
+        drawn |= _choose_sampled_trials(names, seed, options.calibrate, options.calibrate_each)
     return (msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0)) for trial in made)
 
 
@@ -96,5 +96,5 @@ def choose_calibration_turns(draw: Draw, answers: int, questions: Sequence[int])
     that a run of few long trials is calibrated at as many prompts as one of many short ones."""
     if not answers or not questions:
         return {}
-    count = min(len(questions), max(1, round(answers * _FEWEST / CALIBRATE)))
+    count = min(len(questions), max(1, round(answers * _FEWEST_PROMPTS / CALIBRATE)))
     return dict.fromkeys(draw.sample(list(questions), count), ceil(answers / count))

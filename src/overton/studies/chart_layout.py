@@ -1,6 +1,6 @@
-"""The room that a chart is laid out in: a column of a page, or the screen of a phone.
+"""The layout of charts: for a column of a page, or for the screen of a phone.
 
-Code that shows charts says in which room; chart forms read it while they draw, so that no study has to.
+Code that shows charts sets the layout; chart forms read it while they draw, so that no study has to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ChartLayout:
-    """A room: its `width` in pixels, how many of them row names may take beside their rows (0: they are above the
+    """A layout: its `width` in pixels, how many of them row names may take beside their rows (0: they are above the
     rows), in lines of so many `characters`; no text has more than `most` characters per line."""
 
     name: str
@@ -30,13 +30,13 @@ _LAYOUT: ContextVar[ChartLayout] = ContextVar("room", default=WIDE)
 
 
 def current_layout() -> ChartLayout:
-    """The room that is drawn for now; a column of a page if nothing is set."""
+    """The layout that is drawn for now; a column of a page if nothing is set."""
     return _LAYOUT.get()
 
 
 @contextmanager
 def in_layout(wanted: ChartLayout) -> Iterator[None]:
-    """Everything drawn within is laid out for this room."""
+    """Draw everything within the block in this layout."""
     token = _LAYOUT.set(wanted)
     try:
         yield

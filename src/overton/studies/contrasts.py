@@ -52,13 +52,13 @@ class Against(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-class _PairedContributions(NamedTuple):
-    """A measure and its null: the contributions of both, the null's first, and their meeting."""
+class _MeasureAndNull(NamedTuple):
+    """A measure and its null: the contributions of both, the null's first, and the items that they share."""
 
     model: str
     null: Null
     both: tuple[Contribution, Contribution]
-    meeting: SharedItems
+    shared: SharedItems
 
     @property
     def measure(self) -> Measure:
@@ -79,21 +79,24 @@ def against(
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
     like = resolve_probabilities(how, comparing.weighing(results, how))
-    met = [
-        paired_contributions for null in available for paired_contributions in _met(null, own, results, like, jackknife)
-    ]
-    with_sentence, others = list[_PairedContributions](), list[_PairedContributions]()
-    for one in met:
-        (with_sentence if is_said(one.measure, one.model, comparing) else others).append(one)
-    compared = {(one.model, one.measure.name) for one in with_sentence if one.null.what == "null" and one.meeting.items}
-    level, of_others = _level(with_sentence, jackknife, count_tests(said, compared)), _level(others, jackknife)
+    pairs = [pair for null in available for pair in _pair_with_null(null, own, results, like, jackknife)]
+    with_sentence, others = list[_MeasureAndNull](), list[_MeasureAndNull]()
+    for pair in pairs:
+        (with_sentence if is_said(pair.measure, pair.model, comparing) else others).append(pair)
+    compared = {
+        (pair.model, pair.measure.name) for pair in with_sentence if pair.null.what == "null" and pair.shared.items
+    }
+    level, of_others = (
+        _joint_level(with_sentence, jackknife, count_tests(said, compared)),
+        _joint_level(others, jackknife),
+    )
     return [
         (
-            one.measure,
-            one.null,
-            _against(one, jackknife, level if is_said(one.measure, one.model, comparing) else of_others),
+            pair.measure,
+            pair.null,
+            _compare_with_null(pair, jackknife, level if is_said(pair.measure, pair.model, comparing) else of_others),
         )
-        for one in met
+        for pair in pairs
     ]
 
 
@@ -103,49 +106,52 @@ def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
     return bool(measure.leads or comparing.place(measure.name, model)) and not measure.variant
 
 
-def _level(met: Sequence[_PairedContributions], jackknife: Jackknife, beside: int = 0) -> float:
-    """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`), with `beside`
+def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside: int = 0) -> float:
+    """The level at which the intervals of all differences hold jointly (`joint_differences`), with `beside`
     other tests: their part of the family's error."""
-    with_one = [
-        paired_contributions
-        for paired_contributions in met
-        if not isnan(paired_contributions.meeting.gap(jackknife).own.low)
-    ]
-    row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
-    gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
+    with_interval = [pair for pair in pairs if not isnan(pair.shared.gap(jackknife).own.low)]
+    row = {
+        name: place for place, name in enumerate(sorted({item for pair in with_interval for item in pair.shared.items}))
+    }
+    gaps = [(pair.shared.difference, [row[item] for item in pair.shared.items]) for pair in with_interval]
     part = len(gaps) / max(len(gaps) + beside, 1)
     return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
-def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_PairedContributions]:
+def _pair_with_null(
+    null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife
+) -> Iterator[_MeasureAndNull]:
     try:
         sides, why = null.sides(results, results.nulls.get(null.name), how), ""
     except InputError as error:  # if all of its calls failed, say
         sides, why = {}, f"'{null.name}' gives nothing: {error}"
     for model, found in own.items():
-        known = {one.measure.name: one for one in sides.get(model, ())}
-        for one in found:
-            other = known.get(one.measure.name) or _nothing(one.measure, why)
-            if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
-                yield _PairedContributions(
-                    model, null, (other, one), find_shared_items(other, one, jackknife, within_model=True)
+        known = {contribution.measure.name: contribution for contribution in sides.get(model, ())}
+        for contribution in found:
+            other = known.get(contribution.measure.name) or _empty_contribution(contribution.measure, why)
+            if any(fnmatchcase(contribution.measure.name, pattern) for pattern in null.of):
+                yield _MeasureAndNull(
+                    model,
+                    null,
+                    (other, contribution),
+                    find_shared_items(other, contribution, jackknife, within_model=True),
                 )
 
 
-def _nothing(measure: Measure, why: str) -> Contribution:
+def _empty_contribution(measure: Measure, why: str) -> Contribution:
     return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
-def _against(paired_contributions: _PairedContributions, jackknife: Jackknife, level: float) -> Against:
-    measure, items = paired_contributions.both[1].measure, paired_contributions.meeting.items
-    alone = paired_contributions.meeting.gap(jackknife)
-    joint = paired_contributions.meeting.gap(jackknife, (level, equivalence_level(level)))
-    under, observed = (side.alone(jackknife) for side in paired_contributions.both)
+def _compare_with_null(pair: _MeasureAndNull, jackknife: Jackknife, level: float) -> Against:
+    measure, items = pair.both[1].measure, pair.shared.items
+    alone = pair.shared.gap(jackknife)
+    joint = pair.shared.gap(jackknife, (level, equivalence_level(level)))
+    under, observed = (side.alone(jackknife) for side in pair.both)
     return Against(
-        model=paired_contributions.model,
+        model=pair.model,
         measure=measure.name,
-        null=paired_contributions.null.name,
-        what=paired_contributions.null.what,
+        null=pair.null.name,
+        what=pair.null.what,
         items=len(items),
         observed=observed,
         under_null=under,

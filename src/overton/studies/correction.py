@@ -1,8 +1,8 @@
 """Measures of many of a judge's labels, corrected by the labels that people gave to some of its rows.
 
-`units` says what a judge labelled, and which of it people did; `shares` corrects the share of each label. How measures
-of many labels rest on them differs between studies, which declare it (`Correcting`): `people` has the labels as values,
-`case` what correction needs from a study, and `placed` puts corrected numbers where an analysis has plain ones.
+`label_shares` corrects the share of each label. How measures of many labels rest on them differs between studies, which
+declare it (`Correcting`): `people_labels` has the labels as values, `CorrectionCase` is a study's part of correction,
+and `placed` puts corrected numbers where an analysis has plain ones.
 
 If people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; otherwise
 the judge's errors are undone label by label (`overton.statistics.misclassification`).
@@ -62,10 +62,10 @@ def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
     inner: dict[str | int | None, dict[Place, Variants]] = {}
     for (first, *rest), number in numbers.items():
         inner.setdefault(first, {})[tuple(rest)] = number
-    return _with(value, inner) if inner else value
+    return _replace_parts(value, inner) if inner else value
 
 
-def _with(value: Any, inner: Mapping[str | int | None, Mapping[Place, Variants]]) -> Any:
+def _replace_parts(value: Any, inner: Mapping[str | int | None, Mapping[Place, Variants]]) -> Any:
     if isinstance(value, msgspec.Struct):
         fields = {str(name): placed(getattr(value, str(name)), some) for name, some in inner.items()}
         return msgspec.structs.replace(value, **fields)
@@ -73,7 +73,7 @@ def _with(value: Any, inner: Mapping[str | int | None, Mapping[Place, Variants]]
         return {**value, **{name: placed(value[name], some) for name, some in inner.items()}}
     if hasattr(value, "_replace"):
         return value._replace(**{str(name): placed(getattr(value, str(name)), some) for name, some in inner.items()})
-    return tuple(placed(one, inner[place]) if place in inner else one for place, one in enumerate(value))
+    return tuple(placed(member, inner[place]) if place in inner else member for place, member in enumerate(value))
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class LabelledUnits:
 
 
 class CorrectionCase(ABC):
-    """What rests on a judge's labels in a study, and what people say about some of these labels."""
+    """The numbers of a study that rest on a judge's labels, and human labels for some of these."""
 
     people: People
     seed: int
@@ -200,7 +200,7 @@ class CorrectionCase(ABC):
 
     @property
     def kinds(self) -> Mapping[str, Sequence[str]]:
-        """What units belong to, by kind: for 'model' the name of each unit's model [U], for 'condition' its condition.
+        """The groups of units, by kind: for 'model' the name of each unit's model [U], for 'condition' its condition.
         The judge may err more often for some of them, which is tested."""
         return {}
 
@@ -231,14 +231,14 @@ class CorrectionCase(ABC):
     @cached_property
     def found(self) -> list[Variants]:
         """Each of them, corrected."""
-        return [self.corrected(one) for one in self.listed]
+        return [self.corrected(number) for number in self.listed]
 
     def summary(self) -> LabelledNumbers:
         """The numbers of groups, by measure."""
         groups: dict[str, dict[str, Variants]] = {}
-        for one, found in zip(self.listed, self.found, strict=True):
-            if one.group is not None:
-                groups.setdefault(one.group, {})[one.name] = found
+        for number, found in zip(self.listed, self.found, strict=True):
+            if number.group is not None:
+                groups.setdefault(number.group, {})[number.name] = found
         return LabelledNumbers(
             "whole units" if self.by_units else "errors undone",
             len(self.people.id),
@@ -252,7 +252,7 @@ class CorrectionCase(ABC):
     def placed(self) -> dict[Place, Variants]:
         """The numbers that an analysis has, by their place in it."""
         pairs = zip(self.listed, self.found, strict=True)
-        return {one.place: found for one, found in pairs if one.place is not None}
+        return {number.place: found for number, found in pairs if number.place is not None}
 
 
 class UnitCase(CorrectionCase):
@@ -268,7 +268,7 @@ class UnitCase(CorrectionCase):
     draws: int
 
     unit = "unit"
-    """What is labelled as a whole, in a sentence."""
+    """The word in a sentence for the thing that is labelled as a whole."""
 
     @property
     @abstractmethod
@@ -305,7 +305,7 @@ class UnitCase(CorrectionCase):
         """The kinds of groups between which a measure is a difference."""
         return ()
 
-    def _part_of(self, units: Flags) -> str:
+    def _why_incomparable(self, units: Flags) -> str:
         """Why numbers of these units are not compared with those of others, if they are some groups of a kind on which
         the judge's errors depend."""
         kinds = [kind for kind, names in self.kinds.items() if not _has_all(names, units)]
@@ -322,8 +322,8 @@ class UnitCase(CorrectionCase):
     def variant(self, name: str, units: Flags, resampling: Resampling | None = None) -> Variants:
         """A measure of some units [U], in three variants."""
         over = resampling or self.resampling
-        whole, alone = self._from_units(name, units, over)
-        corrected = whole if self.by_units else self._from_errors(name, units, over)
+        whole, alone = self._correct_by_units(name, units, over)
+        corrected = whole if self.by_units else self._undo_errors(name, units, over)
         return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
 
     def over(self, resting: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
@@ -333,12 +333,12 @@ class UnitCase(CorrectionCase):
         units = resting.units & (at >= 0)
         among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
         found = self.variant(resting.name, units, among)
-        moved = None if isnan(found.corrected.low) else self._moved(resting.name, units, among)
-        return NumberOverItems(found, moved, self._part_of(resting.units))
+        moved = None if isnan(found.corrected.low) else self._influence_of(resting.name, units, among)
+        return NumberOverItems(found, moved, self._why_incomparable(resting.units))
 
-    def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
+    def _correct_by_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
         """Corrected by the units that are completely labelled, and by these alone."""
-        known, complete = self._known(name, units), self.complete(name)
+        known, complete = self._measured_units(name, units), self.complete(name)
         if not (complete & known & np.isfinite(self.of_people[name])).any():
             none = not_computed(f"no {self.unit} is labelled whole here", level=over.level)
             return none, none
@@ -346,21 +346,21 @@ class UnitCase(CorrectionCase):
         three = whole_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name), over.level)
         return three.corrected, three.labelled
 
-    def _from_errors(self, name: str, units: Flags, over: Resampling) -> Estimate:
+    def _undo_errors(self, name: str, units: Flags, over: Resampling) -> Estimate:
         if name not in self.undone:
             return not_computed(self.absent(name), level=over.level)
         if why := self.depends_on(self.differs_between(name)):
             return not_computed(why, level=over.level)
-        flaw = self.flaw(name) or self._part_of(units)
+        flaw = self.flaw(name) or self._why_incomparable(units)
         return corrected_ratio(self.undone[name].of(units), self.within(name), over, len(self.people.id), flaw)
 
-    def _known(self, name: str, units: Flags) -> Flags:
+    def _measured_units(self, name: str, units: Flags) -> Flags:
         return units & (np.isfinite(self.plain[name]) | np.isfinite(self.of_people[name]))
 
-    def _moved(self, name: str, units: Flags, over: Resampling) -> CorrectedInfluence:
+    def _influence_of(self, name: str, units: Flags, over: Resampling) -> CorrectedInfluence:
         if not self.by_units:
             return moved_by(self.undone[name].of(units), over)
-        known = self._known(name, units)
+        known = self._measured_units(name, units)
         draw = self.labelled.draw(self.complete(name), over).of(known)
         return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
 
@@ -384,11 +384,11 @@ def between(
     labels. If the two cannot be combined in this way, limits come from both intervals (MOVER). There is no corrected
     difference of groups on which one judge's errors depend.
     """
-    one, other = candidate.variants, base.variants
-    labelled = difference(one.labelled, other.labelled)
+    of_candidate, of_base = candidate.variants, base.variants
+    labelled = difference(of_candidate.labelled, of_base.labelled)
     if why := base.alone or candidate.alone:
         return not_computed(why, level=level), labelled
-    apart = difference(one.corrected, other.corrected)
+    apart = difference(of_candidate.corrected, of_base.corrected)
     if candidate.moved is None or base.moved is None:
         return apart, labelled
     if len(candidate.moved.influence.parts) != len(base.moved.influence.parts):

@@ -83,7 +83,6 @@ def shaped(
 
 
 def _shape_of(kind: type) -> Shape:
-    """The shape that a type declares, or the one that follows from its fields."""
     declared = getattr(kind, "SHAPE", None)
     return declared if isinstance(declared, Shape) else Shape()
 
@@ -128,7 +127,7 @@ def document(
 
     The intervals' level is at its head, even if the struct itself does not name the one that all of them share.
     """
-    own = {name: one for name, one in plain(value).items() if name not in set(without)}
+    own = {name: inner for name, inner in plain(value).items() if name not in set(without)}
     levels: set[float] = set() if "level" in own else set(_levels(value))
     level = {"level": levels.pop()} if len(levels) == 1 else {}
     return {"study": study, "schema": schema, **level, **plain(beside or {}), **own}
@@ -139,43 +138,51 @@ def _object(value: Any) -> dict[str, Any]:
     shape = _shape_of(kind)
     if shape.leads:
         variants = {name: getattr(value, name) for name in _keys(kind)}
-        return {name: one if name == "leads" else number_of(one) for name, one in variants.items() if one is not None}
+        return {
+            name: inner if name == "leads" else number_of(inner)
+            for name, inner in variants.items()
+            if inner is not None
+        }
     made: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
     for variant, fields in shape.variants.items():
-        _put_beside(made, value, variant, fields)
+        _add_variant(made, value, variant, fields)
     for key, variant in shape.leading.items():
-        made[key] = {name: {**one, "leads": variant} if variant in one else one for name, one in made[key].items()}
+        made[key] = {
+            name: {**inner, "leads": variant} if variant in inner else inner for name, inner in made[key].items()
+        }
     if shape.measure:
         return _measure(getattr(value, shape.measure), made)
     flat: dict[str, Any] = {}
-    for key, one in made.items():
-        flat |= (one or {}) if key in shape.flat else {key: one}
+    for key, inner in made.items():
+        flat |= (inner or {}) if key in shape.flat else {key: inner}
     return flat
 
 
-def _put_beside(made: dict[str, Any], value: Any, variant: str, fields: Mapping[str, str]) -> None:
+def _add_variant(made: dict[str, Any], value: Any, variant: str, fields: Mapping[str, str]) -> None:
     """Into `made`, a struct's JSON, the variants from its other fields, or why there are none."""
     reasons: Mapping[str, str] = getattr(value, "not_computed", None) or {}
     why = next((reasons[name] for name in fields.values() if name in reasons), None)
     for key, name in fields.items():
         if made[key] is not None:
             other = plain(getattr(value, name))
-            made[key] = _beside(made[key], other, variant, None if other else why)
+            made[key] = _merge_variant(made[key], other, variant, None if other else why)
     if why is not None:
         made["not_computed"] = {name: reason for name, reason in reasons.items() if name not in fields.values()}
 
 
-def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str, why: str | None) -> dict[str, Any]:
+def _merge_variant(
+    made: dict[str, Any], other: Mapping[str, Any] | None, variant: str, why: str | None
+) -> dict[str, Any]:
     """`made` with the numbers of `other`, of the same shape, as variants of its own; with `why` if there is none."""
     if _is_measure(made):
         if other is None and why is None:
             return made
         return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
     merged = dict(made)
-    for key, one in made.items():
+    for key, inner in made.items():
         own = other.get(key) if other else None
-        if isinstance(one, dict):
-            merged[key] = _beside(one, own, variant, why)
+        if isinstance(inner, dict):
+            merged[key] = _merge_variant(inner, own, variant, why)
         else:
             merged[f"{key}_{variant}"] = own
     return merged
@@ -183,7 +190,7 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
 
 def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(estimate, PreferredEstimate):
-        variants = {name: number_of(one) for name, one in estimate.beside.items()}
+        variants = {name: number_of(variant) for name, variant in estimate.beside.items()}
         return {"leads": estimate.leads, **variants, "plain": {**variants["plain"], **beside}}
     return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
 
@@ -194,7 +201,7 @@ def _is_measure(made: Mapping[str, Any]) -> bool:
 
 def number_of(estimate: Estimate) -> dict[str, Any]:
     """An estimate as a variant of a measure."""
-    method, why = _made(estimate)
+    method, why = _method_and_reason(estimate)
     return {
         "estimate": plain(estimate.value),
         **interval_of(estimate),
@@ -210,7 +217,7 @@ def interval_of(estimate: Estimate) -> dict[str, Any]:
     return {"interval": [plain(estimate.low), plain(estimate.high)], **undetermined}
 
 
-def _made(estimate: Estimate) -> tuple[str, str | None]:
+def _method_and_reason(estimate: Estimate) -> tuple[str, str | None]:
     """How a number was computed, and why it or its interval is missing: `Estimate.method` says either, or both."""
     if not isfinite(estimate.value):
         return "", estimate.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
@@ -227,7 +234,6 @@ def _made(estimate: Estimate) -> tuple[str, str | None]:
 
 
 def _levels(value: Any) -> Iterator[float]:
-    """The levels of all intervals in a value."""
     if isinstance(value, Estimate):
         if not isnan(value.low):
             yield value.level
@@ -239,8 +245,8 @@ def _levels(value: Any) -> Iterator[float]:
         inner = value.values()
     else:
         inner = value if isinstance(value, (list, tuple)) else ()
-    for one in inner:
-        yield from _levels(one)
+    for member in inner:
+        yield from _levels(member)
 
 
 def _key(key: object) -> str:
@@ -248,17 +254,17 @@ def _key(key: object) -> str:
 
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_REST = "additionalProperties"
+_MORE_KEYS = "additionalProperties"
 _NUMBER: dict[str, Any] = {"type": ["number", "null"]}
 _TEXT: dict[str, Any] = {"type": "string"}
-_PLAIN: dict[type, dict[str, Any]] = {
+_PLAIN_SCHEMAS: dict[type, dict[str, Any]] = {
     str: _TEXT,
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: _NUMBER,
     type(None): {"type": "null"},
 }
-_DEFINED: dict[str, dict[str, Any]] = {
+_SHARED_SCHEMAS: dict[str, dict[str, Any]] = {
     "variant": {
         "description": "One way to compute a measure. `why` says why there is no estimate or no interval; what belongs "
         "to this number only (a standard error, a test) is beside it.",
@@ -282,7 +288,7 @@ _DEFINED: dict[str, dict[str, Any]] = {
         "type": "object",
         "properties": {"leads": _TEXT, "plain": {"$ref": "#/$defs/variant"}},
         "required": ["leads", "plain"],
-        _REST: {"$ref": "#/$defs/variant"},
+        _MORE_KEYS: {"$ref": "#/$defs/variant"},
     },
 }
 
@@ -292,14 +298,14 @@ def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | Non
     made = _Schemas()
     body = made.body(kind, ())
     head = {"study": {"const": study}, "schema": {"const": version}}
-    also = {name: made.of(one) for name, one in (beside or {}).items()}
+    also = {name: made.of(key_type) for name, key_type in (beside or {}).items()}
     return {
         "$schema": _DIALECT,
         "title": f"{study}, version {version}",
         **body,
         "properties": {**head, "level": {"type": "number"}, **also, **body["properties"], **head},
         "required": list(dict.fromkeys([*head, *also, *body["required"]])),
-        "$defs": _DEFINED | made.defined,
+        "$defs": _SHARED_SCHEMAS | made.defined,
     }
 
 
@@ -321,21 +327,21 @@ class _Schemas:
 
     def of(self, kind: Any, variants: tuple[str, ...] = ()) -> dict[str, Any]:
         """The schema of a type."""
-        if kind in _PLAIN:
-            return _PLAIN[kind]
+        if kind in _PLAIN_SCHEMAS:
+            return _PLAIN_SCHEMAS[kind]
         if kind is Estimate:
             return {"$ref": "#/$defs/measure"}
         origin, inner = get_origin(kind), get_args(kind)
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (Union, types.UnionType):
-            return {"anyOf": [self.of(one, variants) for one in inner]}
+            return {"anyOf": [self.of(option, variants) for option in inner]}
         if origin is not None and issubclass(origin, Mapping):
-            return {"type": "object", _REST: self.of(inner[1], variants)}
+            return {"type": "object", _MORE_KEYS: self.of(inner[1], variants)}
         if origin is not None and issubclass(origin, Sequence):
             return self._list(inner, of_one_kind=origin is not tuple or inner[-1] is ...)
         if isinstance(kind, type) and _fields_of(kind) is not None:
-            return self._named(kind, variants)
+            return self._reference_to(kind, variants)
         raise TypeError(f"{kind!r} cannot be written as JSON")
 
     def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
@@ -349,32 +355,35 @@ class _Schemas:
         required: list[str] = []
         rest: Any = False
         for key, name in _keys(kind).items():
-            beside = variants + tuple(one for one, fields in shape.variants.items() if key in fields)
-            hint = _hint(kind, name)
+            beside = variants + tuple(variant for variant, fields in shape.variants.items() if key in fields)
+            hint = _field_type(kind, name)
             if key not in shape.flat:
-                own = {key: self.of(hint, beside)} | self._beside(key, hint, beside)
-                inner = {"properties": own, "required": [one for one in own if one not in shape.optional]}
+                own = {key: self.of(hint, beside)} | self._variant_keys(key, hint, beside)
+                inner = {
+                    "properties": own,
+                    "required": [inner_key for inner_key in own if inner_key not in shape.optional],
+                }
             else:
                 is_struct = isinstance(hint, type) and _fields_of(hint) is not None
                 inner = self.body(hint, beside) if is_struct else self.of(hint, beside)
             properties |= inner.get("properties", {})
             required += inner.get("required", [])
-            rest = inner.get(_REST, rest) or rest
+            rest = inner.get(_MORE_KEYS, rest) or rest
         about = {"description": text} if (text := getdoc(kind)) else {}
-        return {**about, "type": "object", "properties": properties, "required": required, _REST: rest}
+        return {**about, "type": "object", "properties": properties, "required": required, _MORE_KEYS: rest}
 
-    def _beside(self, key: str, hint: Any, variants: tuple[str, ...]) -> dict[str, Any]:
+    def _variant_keys(self, key: str, hint: Any, variants: tuple[str, ...]) -> dict[str, Any]:
         """Keys of their own for the variants of what is neither a measure nor an object."""
-        if not variants or _holds_numbers(hint):
+        if not variants or _has_numbers(hint):
             return {}
         return {f"{key}_{variant}": {"anyOf": [self.of(hint), {"type": "null"}]} for variant in variants}
 
     def _measure(self, kind: type) -> dict[str, Any]:
-        own = {key: self.of(_hint(kind, name)) for key, name in _keys(kind).items()}
+        own = {key: self.of(_field_type(kind, name)) for key, name in _keys(kind).items()}
         number = {"allOf": [{"$ref": "#/$defs/variant"}], "properties": own, "required": list(own)}
         return {"allOf": [{"$ref": "#/$defs/measure"}], "properties": {"plain": number}, "description": getdoc(kind)}
 
-    def _named(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
+    def _reference_to(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
         name = "_".join((kind.__name__, *variants))
         if name not in self.defined:
             self.defined[name] = {}  # a type may contain itself
@@ -384,19 +393,19 @@ class _Schemas:
     def _list(self, inner: tuple[Any, ...], *, of_one_kind: bool) -> dict[str, Any]:
         if of_one_kind:
             return {"type": "array", "items": self.of(inner[0])}
-        parts = [self.of(one) for one in inner]
+        parts = [self.of(member) for member in inner]
         return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
 
 
-def _holds_numbers(hint: Any) -> bool:
+def _has_numbers(hint: Any) -> bool:
     """Whether JSON writes a type as a measure or as an object, so that variants go into it."""
     if get_origin(hint) in (Union, types.UnionType):
-        return any(_holds_numbers(get_argument) for get_argument in get_args(hint))
+        return any(_has_numbers(option) for option in get_args(hint))
     origin = get_origin(hint) or hint
     return isinstance(origin, type) and (issubclass(origin, Mapping) or _fields_of(origin) is not None)
 
 
-def _hint(kind: type, name: str) -> Any:
+def _field_type(kind: type, name: str) -> Any:
     """The type of a field, or what a property returns; of this one only, as others may be unknown at run time."""
     found = getattr(kind, name, None)
     if isinstance(found, property) and found.fget is not None:

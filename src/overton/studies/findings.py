@@ -1,4 +1,4 @@
-"""What a study found, in sentences made from numbers, and what of it a model's profile reports.
+"""A study's findings, in sentences made from numbers, and those that a model's profile reports.
 
 A study names the possible effects (`CandidateFinding`, `OwnTest`) and says where each model stands (`level_finding`).
 They and the differences from null conditions (`overton.studies.contrasts`) are one family of tests: if nothing happens,
@@ -39,7 +39,7 @@ by the number of all of them. Differences from null conditions use their part of
 """
 
 DO_NOT_QUOTE = "Do not quote this"
-"""What precedes the caution of a finding that is not to be quoted."""
+"""Precedes the caution of a finding that is not to be quoted."""
 
 VOID = "This is no measurement."
 """The caution of a sentence that itself says why a model's answers measure nothing."""
@@ -236,87 +236,86 @@ def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compare
     """
     every = list(said)
     many = count_tests(every, compared) + beside
-    found = [found for one in every for found in _found_by(one, many)]
-    return found if all(isinstance(one, Finding) for one in every) else in_order(found)
+    found = [found for entry in every for found in _findings_from(entry, many)]
+    return found if all(isinstance(entry, Finding) for entry in every) else in_order(found)
 
 
 def count_tests(said: Iterable[Said], compared: Compared) -> int:
     """How many tests a study makes, without those of measures that are `compared` with a null condition instead."""
-    tests = [one for one in said if not isinstance(one, Finding) and one.tested]
+    tests = [test for test in said if not isinstance(test, Finding) and test.tested]
     return sum((test.model, test.measure) not in compared for test in tests)
 
 
-def _found_by(said: Said, many: int) -> Iterable[Finding]:
+def _findings_from(said: Said, many: int) -> Iterable[Finding]:
     if isinstance(said, Finding):
         return [said]
     if isinstance(said, OwnTest):
         return said.found(FAMILY / max(many, 1))
-    found = _in_turn(said, max(many, 1)) if said.tested else []
+    found = _test_in_turn(said, max(many, 1)) if said.tested else []
     return found or ([] if said.otherwise is None else [said.otherwise])
 
 
-def _in_turn(candidate_finding: CandidateFinding, many: int) -> list[Finding]:
+def _test_in_turn(candidate: CandidateFinding, many: int) -> list[Finding]:
     """A candidate's finding, and those of the candidates that are tested after it."""
-    found = _weighed(candidate_finding, many)
+    found = _decide(candidate, many)
     if found is None or found.what != "effect":
         return [found] if found else []
     after = [
-        (next_, _weighed(next_, many * len(candidate_finding.followed)))
-        for next_ in candidate_finding.followed
-        if next_.tested
+        (follower, _decide(follower, many * len(candidate.followed)))
+        for follower in candidate.followed
+        if follower.tested
     ]
-    replaced = any(next_.replaces and made is not None for next_, made in after)
+    replaced = any(follower.replaces and made is not None for follower, made in after)
     return [*([] if replaced else [found]), *(made for _, made in after if made is not None)]
 
 
-def _weighed(candidate_finding: CandidateFinding, many: int) -> Finding | None:
+def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
     """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
     cannot tell."""
-    wide = widened(candidate_finding.number, 1 - FAMILY / many, candidate_finding.clusters - 1)
-    if candidate_finding.p is None:
-        above, below = wide.low > candidate_finding.null, wide.high < candidate_finding.null
+    wide = widened(candidate.number, 1 - FAMILY / many, candidate.clusters - 1)
+    if candidate.p is None:
+        above, below = wide.low > candidate.null, wide.high < candidate.null
     else:
-        passed = candidate_finding.p * many <= FAMILY
-        above, below = passed and wide.value > candidate_finding.null, passed and wide.value < candidate_finding.null
+        passed = candidate.p * many <= FAMILY
+        above, below = passed and wide.value > candidate.null, passed and wide.value < candidate.null
     if above or below:
-        said = candidate_finding.above if above else candidate_finding.below
-        return _found(candidate_finding, "above" if above else "below", said, wide, many) if said else None
-    said = _without_effect(candidate_finding, wide)
-    return _found(candidate_finding, "within", said, wide, many) if said else None
+        said = candidate.above if above else candidate.below
+        return _make_finding(candidate, "above" if above else "below", said, wide, many) if said else None
+    said = _sentence_without_effect(candidate, wide)
+    return _make_finding(candidate, "within", said, wide, many) if said else None
 
 
-def _without_effect(candidate_finding: CandidateFinding, wide: Estimate) -> str | None:
-    """The sentence for an interval that covers the null, None if there is none."""
-    most_ = farthest(wide, candidate_finding.null)
-    if candidate_finding.within is not None and most_ <= min(candidate_finding.small, candidate_finding.telling):
-        return candidate_finding.within(wide)
-    return candidate_finding.unclear if most_ <= candidate_finding.telling else None
+def _sentence_without_effect(candidate: CandidateFinding, wide: Estimate) -> str | None:
+    largest = farthest(wide, candidate.null)
+    if candidate.within is not None and largest <= min(candidate.small, candidate.telling):
+        return candidate.within(wide)
+    return candidate.unclear if largest <= candidate.telling else None
 
 
-def _found(
-    candidate_finding: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int
+def _make_finding(
+    candidate: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int
 ) -> Finding:
     claim = Claim(
-        measure=candidate_finding.measure,
+        measure=candidate.measure,
         direction=direction,
-        null=candidate_finding.condition or candidate_finding.null,
-        value=None if candidate_finding.condition or isnan(wide.low) else wide.value,
-        about=candidate_finding.about if direction != "within" or candidate_finding.denies else "",
+        null=candidate.condition or candidate.null,
+        value=None if candidate.condition or isnan(wide.low) else wide.value,
+        about=candidate.about if direction != "within" or candidate.denies else "",
     )
-    cautions = (candidate_finding.caution, candidate_finding.effect_caution if direction != "within" else "")
+    cautions = (candidate.caution, candidate.effect_caution if direction != "within" else "")
     return Finding(
         what="bound" if direction == "within" else "effect",
-        model=candidate_finding.model,
+        model=candidate.model,
         sentence=sentence,
-        n=candidate_finding.n,
-        units=candidate_finding.units,
-        exhibit=candidate_finding.exhibit,
-        number=wide if candidate_finding.p is None else None,
-        p=None if candidate_finding.p is None else min(1.0, candidate_finding.p * many),
-        kind=candidate_finding.kind,
-        judge=candidate_finding.judge,
+        n=candidate.n,
+        units=candidate.units,
+        exhibit=candidate.exhibit,
+        number=wide if candidate.p is None else None,
+        p=None if candidate.p is None else min(1.0, candidate.p * many),
+        kind=candidate.kind,
+        judge=candidate.judge,
         cautions=tuple(filter(None, cautions)),
-        claims=(claim,) if candidate_finding.measure else (),
+        claims=(claim,) if candidate.measure else (),
     )
 
 
@@ -325,34 +324,34 @@ def contradictions(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]
     itself."""
     pairs = combinations_with_replacement(findings, 2)
     return [
-        (one, other)
-        for one, other in pairs
-        if one.model == other.model and any(_contradict(*claims) for claims in product(one.claims, other.claims))
+        (first, second)
+        for first, second in pairs
+        if first.model == second.model and any(_contradict(*claims) for claims in product(first.claims, second.claims))
     ]
 
 
-def _contradict(one: Claim, other: Claim) -> bool:
+def _contradict(claim: Claim, other: Claim) -> bool:
     """Whether two claims about one model exclude each other.
 
     One measure has two values, or lies on two sides of one null, or above a value and below a lower one. Or one claims
     an effect that the measure's null condition does not show. Or one claims an effect of a cause, and the other denies
     every effect of that cause.
     """
-    if one.about and one.about == other.about and _effect_and_none(one, other):
+    if claim.about and claim.about == other.about and _effect_and_none(claim, other):
         return True
-    if one.measure != other.measure:
+    if claim.measure != other.measure:
         return False
-    if one.value is not None and other.value is not None and not isclose(one.value, other.value, abs_tol=1e-9):
+    if claim.value is not None and other.value is not None and not isclose(claim.value, other.value, abs_tol=1e-9):
         return True
-    if "at" in {one.direction, other.direction}:
+    if "at" in {claim.direction, other.direction}:
         return False
-    if one.null == other.null:
-        return one.direction != other.direction
-    if isinstance(one.null, str) and isinstance(other.null, str):
+    if claim.null == other.null:
+        return claim.direction != other.direction
+    if isinstance(claim.null, str) and isinstance(other.null, str):
         return False
-    if isinstance(one.null, str) or isinstance(other.null, str):
-        return _effect_and_none(one, other)
-    low, high = sorted((one, other), key=lambda claim: claim.null if isinstance(claim.null, float) else inf)
+    if isinstance(claim.null, str) or isinstance(other.null, str):
+        return _effect_and_none(claim, other)
+    low, high = sorted((claim, other), key=lambda side: side.null if isinstance(side.null, float) else inf)
     return (low.direction, high.direction) == ("below", "above")
 
 
@@ -371,7 +370,7 @@ def most(wide: Estimate, kind: Kind) -> str:
 
 
 def evidence(finding: Finding) -> str:
-    """What is behind a sentence: the count, and the interval with its level or the P value, if there is one."""
+    """The evidence for a sentence: the count, and the interval with its level or the P value, if there is one."""
     parts = [counted(finding.n, finding.units)]
     if finding.number is not None and not isnan(finding.number.low):
         how = f"{_percent(finding.number.level)} interval"
@@ -388,24 +387,24 @@ def _percent(level: float) -> str:
 def common(findings: Sequence[Finding]) -> list[str]:
     """The cautions that several findings share, so as to say them once."""
     first = findings[0].cautions if len(findings) > 1 else ()
-    return [one for one in first if all(one in other.cautions for other in findings)]
+    return [caution for caution in first if all(caution in other.cautions for other in findings)]
 
 
 def by_model(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """The findings grouped by model, in their order; those about all models have no model."""
     models = dict.fromkeys(finding.model for finding in findings)
-    return [(model, [one for one in findings if one.model == model]) for model in models]
+    return [(model, [finding for finding in findings if finding.model == model]) for model in models]
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
     """By model in their order; for each where it stands first, then effects, then what is ruled out."""
     places = {model: place for place, model in enumerate(dict.fromkeys(finding.model for finding in findings))}
     kinds = ("standing", "effect", "bound")
-    return sorted(findings, key=lambda one: (places[one.model], kinds.index(one.what)))
+    return sorted(findings, key=lambda finding: (places[finding.model], kinds.index(finding.what)))
 
 
 Aspect = Literal["stands", "moved", "omits", "refuses"]
-"""What a trait says of a model: where it stands, what moves it, what it leaves out, what it refuses."""
+"""The kind of a trait: where a model stands, what moves it, what it leaves out, what it refuses."""
 
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
@@ -440,7 +439,7 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def remaining(share: Estimate) -> Estimate:
-    """What is left of a whole without this share of it; the interval is reversed accordingly."""
+    """The rest of a whole without this share of it; the interval is reversed accordingly."""
     if isnan(share.value):
         return share
     return msgspec.structs.replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
@@ -459,7 +458,7 @@ Analysis = TypeVar("Analysis")
 
 @dataclass(frozen=True)
 class Profiling(Generic[Analysis]):
-    """What a study contributes to a profile.
+    """A study's contribution to a profile.
 
     `aspects` are those that it covers, so that a profile can say what would be known if it were run. `traits(analysis)`
     gives what it found, model by model. `by_item` names those measures of the study's `Comparing`, means or ratios,

@@ -1,4 +1,4 @@
-"""What a forum contains: posts and the comments below them, with the field names of Reddit's dumps and API."""
+"""The contents of a forum: posts and the comments below them, with the field names of Reddit's dumps and API."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ COLUMNS = {
 those that a measure has, the leading one first. If there is no number or no interval, `why` says so."""
 
 Json: TypeAlias = Any
-_JOINT = " / "
+_CONDITION_SEPARATOR = " / "
 
 
 @dataclass(frozen=True)
 class KeyWords:
-    """What the keys of an analysis can stand for: its models, and the words for its items ('issue', 'issues')."""
+    """Names that keys of an analysis can have: its models, and the words for its items ('issue', 'issues')."""
 
     study: str
     models: frozenset[str]
@@ -53,7 +53,7 @@ class KeyWords:
 
 
 @dataclass(frozen=True)
-class _Where:
+class _NumberPath:
     """The way to a number: what it is for, and the fields passed on the way."""
 
     model: str | None = None
@@ -61,10 +61,10 @@ class _Where:
     conditions: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
 
-    def into(self, field: str) -> _Where:
+    def into(self, field: str) -> _NumberPath:
         return replace(self, fields=(*self.fields, field))
 
-    def at(self, key: str, holder: str, named: KeyWords) -> _Where:
+    def at(self, key: str, holder: str, named: KeyWords) -> _NumberPath:
         """One step further, by a key that is data, out of the field `holder`, whose name then adds nothing."""
         outside = self.fields[:-1] if self.fields[-1:] == (holder,) else self.fields
         if key in named.models and self.model is None:
@@ -85,7 +85,7 @@ def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Ke
 
 def rows_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: KeyWords) -> Iterator[tuple[Any, ...]]:
     """One row for each variant of each measure, in the order of the document."""
-    yield from _EstimateWalk(schema.get("$defs", {}), named).rows(document, schema, _Where(), "")
+    yield from _EstimateWalk(schema.get("$defs", {}), named).rows(document, schema, _NumberPath(), "")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _EstimateWalk:
     named: KeyWords
 
     def rows(
-        self, value: Json, schema: Json, where: _Where, holder: str, siblings: Collection[str] = ()
+        self, value: Json, schema: Json, where: _NumberPath, holder: str, siblings: Collection[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
         """The rows of a value in the field `holder`; `siblings` are the fields beside it.
 
@@ -102,11 +102,11 @@ class _EstimateWalk:
         those of dictionaries that are written into the object around them, and those of standard deviations.
         """
         if isinstance(value, list):
-            yield from self._members(value, self._seen(schema, value), where, holder)
+            yield from self._member_rows(value, self._resolve_schema(schema, value), where, holder)
         elif _is_measure(value):
-            yield from self._measure(value, where)
+            yield from self._measure_rows(value, where)
         elif isinstance(value, dict):
-            shape = self._seen(schema, value)
+            shape = self._resolve_schema(schema, value)
             fields = shape.get("properties", {})
             rest = shape.get("additionalProperties") or {}
             for key, inner in value.items():
@@ -119,11 +119,13 @@ class _EstimateWalk:
                 else:
                     yield from self.rows(inner, rest, where.at(key, holder, self.named), holder)
 
-    def _members(self, members: Sequence[Json], schema: Json, where: _Where, holder: str) -> Iterator[tuple[Any, ...]]:
+    def _member_rows(
+        self, members: Sequence[Json], schema: Json, where: _NumberPath, holder: str
+    ) -> Iterator[tuple[Any, ...]]:
         """The rows of a list's members, distinguished by their own texts, and by numbers if those are not enough."""
         inner = schema.get("items") or {}
         objects = [member for member in members if isinstance(member, dict) and any(True for _ in _measures(member))]
-        for one, marks in zip(objects, _distinguished(objects), strict=True):
+        for member, marks in zip(objects, _distinguishing_marks(objects), strict=True):
             place = where
             for key, mark in marks:
                 if mark in self.named.models and key == "model" and place.model is None:
@@ -132,24 +134,38 @@ class _EstimateWalk:
                     place = replace(place, item=mark)
                 else:
                     place = replace(place, conditions=(*place.conditions, mark))
-            yield from self.rows(one, inner, place, holder)
+            yield from self.rows(member, inner, place, holder)
 
-    def _measure(self, value: Json, where: _Where) -> Iterator[tuple[Any, ...]]:
+    def _measure_rows(self, value: Json, where: _NumberPath) -> Iterator[tuple[Any, ...]]:
         leads = value["leads"]
         names = sorted((name for name in value if name != "leads"), key=lambda name: name != leads)
-        of = (self.named.study, where.model, where.item, _JOINT.join(where.conditions) or None, ".".join(where.fields))
+        of = (
+            self.named.study,
+            where.model,
+            where.item,
+            _CONDITION_SEPARATOR.join(where.conditions) or None,
+            ".".join(where.fields),
+        )
         for name in names:
-            one = value[name]
-            yield (*of, name, one["estimate"], *one["interval"], one["n"], one["method"], one["why"])
+            variant = value[name]
+            yield (
+                *of,
+                name,
+                variant["estimate"],
+                *variant["interval"],
+                variant["n"],
+                variant["method"],
+                variant["why"],
+            )
 
-    def _seen(self, schema: Json, value: Json) -> Mapping[str, Json]:
+    def _resolve_schema(self, schema: Json, value: Json) -> Mapping[str, Json]:
         """The schema behind references; of several alternatives the one that fits."""
         while "$ref" in schema:
             schema = self.defined.get(schema["$ref"].rpartition("/")[2], {})
         if "anyOf" in schema:
-            fitting = (self._seen(one, value) for one in schema["anyOf"])
+            fitting = (self._resolve_schema(option, value) for option in schema["anyOf"])
             wanted = "array" if isinstance(value, list) else "object"
-            return next((one for one in fitting if one.get("type") == wanted), {})
+            return next((option for option in fitting if option.get("type") == wanted), {})
         return dict(schema)
 
 
@@ -165,36 +181,36 @@ def _measures(value: Json) -> Iterator[Json]:
             yield from _measures(inner)
 
 
-def _distinguished(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, str]]]:
+def _distinguishing_marks(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, str]]]:
     """For each member of a list what distinguishes it: its texts, then as many numbers as are needed."""
     marks = [dict(_scalars(member)) for member in members]
     names = list(dict.fromkeys(name for mark in marks for name in mark))
-    chosen = [name for name in names if any(isinstance(one.get(name), str) for one in marks)]
+    chosen = [name for name in names if any(isinstance(mark.get(name), str) for mark in marks)]
     for name in (name for name in names if name not in chosen):
-        if len({tuple(str(one.get(key)) for key in chosen) for one in marks}) == len(marks):
+        if len({tuple(str(mark.get(key)) for key in chosen) for mark in marks}) == len(marks):
             break
         chosen.append(name)
-    return [[(name, str(one[name])) for name in chosen if one.get(name) is not None] for one in marks]
+    return [[(name, str(mark[name])) for name in chosen if mark.get(name) is not None] for mark in marks]
 
 
 def _scalars(member: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     """A member's own texts and numbers, those of an object in it that has no measure, and lists of texts joined."""
     for name, value in member.items():
         if isinstance(value, dict) and not any(True for _ in _measures(value)):
-            yield from ((inner, one) for inner, one in _scalars(value))
-        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield from _scalars(value)
+        elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
             yield name, " + ".join(value)
         elif isinstance(value, str | int | float):
             yield name, value
 
 
 Showing = Callable[[Sequence[Section]], str]
-_showing: list[Showing] = []
+_renderers: list[Showing] = []
 
 
 def show_with(showing: Showing) -> None:
     """Have notebooks show an analysis' summary as `showing` writes it, as HTML: studies write none."""
-    _showing[:] = [showing]
+    _renderers[:] = [showing]
 
 
 def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
@@ -212,7 +228,7 @@ def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
 
 
 class AnyAnalysis(Protocol):
-    """What is known of an analysis whose study is named at run time; its other fields are the study's own."""
+    """An analysis whose study is named at run time; its other fields are the study's own."""
 
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own; see `Analysed.estimates`."""
@@ -246,11 +262,10 @@ class Analysed(msgspec.Struct, frozen=True):
     def _repr_html_(self) -> str | None:
         """The terminal's summary for a notebook; None outside `overton`, so that the notebook shows text."""
         measuring = _study_of(type(self)).measuring
-        return _showing[0](summary(measuring.sections(self))) if _showing and measuring is not None else None
+        return _renderers[0](summary(measuring.sections(self))) if _renderers and measuring is not None else None
 
 
 def _study_of(kind: type) -> AnyStudy:
-    """The study whose analysis this is."""
     from overton.errors import InputError
     from overton.studies.registry import asking_names, study_named
 

@@ -22,8 +22,8 @@ from overton.calls import Reply, Request, Trial
 from overton.errors import CallFailed, OvertonError, StudyError
 from overton.untrusted import visible, visible_line
 
-_LONGEST_REASON = 300
-_MOST_VALUES = 100_000
+_MAX_REASON_CHARACTERS = 300
+_MAX_VALUES = 100_000
 """Most values that are taken from what a function yields, so that an endless generator ends in an error."""
 
 Check = Callable[[Any], Any]
@@ -44,23 +44,22 @@ class _StandardError(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Always true."""
         return True
 
 
 _STANDARD_ERROR = _StandardError()
-_pressed = 0
+_interrupts = 0
 
 
 def _note_interrupt(number: int, frame: object) -> None:
     """Count Ctrl-C, then interrupt as Python does."""
-    global _pressed  # noqa: PLW0603 (a signal handler has nowhere else to write)
-    _pressed += 1
+    global _interrupts  # noqa: PLW0603 (a signal handler has nowhere else to write)
+    _interrupts += 1
     raise KeyboardInterrupt
 
 
 @contextmanager
-def _noting_interrupts() -> Iterator[None]:
+def _count_interrupts() -> Iterator[None]:
     """Tell the user's Ctrl-C from a KeyboardInterrupt that the code raises: only the former comes as a signal.
 
     If the process has a handler of its own (as in an event loop), that one stays.
@@ -90,22 +89,22 @@ class Guard:
         Raises:
             StudyError: it raised anything but an error of Overton's or the user's interrupt.
         """
-        before = _pressed
+        before = _interrupts
         try:
-            with _noting_interrupts(), redirect_stdout(_STANDARD_ERROR):
+            with _count_interrupts(), redirect_stdout(_STANDARD_ERROR):
                 yield
         except CallFailed as error:
             raise self.error(call, error, function) from error
         except OvertonError:
             raise
         except BaseException as error:
-            if _pressed > before:
+            if _interrupts > before:
                 raise KeyboardInterrupt from error
             raise self.error(call, error, function) from error
 
     def error(self, call: str, error: BaseException, function: object = None) -> StudyError:
         """The error for what the study's code raised."""
-        said = visible_line(str(error)).strip()[:_LONGEST_REASON]
+        said = visible_line(str(error)).strip()[:_MAX_REASON_CHARACTERS]
         if isinstance(error, WrongValue):
             reason = f"it returned {said}"
         elif isinstance(error, CallFailed):
@@ -120,7 +119,7 @@ class Guard:
         for frame, line in traceback.walk_tb(error.__traceback__):
             module = str(frame.f_globals.get("__name__", ""))
             if self.package and module.partition(".")[0] == self.package:
-                found = _place(module, frame.f_code.co_filename, line)
+                found = _location(module, frame.f_code.co_filename, line)
         return found
 
     def _defined_at(self, function: object) -> str:
@@ -130,10 +129,10 @@ class Guard:
         module = str(getattr(function, "__module__", ""))
         if code is None or module.partition(".")[0] != self.package:
             return ""
-        return _place(module, code.co_filename, code.co_firstlineno)
+        return _location(module, code.co_filename, code.co_firstlineno)
 
 
-def _place(module: str, file: str, line: int) -> str:
+def _location(module: str, file: str, line: int) -> str:
     """A file and line as seen from the folder in which the package is: 'my_package/asking.py:41'."""
     parts = file.replace("\\", "/").split("/")
     depth = module.count(".") + 1 + (parts[-1] == "__init__.py")
@@ -155,7 +154,7 @@ class GuardedCall:
         Raises:
             StudyError: it failed, or returned a value that cannot be used.
         """
-        call = _with_trial(self.called, given)
+        call = _name_call(self.called, given)
         with self.guard.running(call, self.__wrapped__):
             return self.check(self.__wrapped__(*given, **named))
 
@@ -193,7 +192,7 @@ class GuardedAsync(GuardedCall):
             StudyError: see `GuardedCall`; also if it does not handle a call that failed.
             OvertonError: anything else that `ask` raised.
         """
-        call = _with_trial(self.called, given)
+        call = _name_call(self.called, given)
         with self.guard.running(call, self.__wrapped__):
             started = self.__wrapped__(*given, **named)
             if not isinstance(started, Awaitable):
@@ -226,16 +225,14 @@ class _Steps:
         return self.send(None)
 
     def send(self, value: Any) -> Any:
-        """Take the next step."""
         return self._step(self._steps.send, value)
 
     def throw(self, *thrown: Any) -> Any:
         """Take the next step with an exception from outside."""
-        self._thrown += [one for one in thrown if isinstance(one, BaseException)]
+        self._thrown += [error for error in thrown if isinstance(error, BaseException)]
         return self._step(self._steps.throw, *thrown)
 
     def close(self) -> None:
-        """Give up."""
         self._steps.close()
 
     def _step(self, step: Callable[..., Any], *given: Any) -> Any:
@@ -246,19 +243,19 @@ class _Steps:
             except StopIteration as end:
                 ended = end
             except BaseException as error:
-                if self._passes(error):
+                if self._is_passed_on(error):
                     raise
                 raise self._guard.error(self._call, error, self._function) from error
         raise ended
 
-    def _passes(self, error: BaseException) -> bool:
+    def _is_passed_on(self, error: BaseException) -> bool:
         if isinstance(error, CallFailed):
             return False
-        if isinstance(error, OvertonError) or any(error is one for one in self._thrown):
+        if isinstance(error, OvertonError) or any(error is thrown for thrown in self._thrown):
             return True
         # A cancellation that was thrown in may come out as another object, having passed through other tasks.
         return isinstance(error, asyncio.CancelledError) and any(
-            isinstance(one, asyncio.CancelledError) for one in self._thrown
+            isinstance(thrown, asyncio.CancelledError) for thrown in self._thrown
         )
 
 
@@ -267,10 +264,10 @@ class GuardedAnswerer:
 
     def __init__(self, guard: Guard, made: Any) -> None:
         self._guard = guard
-        self._made = made
+        self._answerer = made
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
+        return getattr(self._answerer, name)
 
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`.
@@ -278,9 +275,9 @@ class GuardedAnswerer:
         Raises:
             StudyError: it raised anything else than an `AnswerError`, or did not return a reply.
         """
-        call = f"the simulated answerer {self._made.name}"
-        found = await _Steps(self._guard, call, self._made.answer(request), type(self._made))
-        with self._guard.running(call, type(self._made).answer):
+        call = f"the simulated answerer {self._answerer.name}"
+        found = await _Steps(self._guard, call, self._answerer.answer(request), type(self._answerer))
+        with self._guard.running(call, type(self._answerer).answer):
             if not isinstance(found, Reply):
                 raise WrongValue(f"{kind_of_value(found)}, but must return a Reply")
         return found
@@ -291,14 +288,14 @@ def one(kind: type[Any] | tuple[type[Any], ...]) -> Check:
 
     def check(found: Any) -> Any:
         if not isinstance(found, kind):
-            raise WrongValue(f"{kind_of_value(found)}, but must return {_names(kind)}")
+            raise WrongValue(f"{kind_of_value(found)}, but must return {_type_names(kind)}")
         return found
 
     return check
 
 
-def _names(kind: type[Any] | tuple[type[Any], ...]) -> str:
-    return kind.__name__ if isinstance(kind, type) else " or ".join(one.__name__ for one in kind)
+def _type_names(kind: type[Any] | tuple[type[Any], ...]) -> str:
+    return kind.__name__ if isinstance(kind, type) else " or ".join(member.__name__ for member in kind)
 
 
 def several(kind: type[Any] | tuple[type[Any], ...]) -> Check:
@@ -308,10 +305,10 @@ def several(kind: type[Any] | tuple[type[Any], ...]) -> Check:
         made = []
         for value in _iterator(found):
             if not isinstance(value, kind):
-                raise WrongValue(f"{kind_of_value(value)} among others, but they must be of type {_names(kind)}")
+                raise WrongValue(f"{kind_of_value(value)} among others, but they must be of type {_type_names(kind)}")
             made.append(value)
-            if len(made) > _MOST_VALUES:
-                raise WrongValue(f"more than {_MOST_VALUES:,} values")
+            if len(made) > _MAX_VALUES:
+                raise WrongValue(f"more than {_MAX_VALUES:,} values")
         return made
 
     return check
@@ -328,7 +325,6 @@ def kind_of_value(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _with_trial(called: str, given: Sequence[Any]) -> str:
-    """The call's name, with the trial that it is about."""
+def _name_call(called: str, given: Sequence[Any]) -> str:
     trial = given[0] if given and isinstance(given[0], Trial) else None
     return f"{called}()" if trial is None else f"{called}() in trial {visible_line(str(trial.name))!r}"

@@ -1,4 +1,4 @@
-"""What a study asks about: where its items come from, how they are read, and how they are named.
+"""The items that a study asks about: where they come from, how they are read, and how they are named.
 
 A study reads opened texts and touches no paths: its host finds, opens, bounds and decodes the files.
 """
@@ -40,7 +40,7 @@ Item = TypeVar("Item", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Items(Generic[Item]):
-    """What a study asks about, and how it is read.
+    """The items that a study asks about, and how they are read.
 
     `kind` is the struct of one item; it has an `id`. `noun` is what one is called ('issue'), `layouts` says in one line
     what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`). In a
@@ -69,16 +69,16 @@ class Items(Generic[Item]):
 
     @property
     def plural(self) -> str:
-        """What several are called; options that name a file of them use it, too."""
+        """The word for several; options that name a file of them use it, too."""
         return f"{self.noun}s"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What options call them, the word to use first: items that are words are named one by one."""
+        """The words for them in options, the one to use first: items that are words are named one by one."""
         return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
 
     def parsed(self, texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
-        """What opened texts contain, `reading` being an instance of the struct of that name."""
+        """Parse opened texts, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
 
@@ -87,7 +87,7 @@ _TITLES = ("title", "question", "proposition", "topic", "name", "text")
 
 
 def title_of(item: msgspec.Struct) -> str:
-    """What a list calls an item beside its id: the first of its texts that says what it is about."""
+    """An item's title in a list, beside its id: the first of its texts that says what it is about."""
     texts = (getattr(item, name, "") for name in _TITLES)
     return next((text for text in texts if isinstance(text, str) and text), "")
 
@@ -126,7 +126,9 @@ def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
     """The sections with each item in words: cells of columns of items, and ids within sentences."""
     if not words:
         return list(sections)
-    return [replace(section, exhibits=[_exhibit(part, words) for part in section.exhibits]) for section in sections]
+    return [
+        replace(section, exhibits=[_spell_exhibit(part, words) for part in section.exhibits]) for section in sections
+    ]
 
 
 def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialTable | None:
@@ -134,49 +136,51 @@ def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialT
     if trials is None:
         return None
     trials = replace(trials, item=trials.item or noun)
-    return replace(trials, facets=[_facet(facet, words) if facet.title == noun else facet for facet in trials.facets])
+    return replace(
+        trials, facets=[_spell_facet(facet, words) if facet.title == noun else facet for facet in trials.facets]
+    )
 
 
-def _exhibit(exhibit: Exhibit, words: Words) -> Exhibit:
+def _spell_exhibit(exhibit: Exhibit, words: Words) -> Exhibit:
     match exhibit:
         case Table():
-            return _table(exhibit, words)
+            return _spell_table(exhibit, words)
         case Chart():
-            return replace(exhibit, values=_table(exhibit.values, words)) if exhibit.values else exhibit
+            return replace(exhibit, values=_spell_table(exhibit.values, words)) if exhibit.values else exhibit
         case Callout() | Prose() | Method() | Statement():
-            return replace(exhibit, text=_within(exhibit.text, words))
+            return replace(exhibit, text=_spell_text(exhibit.text, words))
 
 
-def _table(table: Table, words: Words) -> Table:
+def _spell_table(table: Table, words: Words) -> Table:
     places = [column.items for column in table.columns]
     rows = [
-        [_cell(cell, words) if is_item else cell for cell, is_item in zip(row, places, strict=True)]
+        [_spell_cell(cell, words) if is_item else cell for cell, is_item in zip(row, places, strict=True)]
         for row in table.rows
     ]
-    return replace(table, rows=rows, note=_within(table.note, words))
+    return replace(table, rows=rows, note=_spell_text(table.note, words))
 
 
-def _cell(cell: Cell, words: Words) -> Cell:
+def _spell_cell(cell: Cell, words: Words) -> Cell:
     """An id, perhaps with a mark after a space, or several separated by commas."""
     if not isinstance(cell, str):
         return cell
     name, space, mark = cell.partition(" ")
     if name in words:
         return replace(words[name], text=f"{words[name].text}{space}{mark}")
-    return "; ".join(words[one].text if one in words else one for one in cell.split(", "))
+    return "; ".join(words[part].text if part in words else part for part in cell.split(", "))
 
 
-def _within(text: str, words: Words) -> str:
-    """Replaces ids in a sentence that could not be words of English."""
+def _spell_text(text: str, words: Words) -> str:
+    """Replace those ids in a sentence that could not be words of English."""
 
-    def named(found: re.Match[str]) -> str:
-        one = words.get(found[0])
-        return f"'{one.text}'" if one is not None and _UNLIKE_WORDS.search(found[0]) else found[0]
+    def name_item(found: re.Match[str]) -> str:
+        item = words.get(found[0])
+        return f"'{item.text}'" if item is not None and _UNLIKE_WORDS.search(found[0]) else found[0]
 
-    return _WORD.sub(named, text)
+    return _WORD.sub(name_item, text)
 
 
-def _facet(browse_filter: BrowseFilter, words: Words) -> BrowseFilter:
+def _spell_facet(browse_filter: BrowseFilter, words: Words) -> BrowseFilter:
     return replace(
         browse_filter, labels=[words[label].text if label in words else label for label in browse_filter.labels]
     )

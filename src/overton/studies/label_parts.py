@@ -34,28 +34,28 @@ def correction_tables(found: JudgedResult) -> list[Table]:
 
 def _correction_table(title: str, group: CorrectedGroup | CorrectedDifference, kind: Kind, note: str = "") -> Table:
     heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
-    rows = [_row(name, share) for name, share in group.shares.items()]
-    return Table(title, heads, [*rows, *_mean(group)], note)
+    rows = [_number_row(name, share) for name, share in group.shares.items()]
+    return Table(title, heads, [*rows, *_mean_row(group)], note)
 
 
-def _row(name: str, corrected_number: CorrectedNumber) -> list[Cell]:
+def _number_row(name: str, corrected_number: CorrectedNumber) -> list[Cell]:
     judged: Cell = (
         EmptyCell("the judge gives no such label") if isnan(corrected_number.judge) else corrected_number.judge
     )
     return [name, judged, corrected_number.corrected, corrected_number.labelled]
 
 
-def _mean(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
+def _mean_row(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
     """A mean is another kind of number than a share, and so is written out."""
     from overton.studies.numbers import number, sentence
 
     if group.mean is not None:
-        one = group.mean
-        yield ["mean", number(one.judge, "value"), sentence(one.corrected, "value"), sentence(one.labelled, "value")]
+        mean = group.mean
+        yield ["mean", number(mean.judge, "value"), sentence(mean.corrected, "value"), sentence(mean.labelled, "value")]
 
 
 ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."
-"""What a report says first if a judge labelled and no person did."""
+"""The first sentence of a report if a judge labelled and no person did."""
 
 CHECKED = (
     "People checked the judge on a sheet, which corrects nothing: everything that rests on the judge here rests on it"
@@ -106,7 +106,7 @@ def _judge_tables(found: AnnotatorAgreement) -> Iterator[Table]:
 
 
 def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
-    """What people's labels do to a run's numbers; if there are none, what is said instead."""
+    """The section on what people's labels change in a run's numbers; if there are none, with `without` instead."""
     if not found:
         return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
     exhibits = [exhibit for labelled_shares in found for exhibit in shares_exhibits(labelled_shares)]
@@ -114,7 +114,7 @@ def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> S
 
 
 def too_few(found: LabelledShares) -> str:
-    """What a report says first if labels correct nothing, or are too few for a corrected number to lead; '' if it
+    """The first sentence of a report if labels correct nothing, or are too few for a corrected number to lead; '' if it
     does."""
     what = found.what.replace("_", " ")
     if found.why:
@@ -136,7 +136,7 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
     if found.labelled < found.enough:
         said = f"People labelled {found.labelled:,} units ({what}); from {found.enough} on the corrected number leads"
         yield Callout(f"{said}, until then the judge's.", "warning", summary=True)
-    yield _label_table(f"{what}, all models", found.shares, "share", _said(found), summary=True)
+    yield _label_table(f"{what}, all models", found.shares, "share", _describe_labelling(found), summary=True)
     if len(found.models) > 1:
         for name, shares in found.models.items():
             yield _label_table(f"{what}, {name}", shares, "share", summary=True)
@@ -148,7 +148,7 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 
 def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
-    said = _UNITS if found.how == "whole units" else _ERRORS
+    said = _UNITS_NOTE if found.how == "whole units" else _ERRORS_NOTE
     by_units = found.how == "whole units"
     tests = " ".join([found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors)])
     yield Callout(f"Measures of many labels together: {said} {tests}", summary=True)
@@ -156,8 +156,8 @@ def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
         heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
         rows: list[list[Cell]] = [
             [
-                _named(name),
-                *(_cell(number) for number in (measure.corrected, measure.plain, measure.labelled)),
+                name.replace("/", ", ").replace("_", " "),
+                *(_sentence_cell(number) for number in (measure.corrected, measure.plain, measure.labelled)),
                 measure.leads,
             ]
             for name, measure in measures.items()
@@ -170,26 +170,21 @@ def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
         )
 
 
-_UNITS = (
+_UNITS_NOTE = (
     "people labelled whole units, and each unit's own value is corrected, which assumes only that the draw is random."
 )
-_ERRORS = (
+_ERRORS_NOTE = (
     "the judge's errors are undone label by label, which assumes that errors in one unit are independent and equally"
     " frequent everywhere."
 )
 
 
-def _named(measure: str) -> str:
-    return measure.replace("/", ", ").replace("_", " ")
-
-
-def _cell(estimate: Estimate) -> Cell:
+def _sentence_cell(estimate: Estimate) -> Cell:
     """One column has values of different kinds: written out, on their own scale."""
     return EmptyCell(reason(estimate)) if isnan(estimate.value) else sentence(estimate, "value")
 
 
-def _said(found: LabelledShares) -> str:
-    """Who labelled, what, and what is open."""
+def _describe_labelling(found: LabelledShares) -> str:
     said = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
     said += f" {found.judge} judged."
     if found.without_label:
@@ -208,19 +203,19 @@ def _label_table(
 ) -> Table:
     """The number that leads comes first."""
     leads = any(share.leads == "corrected" for share in shares.values())
-    bounded = any(one.corrected_at_most for one in shares.values())
-    least = any(one.corrected_at_least for one in shares.values())
+    bounded = any(share.corrected_at_most for share in shares.values())
+    least = any(share.corrected_at_least for share in shares.values())
     heads = {"plain": "Judge alone", "corrected": "Corrected", "labelled": "Labelled alone"}
     order = ["corrected", "plain", "labelled"] if leads else ["plain", "corrected", "labelled"]
     names = [*order, *(["corrected_at_least"] if least else []), *(["corrected_at_most"] if bounded else [])]
     heads |= {"corrected_at_least": "Corrected, at least", "corrected_at_most": "Corrected, at most"}
     rows: list[list[Cell]] = [
-        [label, *(_bare(one.plain) if name == "plain" else getattr(one, name) for name in names)]
-        for label, one in shares.items()
+        [label, *(_value_cell(share.plain) if name == "plain" else getattr(share, name) for name in names)]
+        for label, share in shares.items()
     ]
     return Table(title, [Column("Label"), *(Column(heads[name], kind) for name in names)], rows, note, summary=summary)
 
 
-def _bare(estimate: Estimate) -> Cell:
+def _value_cell(estimate: Estimate) -> Cell:
     """The judge's number alone; an interval would leave out the judge's errors."""
     return EmptyCell(reason(estimate)) if isnan(estimate.value) else estimate.value

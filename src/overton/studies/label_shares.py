@@ -1,8 +1,8 @@
-"""What a run's judge says of its units, corrected by the labels that people gave to some: shares of every label.
+"""Shares of every label that a run's judge gave to its units, corrected by the labels that people gave to some.
 
-`statistics.correction` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those who cannot
-tell give none of the labels; the share if all of them had given a label is shown beside it, so that the truth is
-bounded both ways.
+`statistics.prediction_powered` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those
+who cannot tell give none of the labels; the share if all of them had given a label is shown beside it, so that the
+truth is bounded both ways.
 """
 
 from __future__ import annotations
@@ -128,18 +128,18 @@ def shares_by_people(
     check(labels.task, units, place)
     said = usable_shares(labels)
     why = why or why_not(labels.task, units, len(said))
-    made = None if why else _CorrectedParts(labels.task, said, units, level)
+    made = None if why else _ShareCorrection(labels.task, said, units, level)
     return LabelledShares(
         run,
         labels.task.name,
         labels.task.what,
         labels.task.judge,
-        tuple(dict.fromkeys(one.person for one in labels.said)),
+        tuple(dict.fromkeys(annotator.person for annotator in labels.said)),
         len(units.id),
         units.unlabelled,
         labelled=len(said),
         set_aside=len(labels.shares()) - len(said),
-        cannot_tell=sum(one.get(CANNOT_TELL, 0.0) for one in said.values()),
+        cannot_tell=sum(shares.get(CANNOT_TELL, 0.0) for shares in said.values()),
         open=len(open_places(labels)),
         enough=ENOUGH,
         why=why,
@@ -149,7 +149,7 @@ def shares_by_people(
     )
 
 
-class _Both(NamedTuple):
+class _BoundedNumber(NamedTuple):
     """A number with no label from those who cannot tell, and the most and the least that they could make of it."""
 
     usual: JudgeAndHuman
@@ -157,7 +157,7 @@ class _Both(NamedTuple):
     least: Estimate | None = None
 
 
-class _CorrectedParts:
+class _ShareCorrection:
     """Everything that is corrected with one draw."""
 
     def __init__(
@@ -176,56 +176,58 @@ class _CorrectedParts:
         labelled[self.at] = True
         alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
         self.draw: LabelDraw = LabelDraw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
-        self.names = sorted({one for one in units.model or () if one is not None})
-        self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
-        known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]
-        self.found = {label: self._both(label) for label in known}
+        self.names = sorted({model for model in units.model or () if model is not None})
+        self.inside = [np.array([model == name for model in units.model or ()]) for name in self.names]
+        known = [*task.labels, *([CANNOT_TELL] if self._has_unsure else [])]
+        self.found = {label: self._bounded_shares(label) for label in known}
 
     @property
-    def _unsure(self) -> bool:
-        return any(CANNOT_TELL in one for one in self.said.values())
+    def _has_unsure(self) -> bool:
+        return any(CANNOT_TELL in shares for shares in self.said.values())
 
-    def _both(self, label: str) -> list[_Both]:
+    def _bounded_shares(self, label: str) -> list[_BoundedNumber]:
         """The share of a label, over all units and then over each model's."""
-        usual = self._three(label, [one.get(label, 0.0) for one in self.said.values()])
-        if label == CANNOT_TELL or not self._unsure:
-            return [_Both(one) for one in usual]
-        most = self._three(label, [one.get(label, 0.0) + one.get(CANNOT_TELL, 0.0) for one in self.said.values()])
-        return [_Both(one, other.corrected) for one, other in zip(usual, most, strict=True)]
+        usual = self._correct_share(label, [shares.get(label, 0.0) for shares in self.said.values()])
+        if label == CANNOT_TELL or not self._has_unsure:
+            return [_BoundedNumber(number) for number in usual]
+        most = self._correct_share(
+            label, [shares.get(label, 0.0) + shares.get(CANNOT_TELL, 0.0) for shares in self.said.values()]
+        )
+        return [_BoundedNumber(number, bound.corrected) for number, bound in zip(usual, most, strict=True)]
 
-    def _three(self, label: str, said: Sequence[float]) -> list[JudgeAndHuman]:
+    def _correct_share(self, label: str, said: Sequence[float]) -> list[JudgeAndHuman]:
         import numpy as np
 
-        from overton.statistics.label_draws import JudgeAndHumanValues as Numbers
+        from overton.statistics.label_draws import JudgeAndHumanValues
         from overton.statistics.prediction_powered import corrected
 
         every = np.ones(len(self.judged))
         people = np.zeros(len(self.judged))
         people[self.at] = said
-        numbers = Numbers(people, (self.judged == label).astype(float), every, every)
+        numbers = JudgeAndHumanValues(people, (self.judged == label).astype(float), every, every)
         whole, groups = corrected(self.draw, numbers, self.inside, self.level)
         return [whole, *groups]
 
     def shares(self) -> dict[str, Variants]:
-        return self._of(0)
+        return self._shares_of(0)
 
     def models(self) -> dict[str, dict[str, Variants]]:
-        return {name: self._of(place) for place, name in enumerate(self.names, 1)}
+        return {name: self._shares_of(place) for place, name in enumerate(self.names, 1)}
 
     def differences(self) -> Iterator[LabelledBetween]:
         for a, b in combinations(range(len(self.names)), 2):
             units = int(self.inside[a].sum() + self.inside[b].sum())
-            found = {label: _minus(both[a + 1], both[b + 1]) for label, both in self.found.items()}
-            shares = {label: self._share(label, both, units) for label, both in found.items()}
+            found = {label: _subtract(both[a + 1], both[b + 1]) for label, both in self.found.items()}
+            shares = {label: self._variants_of(label, both, units) for label, both in found.items()}
             yield LabelledBetween(self.names[a], self.names[b], shares)
 
-    def _of(self, place: int) -> dict[str, Variants]:
+    def _shares_of(self, place: int) -> dict[str, Variants]:
         units = int(self.inside[place - 1].sum()) if place else len(self.judged)
-        return {label: self._share(label, both[place], units) for label, both in self.found.items()}
+        return {label: self._variants_of(label, both[place], units) for label, both in self.found.items()}
 
-    def _share(self, label: str, both: _Both, units: int) -> Variants:
+    def _variants_of(self, label: str, both: _BoundedNumber, units: int) -> Variants:
         """If there are enough labels, and an interval, the corrected number leads."""
-        plain = Estimate(both.usual.judge, nan, nan, units, _BARE, self.level)
+        plain = Estimate(both.usual.judge, nan, nan, units, _JUDGE_METHOD, self.level)
         return Variants(
             leading(both.usual.corrected, len(self.said)),
             not_computed("the judge gives no such label", level=self.level) if label == CANNOT_TELL else plain,
@@ -236,10 +238,10 @@ class _CorrectedParts:
         )
 
 
-_BARE = f"{NO_INTERVAL}what the judge gets wrong is in none"
+_JUDGE_METHOD = f"{NO_INTERVAL}what the judge gets wrong is in none"
 
 
-def _minus(both: _Both, other: _Both) -> _Both:
+def _subtract(both: _BoundedNumber, other: _BoundedNumber) -> _BoundedNumber:
     """A difference; those who cannot tell raise its first side to the most, its second for the least."""
     from overton.statistics.prediction_powered import JudgeAndHuman, difference
 
@@ -249,8 +251,10 @@ def _minus(both: _Both, other: _Both) -> _Both:
         difference(both.usual.labelled, other.usual.labelled),
     )
     if both.most is None or other.most is None:
-        return _Both(usual)
-    return _Both(usual, difference(both.most, other.usual.corrected), difference(both.usual.corrected, other.most))
+        return _BoundedNumber(usual)
+    return _BoundedNumber(
+        usual, difference(both.most, other.usual.corrected), difference(both.usual.corrected, other.most)
+    )
 
 
 def with_labels(schema: dict[str, Any]) -> dict[str, Any]:

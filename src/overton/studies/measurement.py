@@ -40,7 +40,7 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 @dataclass(frozen=True)
 class Headline(Generic[Analysis, Record]):
-    """What is shown of a study where there is room for few figures, as in the logs of another host.
+    """The part of a study that is shown where there is room for few figures, as in the logs of another host.
 
     `figures(analysis)` gives the first of its measures by name; `item` is the column that names the item. `value` is
     one number for the records of one item in one condition, NaN if they have none, which `meaning` explains;
@@ -62,19 +62,19 @@ class Headline(Generic[Analysis, Record]):
     judge_prompts: str = ""
 
 
-def _no_table(table: RawTable, how: Any) -> Any:
+def _refuse_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
-def _nobody(measure: str) -> str:
+def _no_judge(measure: str) -> str:
     return ""
 
 
-def _nowhere(measure: str, model: str) -> tuple[str, ...]:
+def _no_place(measure: str, model: str) -> tuple[str, ...]:
     return ()
 
 
-def _unweighed(results: Results, how: Any) -> None:
+def _no_weighing(results: Results, how: Any) -> None:
     return None
 
 
@@ -100,10 +100,10 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
-    judge: Callable[[str], str] = _nobody
-    place: Callable[[str, str], tuple[str, ...]] = _nowhere
+    judge: Callable[[str], str] = _no_judge
+    place: Callable[[str, str], tuple[str, ...]] = _no_place
     trial: str = ""
-    weighing: Callable[[Results, Any], Weighing | None] = _unweighed
+    weighing: Callable[[Results, Any], Weighing | None] = _no_weighing
     few: Callable[[Results, Any], Sides] | None = None
 
 
@@ -169,7 +169,7 @@ class Measuring(Generic[Analysis, Record]):
     records: Callable[[Results, Any], Analysis]
     sections: Callable[[Analysis], Sequence[Section]]
     tables: str = ""
-    table: Callable[[RawTable, Any], Analysis] = _no_table
+    table: Callable[[RawTable, Any], Analysis] = _refuse_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Said]] | None = None
     unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
@@ -187,22 +187,22 @@ class Measuring(Generic[Analysis, Record]):
     schema: int = field(default=1)
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
-        """What a report shows: the exhibits, or the sections if no exhibits are declared."""
+        """The exhibits of a report, or the sections if no exhibits are declared."""
         if self.exhibits is None:
             return Exhibits(summary="", sections=self.sections(analysis), trials=None)
         return self.exhibits(results, analysis, how)
 
 
-class _Nothing(msgspec.Struct, frozen=True):
+class _NoMeasures(msgspec.Struct, frozen=True):
     """There are no measures."""
 
 
-def _not_declared(analysis: _Nothing) -> Sequence[Section]:
+def _sections_without_measures(analysis: _NoMeasures) -> Sequence[Section]:
     said = "This study declares no measures: the answers are in records.parquet, and nothing is computed from them."
     return [Section("measures", "Measures", [Callout(said, "warning", summary=True)])]
 
 
-UNMEASURED: Measuring[_Nothing, Any] = Measuring(
-    analysis=lambda: _Nothing, records=lambda results, how: _Nothing(), sections=_not_declared
+UNMEASURED: Measuring[_NoMeasures, Any] = Measuring(
+    analysis=lambda: _NoMeasures, records=lambda results, how: _NoMeasures(), sections=_sections_without_measures
 )
 """Takes the place of the measures of a study that asks questions and declares none."""

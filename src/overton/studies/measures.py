@@ -1,4 +1,4 @@
-"""What a study declares so that models can be compared by it: its measures, as what each item contributes to them.
+"""The measures by which models can be compared, as what each item contributes to them.
 
 A number is then a function of sums over items. From that follows the difference of two models' numbers over the items
 that both have, with its interval, its verdict and what it would take to decide.
@@ -62,14 +62,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What each item contributes to one model's number of a measure.
+    """The contribution of each item to one model's number of a measure.
 
     items  ids, each once
     parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
-    lost   [items] how much of the denominator is missing because calls failed, 0 if nothing is
-    moot   [items] how much of it rests on replies that were flagged as refusals
-    worst  gives the least [items] and the most [items] that an item's own value could be, if the study knows better
-           than what `lost` and `moot` allow
+    failed_weight   [items] how much of the denominator is missing because calls failed, 0 if nothing is
+    refused_weight  [items] how much of it rests on replies that were flagged as refusals
+    extreme_values  gives the least [items] and the most [items] that an item's own value could be, if the study knows
+                    better than what `failed_weight` and `refused_weight` allow
     why    why there is no number, '' if there is one
     noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
            is as likely as these say
@@ -82,9 +82,9 @@ class Contribution:
     measure: Measure
     items: tuple[str, ...]
     parts: Floats
-    lost: Floats | None = None
-    moot: Floats | None = None
-    worst: Callable[[], tuple[Floats, Floats]] | None = None
+    failed_weight: Floats | None = None
+    refused_weight: Floats | None = None
+    extreme_values: Callable[[], tuple[Floats, Floats]] | None = None
     why: str = ""
     noise: Floats | None = None
     corrected: Callable[[Sequence[str], Resampling], NumberOverItems] | None = None
@@ -131,16 +131,16 @@ class Contribution:
         return self.shown(sorted(self.place), jackknife.over(max(len(self.place), 1)))
 
     def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
-        """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
+        """The least and the most that the number could be over `items`, whatever failed, was refused or never asked.
 
         An item of which nothing is known counts as one of median weight. None if there are no such bounds: the measure
-        is no mean or ratio, its range is unbounded, or nothing says what was lost.
+        is no mean or ratio, its range is unbounded, or nothing says which calls failed.
         """
         low, high = self.measure.within
         if (
             self.measure.of is not ratio
             or not np.isfinite([low, high]).all()
-            or (self.worst is None and self.lost is None)
+            or (self.extreme_values is None and self.failed_weight is None)
         ):
             return None
         rows = np.array([self.place[name] for name in items if name in self.place], np.int64)
@@ -158,13 +158,15 @@ class Contribution:
         """The least and the most that the numerators could be, and the whole denominators."""
         low, high = self.measure.within
         above, below = self.parts[rows].T
-        if self.worst is not None:
-            least, most = self.worst()
+        if self.extreme_values is not None:
+            least, most = self.extreme_values()
             return least[rows] * below, most[rows] * below, below
-        lost, moot = (np.zeros(len(rows)) if one is None else one[rows] for one in (self.lost, self.moot))
-        all_ = below + lost
-        least = np.maximum(above - moot * (high - low), low * below) + lost * low
-        most = np.minimum(above + moot * (high - low), high * below) + lost * high
+        failed, refused = (
+            np.zeros(len(rows)) if part is None else part[rows] for part in (self.failed_weight, self.refused_weight)
+        )
+        all_ = below + failed
+        least = np.maximum(above - refused * (high - low), low * below) + failed * low
+        most = np.minimum(above + refused * (high - low), high * below) + failed * high
         return least, most, all_
 
 
@@ -200,8 +202,8 @@ def find_shared_items(
     is left out of each number that has it, so that what the two share cancels out. There is no difference if either has
     no item.
     """
-    one, other = base.place.keys(), candidate.place.keys()
-    items = sorted(one | other if within_model and one and other else one & other)
+    of_base, of_candidate = base.place.keys(), candidate.place.keys()
+    items = sorted(of_base | of_candidate if within_model and of_base and of_candidate else of_base & of_candidate)
     resampling = jackknife.over(max(len(items), 1))
     absent = base.why or candidate.why
     flaws = [base.flaw(items), candidate.flaw(items)] if items else [absent and NOT_COMPUTED + absent]
@@ -219,8 +221,8 @@ def of_pairs(
     above: NDArray[np.generic],
     below: NDArray[np.generic],
     *,
-    lost: Floats | None = None,
-    moot: Floats | None = None,
+    failed_weight: Floats | None = None,
+    refused_weight: Floats | None = None,
     noise: Floats | None = None,
 ) -> Contribution:
     """A contribution of numerators and denominators [items]; items without a denominator are left out, of `noise`
@@ -228,6 +230,6 @@ def of_pairs(
     both = np.column_stack([above, below]).astype(float)
     use = np.flatnonzero(np.isfinite(both[:, 0]) & (both[:, 1] > 0))
     named = tuple(items[place] for place in use.tolist())
-    gone, open_ = (None if one is None else one[use] for one in (lost, moot))
+    failed, refused = (None if part is None else part[use] for part in (failed_weight, refused_weight))
     drawn = None if noise is None else noise[:, use]
-    return Contribution(measure, named, both[use], lost=gone, moot=open_, noise=drawn)
+    return Contribution(measure, named, both[use], failed_weight=failed, refused_weight=refused, noise=drawn)

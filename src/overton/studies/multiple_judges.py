@@ -104,31 +104,31 @@ def led_alone(table: RawTable, role: str) -> RawTable:
     none."""
     from dataclasses import replace
 
-    def led() -> pl.DataFrame:
+    def first_judge_alone() -> pl.DataFrame:
         frame = table.frame()
         return judge_of(frame, judges_of(frame)[0]) if judges_of(frame) else frame
 
-    return replace(table, frame=led) if role and JUDGE in table.columns else table
+    return replace(table, frame=first_judge_alone) if role and JUDGE in table.columns else table
 
 
 def by_judges(results: Results, sheet: Sheet | None, comparing: Comparing | None, role: str, how: Any) -> Judges | None:
     """How the judges of these results differ; None where one judged. `role` is theirs."""
     if not results.others:
         return None
-    first = ", ".join(one.name for one in results.answering(role))
+    first = ", ".join(judge.name for judge in results.answering(role))
     every = {first: results, **results.others}
     return Judges(
         tuple(every),
-        tuple(_on_labels(every, sheet, how.level)) if sheet else (),
+        tuple(_agreement_on_labels(every, sheet, how.level)) if sheet else (),
         tuple(_headlines(results, comparing, how)) if comparing else (),
     )
 
 
-def _on_labels(every: Mapping[str, Results], sheet: Sheet, level: float) -> Iterator[OnLabel]:
+def _agreement_on_labels(every: Mapping[str, Results], sheet: Sheet, level: float) -> Iterator[OnLabel]:
     for what in sheet.whats:
-        said = {judge: found for judge, one in every.items() if (found := _labels(one, sheet, what))}
+        said = {judge: found for judge, own in every.items() if (found := _labels(own, sheet, what))}
         if len(said) > 1:
-            yield _on_label(what, said, level)
+            yield _agreement_on_label(what, said, level)
 
 
 def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, str]]:
@@ -142,7 +142,7 @@ def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, s
     return {row: (label, group) for row, label, group in table.select("id", "label", "group").iter_rows()}
 
 
-def _on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], level: float) -> OnLabel:
+def _agreement_on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], level: float) -> OnLabel:
     from overton.judging.agreement import krippendorff_alpha
 
     groups = {row: group for labels in said.values() for row, (_, group) in labels.items()}
@@ -154,20 +154,22 @@ def _on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], leve
         sum(len(set(labels)) > 1 for labels in units.values()),
         {judge: len(labels) for judge, labels in said.items()},
         krippendorff_alpha(list(units.values()), [groups[row] for row in units], level=level),
-        tuple(_two(one, other, said, groups, level) for one, other in combinations(said, 2)),
+        tuple(_compare_two(first, second, said, groups, level) for first, second in combinations(said, 2)),
     )
 
 
-def _two(
-    one: str, other: str, said: Mapping[str, Mapping[str, tuple[str, str]]], groups: Mapping[str, str], level: float
+def _compare_two(
+    first: str, second: str, said: Mapping[str, Mapping[str, tuple[str, str]]], groups: Mapping[str, str], level: float
 ) -> TwoJudges:
     from overton.judging.agreement import cohen_kappa, share
 
-    both = sorted(said[one].keys() & said[other].keys())
-    first, second = ([said[judge][row][0] for row in both] for judge in (one, other))
+    both = sorted(said[first].keys() & said[second].keys())
+    of_first, of_second = ([said[judge][row][0] for row in both] for judge in (first, second))
     clusters = [groups[row] for row in both]
-    same = [a == b for a, b in zip(first, second, strict=True)]
-    return TwoJudges(one, other, share(same, clusters, level=level), cohen_kappa(first, second, clusters, level=level))
+    same = [a == b for a, b in zip(of_first, of_second, strict=True)]
+    return TwoJudges(
+        first, second, share(same, clusters, level=level), cohen_kappa(of_first, of_second, clusters, level=level)
+    )
 
 
 def _headlines(results: Results, comparing: Comparing, how: Any) -> Iterator[ByJudge]:
@@ -175,10 +177,14 @@ def _headlines(results: Results, comparing: Comparing, how: Any) -> Iterator[ByJ
     for judge, other in results.others.items():
         theirs = _contributions(comparing, other, how)
         for model, found in own.items():
-            known = {one.measure.name: one for one in theirs.get(model, ())}
-            for one in found:
-                if one.measure.leads and one.measure.name in known and comparing.judge(one.measure.name):
-                    yield _headline(model, judge, one, known[one.measure.name], comparing.unit, how)
+            known = {contribution.measure.name: contribution for contribution in theirs.get(model, ())}
+            for contribution in found:
+                if (
+                    contribution.measure.leads
+                    and contribution.measure.name in known
+                    and comparing.judge(contribution.measure.name)
+                ):
+                    yield _headline(model, judge, contribution, known[contribution.measure.name], comparing.unit, how)
 
 
 def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[str, Sequence[Contribution]]:

@@ -31,7 +31,7 @@ PREFIX = "null/"
 OPTION = "nulls"
 """The option that is derived if a study has nulls with trials."""
 
-_TEXTS = ("nulls.", "free.")
+_OPTIONAL_TEXTS = ("nulls.", "free.")
 """How the names of texts start that models read only if an option asks for it: in null conditions, and if answers are
 not forced. They leave a run that was made before they existed unchanged."""
 
@@ -102,25 +102,24 @@ class WithNulls:
         """All trials, each item's together."""
         chosen = chosen_nulls(self.nulls, options)
         asked = self.trials(items, options, seed)
-        return _together(asked, [_Waiting(null, items, options, seed) for null in chosen]) if chosen else asked
+        return _interleave(asked, [_NullTrials(null, items, options, seed) for null in chosen]) if chosen else asked
 
 
-def _together(asked: Iterator[Trial], waiting: Sequence[_Waiting]) -> Iterator[Trial]:
+def _interleave(asked: Iterator[Trial], waiting: Sequence[_NullTrials]) -> Iterator[Trial]:
     for item, own in groupby(asked, key=lambda trial: trial.item):
         yield from own
-        for one in waiting:
-            yield from one.of(item)
+        for null_trials in waiting:
+            yield from null_trials.of(item)
 
 
-class _Waiting:
-    """A null's trials, waiting for their item's turn."""
+class _NullTrials:
+    """A null's trials, given out item by item."""
 
     def __init__(self, null: Null, items: Sequence[Any], options: Any, seed: int) -> None:
         self._trials = renamed(null, items, options, seed)
         self._next = next(self._trials, None)
 
     def of(self, item: str) -> Iterator[Trial]:
-        """Those of this item, if it has any."""
         while self._next is not None and self._next.item == item:
             yield self._next
             self._next = next(self._trials, None)
@@ -140,7 +139,7 @@ def null_of(trial: str) -> str:
 
 def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """The names of the prompts that differ from what they were; nulls that a study has gained since change none."""
-    names = then.keys() | {name for name in now if name in then or not name.startswith(_TEXTS)}
+    names = then.keys() | {name for name in now if name in then or not name.startswith(_OPTIONAL_TEXTS)}
     return sorted(name for name in names if now.get(name) != then.get(name))
 
 

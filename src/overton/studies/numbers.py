@@ -9,7 +9,7 @@ from typing import Literal
 from overton.statistics import Estimate
 
 Kind = Literal["text", "count", "share", "points", "score", "value"]
-"""What a number is, and so how it reads.
+"""The kind of a number, and so how it reads.
 
 text    as it is
 count   a whole number

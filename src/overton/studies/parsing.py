@@ -79,7 +79,7 @@ def found(problem: Problem) -> ItemProblem:
 
 
 ID_RULE = "may contain the letters a to z, digits, '-', '_' and '.' only"
-"""What is said of an id that is not valid."""
+"""The problem of an id that is not valid."""
 
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 
@@ -92,20 +92,20 @@ _KINDS = {
     dict: "an object",
 }
 
-# What no item text needs, and what terminals, tables or journals cannot take.
-_UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+# Control characters and lone surrogates break terminals, tables and journals.
+_CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 T = TypeVar("T")
 
 
 def kind_of(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """The kind of a JSON value, in words."""
     return _KINDS.get(type(value), "null")
 
 
 def unreadable(text: str) -> str | None:
     """Why `text` cannot be used as an item's text, None if it can."""
-    if (match := _UNWANTED.search(text)) is None:
+    if (match := _CONTROL_CHARACTER.search(text)) is None:
         return None
     return f"contains the control character U+{ord(match[0]):04X} at position {match.start()}; remove it"
 
@@ -139,7 +139,7 @@ def take_optional(data: dict[str, Any], key: str, notes: Notes) -> str | None:
 
 def take_one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T | None:
     """`value` if it is one of those `known`; otherwise None, noted."""
-    found = next((one for one in known if one == value), None)
+    found = next((option for option in known if option == value), None)
     if found is None:
         allowed = ", ".join(map(str, known))
         notes.error(
@@ -151,7 +151,7 @@ def take_one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T |
 def take_each(
     data: dict[str, Any], key: str, notes: Notes, take: Callable[[Any, int, str], T | None], prefix: str = ""
 ) -> dict[int, T] | None:
-    """What `take(member, index, place)` makes of each member of the list under `key`, by index; None without a list.
+    """The value of `take(member, index, place)` for each member of the list under `key`, by index; None without a list.
 
     Members that it turns into None are left out.
     """
@@ -175,13 +175,13 @@ def note_id(name: str, notes: Notes) -> None:
 
 
 @cache
-def _names(kind: type[msgspec.Struct]) -> list[str]:
+def _field_names(kind: type[msgspec.Struct]) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes, prefix: str = "") -> None:
     """Note every key of `data` that is no field of `kind`."""
-    known = _names(kind)
+    known = _field_names(kind)
     tag = kind.__struct_config__.tag_field
     for key in data:
         if key not in known and key != tag:
@@ -201,13 +201,13 @@ def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
 MAX_DEPTH = 32
 """JSON is nested no deeper than this."""
 
-_MOST_LINES = 100_000
+_MAX_ITEMS = 100_000
 """The most items, one per line, that are read."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
-_LAID_OUT = re.compile(r'\[(\s*\{.*)?|\{(.*,|\s*"[^"]*"\s*:\s*[\[{])?', re.DOTALL)
+_OPENING_LINE = re.compile(r'\[(\s*\{.*)?|\{(.*,|\s*"[^"]*"\s*:\s*[\[{])?', re.DOTALL)
 _WRONG_KIND = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<given>[^`]+)`")
-_WORDS = {
+_TYPE_WORDS = {
     "str": "a text",
     "int": "a whole number",
     "float": "a number",
@@ -216,14 +216,14 @@ _WORDS = {
     "object": "an object",
     "null": "null",
 }
-_SAID = {
+_PROBLEM_WORDS = {
     r"Invalid enum value (.+)": "is {}, none of the values that it may have",
     r"Expected `(?:int|float)` >= (.+)": "is less than {}",
     r"Expected `(?:int|float)` <= (.+)": "is more than {}",
     r"Object missing required field `(.+)`": "lacks the key '{}'",
     r"Object contains unknown field `(.+)`": "contains the key '{}', which is not one of this layout",
 }
-_PLACED = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
+_REASON_AND_PLACE = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
@@ -233,7 +233,7 @@ class Text(Protocol):
 
     @property
     def name(self) -> str:
-        """What problems call it: its path."""
+        """The name for it in problems: its path."""
         ...
 
     @property
@@ -318,7 +318,7 @@ def read_whole(text: Text, notes: Notes) -> str | None:
 
 def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     """The JSON object in `text`; None, with a note, if it is not one, or is nested too deeply."""
-    value = _value(text, notes)
+    value = _parse_value(text, notes)
     if isinstance(value, dict):
         return value
     if not notes.failed:
@@ -326,14 +326,16 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     return None
 
 
-def _value(text: str, notes: Notes) -> Any:
+def _parse_value(text: str, notes: Notes) -> Any:
     """The JSON value in `text`; None, with a note, if it is not one, or is nested too deeply."""
     if _depth(text) > MAX_DEPTH:
         notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
         return None
     repeated: list[str] = []
     try:
-        value = python_of(text, object_pairs_hook=lambda pairs: _object(pairs, repeated), parse_constant=_no_constant)
+        value = python_of(
+            text, object_pairs_hook=lambda pairs: _object(pairs, repeated), parse_constant=_refuse_constant
+        )
     except Unreadable as error:
         line = "" if notes.prefix else f"line {error.line}, "
         notes.error(f"{line}column {error.column}" if error.line else "", error.reason)
@@ -343,7 +345,7 @@ def _value(text: str, notes: Notes) -> Any:
     return value
 
 
-def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MOST_LINES) -> Iterator[ObjectLine]:
+def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MAX_ITEMS) -> Iterator[ObjectLine]:
     """Every line of the texts as a JSON object; lines that are none are noted. `noun` is what an object is called.
 
     A text whose first line opens an object and leaves it open, or opens a list, is one JSON value over several lines,
@@ -362,8 +364,8 @@ def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MOST
 
 def _objects_in(text: Text) -> Iterator[ObjectLine]:
     for place, (number, line) in enumerate(text.lines()):
-        if place == 0 and isinstance(line, str) and _goes_on(line):
-            yield from _over_lines(text)
+        if place == 0 and isinstance(line, str) and _is_continued(line):
+            yield from _objects_over_lines(text)
             return
         notes = Notes(text.name, f"line {number}")
         if isinstance(line, Problem):
@@ -373,24 +375,24 @@ def _objects_in(text: Text) -> Iterator[ObjectLine]:
             yield ObjectLine(read_json(line, notes), notes)
 
 
-def _goes_on(line: str) -> bool:
+def _is_continued(line: str) -> bool:
     """Whether a line is the first of a JSON value that is laid out over several lines, or a list."""
-    return _LAID_OUT.fullmatch(line.strip()) is not None
+    return _OPENING_LINE.fullmatch(line.strip()) is not None
 
 
-def _over_lines(text: Text) -> Iterator[ObjectLine]:
+def _objects_over_lines(text: Text) -> Iterator[ObjectLine]:
     """The object that a whole text is, or those of its list."""
     notes = Notes(text.name)
     content = read_whole(text, notes)
-    value = None if content is None else _value(content, notes)
+    value = None if content is None else _parse_value(content, notes)
     if notes.failed or not isinstance(value, list):
         yield _object_line(None if notes.failed else value, notes)
         return
     if not value:
         notes.error("", "contains an empty list")
         yield ObjectLine(None, notes)
-    for number, one in enumerate(value, 1):
-        yield _object_line(one, Notes(text.name, f"object {number}"))
+    for number, member in enumerate(value, 1):
+        yield _object_line(member, Notes(text.name, f"object {number}"))
 
 
 def _object_line(value: Any, notes: Notes) -> ObjectLine:
@@ -414,7 +416,7 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
             if data is None:
                 continue
             named.append((str(data.get("id", "")), noted))
-            if (item := _converted(data, kind, noted)) is not None:
+            if (item := _convert_item(data, kind, noted)) is not None:
                 items.append(item)
                 if check is not None:
                     check(item, noted)
@@ -424,22 +426,22 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
     return parse
 
 
-def _converted(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
+def _convert_item(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
     """The item, with each field converted by itself, so that every wrong one is named."""
     note_unknown(data, kind, notes)
     for member in msgspec.structs.fields(kind):
         if member.encode_name in data:
-            _note_wrong(data[member.encode_name], member.type, member.encode_name, notes)
+            _convert_value(data[member.encode_name], member.type, member.encode_name, notes)
         elif member.required:
             notes.error(member.encode_name, "is missing")
     if isinstance(name := data.get("id"), str):
         note_id(name, notes)
         if not name:
             notes.error("id", "is empty")
-    return None if notes.failed else _note_wrong(data, kind, "", notes)
+    return None if notes.failed else _convert_value(data, kind, "", notes)
 
 
-def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
+def _convert_value(value: Any, kind: Any, key: str, notes: Notes) -> Any:
     """`value` as a `kind`; None, noted, if it cannot be one."""
     try:
         # Text that UTF-8 cannot represent is found by encoding it.
@@ -451,18 +453,18 @@ def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
     except OverflowError:
         notes.error(key, "contains a number that is too large")
     except Unreadable as error:
-        placed = _PLACED.fullmatch(error.reason)
+        placed = _REASON_AND_PLACE.fullmatch(error.reason)
         reason, place = placed.group("reason", "place") if placed else (error.reason, "")
-        notes.error(f"{key}{place}", _plainly(reason))
+        notes.error(f"{key}{place}", _reword_reason(reason))
     return None
 
 
-def _plainly(reason: str) -> str:
-    """What the decoder says about a wrong value, in the words of our own checks."""
+def _reword_reason(reason: str) -> str:
+    """The decoder's reason against a value, in the words of our own checks."""
     if wrong := _WRONG_KIND.fullmatch(reason):
-        wanted = " or ".join(_WORDS.get(one, one) for one in wrong["wanted"].split(" | "))
-        return f"is {_WORDS.get(wrong['given'], wrong['given'])}, not {wanted}"
-    for pattern, said in _SAID.items():
+        wanted = " or ".join(_TYPE_WORDS.get(kind, kind) for kind in wrong["wanted"].split(" | "))
+        return f"is {_TYPE_WORDS.get(wrong['given'], wrong['given'])}, not {wanted}"
+    for pattern, said in _PROBLEM_WORDS.items():
         if match := re.fullmatch(pattern, reason):
             return said.format(*match.groups())
     return f"cannot be used: {reason[:1].lower()}{reason[1:]}"
@@ -489,5 +491,5 @@ def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]
     return value
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")

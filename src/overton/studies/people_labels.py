@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_SHOWN = 20
+_MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
 class People:
-    """What people say about n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
+    """Human labels of n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
 
     `cannot_tell` counts units whose label nobody could tell; they are not among the n.
     """
@@ -40,7 +40,7 @@ class People:
 
 
 def people_table(labels: SavedLabels) -> pl.DataFrame:
-    """What people said, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
+    """Human labels, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
 
     It has the rows by which shares are corrected: see `usable_shares`.
     """
@@ -52,10 +52,10 @@ def people_table(labels: SavedLabels) -> pl.DataFrame:
         for asked in (labels.task.rows[place],)
         for label, share in shares.items()
     ]
-    return pl.DataFrame(rows, schema=_kinds(), orient="row")
+    return pl.DataFrame(rows, schema=_column_types(), orient="row")
 
 
-def _kinds() -> dict[str, type[pl.DataType]]:
+def _column_types() -> dict[str, type[pl.DataType]]:
     import polars as pl
 
     return {"id": pl.String, "label": pl.String, "share": pl.Float64, "chance": pl.Float64, "group": pl.String}
@@ -69,15 +69,15 @@ def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
     """
     import polars as pl
 
-    people = people.select(pl.col(name).cast(kind) for name, kind in _kinds().items())
+    people = people.select(pl.col(name).cast(kind) for name, kind in _column_types().items())
     known = people.filter(pl.col("label") != CANNOT_TELL)
-    if unknown := sorted(set(known["label"].to_list()) - set(labels))[:_SHOWN]:
+    if unknown := sorted(set(known["label"].to_list()) - set(labels))[:_MAX_PROBLEMS]:
         reason = f"is none of {', '.join(labels)}"
-        raise InputError([Problem("people", repr(one), reason) for one in unknown])
+        raise InputError([Problem("people", repr(label), reason) for label in unknown])
     if not people.select(((pl.col("chance") > 0) & (pl.col("chance") <= 1) & (pl.col("share") > 0)).all()).item():
         raise InputError([Problem("people", "chance", "and share must be above 0, and a chance at most 1")])
     given = {f"{place}": pl.col("label") == label for place, label in enumerate(labels)}
-    sums = [(pl.col("share") * one).sum().alias(name) for name, one in given.items()]
+    sums = [(pl.col("share") * matches).sum().alias(name) for name, matches in given.items()]
     units = known.group_by("id", maintain_order=True).agg(*sums, pl.col("chance").first())
     value = units.select([*given]).to_numpy().astype(float)
     value = value / value.sum(axis=1, keepdims=True)

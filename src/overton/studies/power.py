@@ -35,8 +35,13 @@ class Halves:
     trials: tuple[int, int]
 
     def both(self, model: str, measure: str) -> tuple[Contribution, Contribution] | None:
-        """What a model contributes to a measure in either; None if one has nothing of it."""
-        found = [one for sides in self.sides for one in sides.get(model, ()) if one.measure.name == measure]
+        """The contributions of a model to a measure in either; None if one has nothing of it."""
+        found = [
+            contribution
+            for sides in self.sides
+            for contribution in sides.get(model, ())
+            if contribution.measure.name == measure
+        ]
         return (found[0], found[1]) if len(found) == 2 else None
 
 
@@ -82,9 +87,9 @@ class ObservedVariance(NamedTuple):
 def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> ObservedVariance:
     """How one model's number varies."""
     every = [whole, *(halves or ())]
-    items, resampling = _shared(every, jackknife)
-    numbers = [one.over(items, resampling) for one in every]
-    return ObservedVariance(_found(numbers, counts), len(items), item_influences(numbers[0]))
+    items, resampling = _shared_items(every, jackknife)
+    numbers = [contribution.over(items, resampling) for contribution in every]
+    return ObservedVariance(_item_variance(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def varying_apart(
@@ -93,9 +98,9 @@ def varying_apart(
     """How the difference of two models' numbers varies, candidate minus base."""
     base, candidate = halves
     pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
-    items, resampling = _shared([one for pair in pairs for one in pair], jackknife)
+    items, resampling = _shared_items([contribution for pair in pairs for contribution in pair], jackknife)
     numbers = [second.over(items, resampling).minus(first.over(items, resampling)) for first, second in pairs]
-    return ObservedVariance(_found(numbers, counts), len(items), item_influences(numbers[0]))
+    return ObservedVariance(_item_variance(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def chance_of(
@@ -105,21 +110,20 @@ def chance_of(
     jackknife: Jackknife,
 ) -> float:
     """The variance that the chance in a single trial adds to one item's pull at the difference of two models."""
-    items, resampling = _shared([*base, *candidate], jackknife)
+    items, resampling = _shared_items([*base, *candidate], jackknife)
     first, second = (
-        other.over(items, resampling).minus(one.over(items, resampling))
-        for one, other in zip(base, candidate, strict=True)
+        of_candidate.over(items, resampling).minus(of_base.over(items, resampling))
+        for of_base, of_candidate in zip(base, candidate, strict=True)
     )
     return by_chance(first, second, counts) if len(items) > 1 else nan
 
 
-def _shared(every: Sequence[Contribution], jackknife: Jackknife) -> tuple[list[str], Resampling]:
-    """The items that all of them have."""
+def _shared_items(every: Sequence[Contribution], jackknife: Jackknife) -> tuple[list[str], Resampling]:
     items = sorted(set.intersection(*(set(contribution.place) for contribution in every)))
     return items, jackknife.over(max(len(items), 1))
 
 
-def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> ItemVariance:
+def _item_variance(numbers: Sequence[Number], counts: tuple[int, int]) -> ItemVariance:
     whole = scatter(numbers[0])
     if len(numbers) < 3:
         return ItemVariance(whole)
@@ -196,7 +200,7 @@ def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: 
         for first in blocks(max(number.to_list()), trials)
     ]
     models = dict.fromkeys(model for sides in found for model in sides)
-    return {model: list(_means([sides[model] for sides in found if model in sides])) for model in models}
+    return {model: list(_block_means([sides[model] for sides in found if model in sides])) for model in models}
 
 
 def blocks(total: int, size: int) -> list[int]:
@@ -206,13 +210,13 @@ def blocks(total: int, size: int) -> list[int]:
     return [round(start) for start in np.linspace(0, total - size, -(-total // size)).tolist()]
 
 
-def _means(found: Sequence[Sequence[Contribution]]) -> Iterator[Contribution]:
+def _block_means(found: Sequence[Sequence[Contribution]]) -> Iterator[Contribution]:
     """The mean over blocks of each item's own value, by measure; an item counts if some block has it."""
     for some in zip(*found, strict=True):
         values: dict[str, list[float]] = {}
-        for one in some:
-            for name, row in one.place.items():
-                values.setdefault(name, []).append(float(one.parts[row, 0] / one.parts[row, 1]))
+        for contribution in some:
+            for name, row in contribution.place.items():
+                values.setdefault(name, []).append(float(contribution.parts[row, 0] / contribution.parts[row, 1]))
         mean = np.array([np.mean(own) for own in values.values()])
         measure = some[0].measure
         if values:

@@ -38,7 +38,7 @@ Rule = Literal["divided", "repeated"]
 
 
 class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
+    """The precision that a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
 
     `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
     manifests do not mention it; or as 'repeated' intervals, which are narrower.
@@ -79,7 +79,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What follows from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
+    """The decision from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
 
     `calls` were made until then. `limits` are what is known; `stops` say for every arm why, if all stop.
     """
@@ -91,7 +91,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class StopState(msgspec.Struct, frozen=True):
-    """What a run stores for a lane: how many rounds it took, the last decision, and how many trials it has."""
+    """The state of a model's trials in a run: how many rounds they took, the last decision, and how many there are."""
 
     rounds: int
     last: Decision
@@ -100,10 +100,10 @@ class StopState(msgspec.Struct, frozen=True):
 
 ROUND = 1.35
 """By what factor a round multiplies the number of calls, at least, while the headline is still too wide."""
-_LEAST_ROUND = 0.15
-"""What a round adds at least, as a share of the calls so far, if the calls allowed cut it short. Trials that take fewer
-calls than they may leave some for another such round, again and again: there are `_CUT_SHORT` of these at most."""
-_CUT_SHORT = 4
+_LEAST_ROUND_SHARE = 0.15
+"""The least that a round adds, as a share of the calls so far, if the calls allowed cut it short. Trials that take
+fewer calls than they may leave some for another such round, again and again: there are at most `_MAX_SHORT_ROUNDS`."""
+_MAX_SHORT_ROUNDS = 4
 
 
 class Arm(NamedTuple):
@@ -114,7 +114,7 @@ class Arm(NamedTuple):
 
 
 class PrecisionState(NamedTuple):
-    """What records say about precision: `limits`, the arms that are too wide by themselves, whether the headline is,
+    """The precision that records show: `limits`, the arms that are too wide by themselves, whether the headline is,
     and how much of its variance rests on each arm's answers."""
 
     limits: list[PrecisionLimit]
@@ -157,25 +157,25 @@ class InterimResult(NamedTuple):
         return quantile(divided(self.level, self.looks))
 
 
-def _one(arm: str) -> int:
+def _one_block(arm: str) -> int:
     return 1
 
 
-def _as_it_is(record: Any, trial: Trial) -> Any:
+def _keep_record(record: Any, trial: Trial) -> Any:
     return record
 
 
-def _itself(trial: Any) -> Any:
+def _keep_trial(trial: Any) -> Any:
     return trial
 
 
-def _nothing_wrong(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
+def _no_problems(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
     return ()
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """What a study says of its blocks, so that it can stop once it is precise.
+    """A study's declaration of its blocks, so that it can stop once it is precise.
 
     of        `of(trial)` gives the name of its condition, and the number of its block there, from 1 on. A block is
               all trials of an item and condition with one number: every template and wording, so that it is balanced
@@ -193,15 +193,15 @@ class Blocks:
     of: Callable[[Any], tuple[str, int]]
     goals: Mapping[str, Goal]
     judge: Callable[[InterimResult, Mapping[str, float]], PrecisionState]
-    first: Callable[[str], int] = _one
-    check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _nothing_wrong
+    first: Callable[[str], int] = _one_block
+    check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _no_problems
     trial: str = "trial"
-    like: Callable[[Any, Any], Any] = _as_it_is
-    longest: Callable[[Any], Any] = _itself
+    like: Callable[[Any, Any], Any] = _keep_record
+    longest: Callable[[Any], Any] = _keep_trial
     weighted: bool = False
 
     def problems(self, wanted: PrecisionTarget, options: Any) -> Iterator[Problem]:
-        """What is wrong with the request."""
+        """The problems of the request."""
         place = option_place("precision")
         for name, width in wanted.measures.items():
             if name not in self.goals:
@@ -283,7 +283,7 @@ class StoppingPlan:
         from overton.statistics.stopping import most_looks
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
-        cut_short = _CUT_SHORT if self.calls is not None and max(self.most.values(), default=1) > 1 else 0
+        cut_short = _MAX_SHORT_ROUNDS if self.calls is not None and max(self.most.values(), default=1) > 1 else 0
         return most_looks(self.first_round, self.whole, ROUND) + 1 + alone + cut_short
 
     def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
@@ -306,12 +306,12 @@ def decide(design: StoppingPlan, ended: Mapping[str, TrialOutcome]) -> Decision:
     have = {arm: _whole_blocks(own, ended) for arm, own in design.arms.items()}
     if not any(have.values()):
         return Decision([(*arm, counts[0]) for arm, counts in design.looks.items()])
-    judged = design.blocks.judge(_looked(design, ended, have), design.wanted.measures)
-    spent = sum(one.calls for one in ended.values())
+    judged = design.blocks.judge(_interim_result(design, ended, have), design.wanted.measures)
+    spent = sum(outcome.calls for outcome in ended.values())
     left = None if design.calls is None else design.calls - spent
-    chosen = _chosen(design, have, judged, spent, left)
+    chosen = _choose_blocks(design, have, judged, spent, left)
     stops = [
-        Stop(*arm, count, sum(map(len, design.arms[arm][:count])), _why(design, judged, arm, count))
+        Stop(*arm, count, sum(map(len, design.arms[arm][:count])), _stop_reason(design, judged, arm, count))
         for arm, count in have.items()
         if not chosen
     ]
@@ -324,7 +324,7 @@ def _whole_blocks(blocks: Sequence[Sequence[Trial]], ended: Mapping[str, TrialOu
     )
 
 
-def _looked(design: StoppingPlan, ended: Mapping[str, TrialOutcome], have: Mapping[Arm, int]) -> InterimResult:
+def _interim_result(design: StoppingPlan, ended: Mapping[str, TrialOutcome], have: Mapping[Arm, int]) -> InterimResult:
     records = {
         arm: [record for block in design.arms[arm][:count] for trial in block for record in ended[trial.name].records]
         for arm, count in have.items()
@@ -334,28 +334,28 @@ def _looked(design: StoppingPlan, ended: Mapping[str, TrialOutcome], have: Mappi
     return InterimResult(records, most, design.most_looks, LEVEL, design.seed, sizes, design.wanted.rule)
 
 
-def _chosen(
+def _choose_blocks(
     design: StoppingPlan, have: Mapping[Arm, int], judged: PrecisionState, spent: int, left: int | None
 ) -> dict[Arm, int]:
     """The new number of blocks of each arm that gets more: first those too wide, then where the headline gains most."""
     chosen: dict[Arm, int] = {}
     used = 0
     for arm in have:
-        if arm in judged.wide and (count := _next(design, arm, have[arm])):
+        if arm in judged.wide and (count := _next_look(design, arm, have[arm])):
             cost = design.cost(arm, have[arm], count)
             if left is None or used + cost <= left:
                 chosen[arm], used = count, used + cost
     alone = bool(chosen)
     had = sum(design.cost(arm, 0, count) for arm, count in have.items())
     if judged.headline_wide:
-        used = _widen(design, have, judged, chosen, (used, had), left)
-    more = any(_next(design, arm, chosen.get(arm, count)) for arm, count in have.items())
-    if left is not None and more and not alone and spent < had and used < _LEAST_ROUND * had:
+        used = _add_headline_blocks(design, have, judged, chosen, (used, had), left)
+    more = any(_next_look(design, arm, chosen.get(arm, count)) for arm, count in have.items())
+    if left is not None and more and not alone and spent < had and used < _LEAST_ROUND_SHARE * had:
         return {}
     return {arm: chosen[arm] for arm in have if arm in chosen}
 
 
-def _widen(  # noqa: PLR0917
+def _add_headline_blocks(  # noqa: PLR0917
     design: StoppingPlan,
     have: Mapping[Arm, int],
     judged: PrecisionState,
@@ -370,19 +370,19 @@ def _widen(  # noqa: PLR0917
     actually made, shorter conversations would allow more looks.
     """
     used, had = calls
-    steps = [step for place, arm in enumerate(have) if (step := _step(design, have, judged, chosen, arm, place))]
+    steps = [step for place, arm in enumerate(have) if (step := _next_step(design, have, judged, chosen, arm, place))]
     heapify(steps)
     while steps and used < (ROUND - 1) * had:
         _, place, arm, count, cost = heappop(steps)
         if left is not None and used + cost > left:
             continue
         chosen[arm], used = count, used + cost
-        if step := _step(design, have, judged, chosen, arm, place):
+        if step := _next_step(design, have, judged, chosen, arm, place):
             heappush(steps, step)
     return used
 
 
-def _step(  # noqa: PLR0917
+def _next_step(  # noqa: PLR0917
     design: StoppingPlan,
     have: Mapping[Arm, int],
     judged: PrecisionState,
@@ -393,19 +393,19 @@ def _step(  # noqa: PLR0917
     """An arm's next step: the headline's variance that it removes per call (negated), the place, the arm, its blocks
     then, and the calls; None if there is none. The variance that rests on an arm falls as its blocks grow."""
     at = chosen.get(arm, have[arm])
-    if not (count := _next(design, arm, at)):
+    if not (count := _next_look(design, arm, at)):
         return None
     cost = design.cost(arm, at, count)
     gain = judged.variance.get(arm, 0.0) * have[arm] * (1 / at - 1 / count) / max(cost, 1)
     return -gain, place, arm, count, cost
 
 
-def _next(design: StoppingPlan, arm: Arm, count: int) -> int:
+def _next_look(design: StoppingPlan, arm: Arm, count: int) -> int:
     """The next number of blocks at which the arm is looked at, 0 if there is none."""
-    return next((one for one in design.looks[arm] if one > count), 0)
+    return next((look for look in design.looks[arm] if look > count), 0)
 
 
-def _why(design: StoppingPlan, judged: PrecisionState, arm: Arm, count: int) -> str:
+def _stop_reason(design: StoppingPlan, judged: PrecisionState, arm: Arm, count: int) -> str:
     if not judged.headline_wide and arm not in judged.wide:
         return PRECISE
     if count >= design.looks[arm][-1]:
@@ -417,7 +417,7 @@ def _why(design: StoppingPlan, judged: PrecisionState, arm: Arm, count: int) -> 
 
 SHARE = "share"
 """The name that every such study gives to its shares of yes in each arm."""
-_FEWEST = 3
+_FEWEST_TRIALS = 3
 
 
 class AnsweredTrial(NamedTuple):
@@ -448,9 +448,9 @@ def twice(condition: str) -> int:
 
 def too_few_trials(trials: int) -> str:
     """Why a run of at most so many trials has nowhere to stop, '' if it has."""
-    if trials >= _FEWEST:
+    if trials >= _FEWEST_TRIALS:
         return ""
-    return f"the first round asks everything twice: allow {_FEWEST} or more"
+    return f"the first round asks everything twice: allow {_FEWEST_TRIALS} or more"
 
 
 def judged_by_means(
@@ -460,11 +460,11 @@ def judged_by_means(
     shares: Mapping[Arm, AnsweredTrial],
     title: str,
 ) -> PrecisionState:
-    """What is known of the requested headlines (the first if none is requested), and of `shares` if they are.
+    """The precision of the requested headlines (the first if none is requested), and of `shares` if they are.
 
     Several of `means` may have the same name (one per model): each of them then has to be as precise.
     """
-    limits, wide = _shares(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
+    limits, wide = _share_limits(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
     named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})
     variance = dict.fromkeys(looked.records, 0.0)
     any_wide = False
@@ -472,7 +472,7 @@ def judged_by_means(
     for mean in means:
         if mean.name not in named:
             continue
-        limit, parts = _limit(looked, mean, wanted.get(mean.name))
+        limit, parts = _headline_limit(looked, mean, wanted.get(mean.name))
         whole.append(limit)
         if limit.wanted is None or not limit.half <= limit.wanted:
             any_wide = True
@@ -481,7 +481,7 @@ def judged_by_means(
     return PrecisionState([*whole, *limits], wide, any_wide, variance)
 
 
-def _limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
+def _headline_limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
     """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so only arms of the same
     condition inform each other."""
     from math import sqrt
@@ -493,7 +493,7 @@ def _limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[Pre
     parts: dict[Arm, float] = {}
     for name in sorted({arm.name for arm in mean.answers}):
         arms = sorted(arm for arm in mean.answers if arm.name == name)
-        known = _condition(mean, arms, whole)
+        known = _condition_mean(mean, arms, whole)
         value, variance = value + known[0], variance + known[1]
         parts |= dict(zip(arms, known[2], strict=True))
     wide, half = mean.high - mean.low, looked.reach * sqrt(variance)
@@ -502,7 +502,7 @@ def _limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[Pre
     return PrecisionLimit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled
 
 
-def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
+def _condition_mean(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
     """Mean, variance and its parts [arms], for one condition's part of a headline."""
     import numpy as np
 
@@ -514,7 +514,7 @@ def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, fl
     return known.mean, known.variance, known.parts.tolist()
 
 
-def _shares(
+def _share_limits(
     looked: InterimResult, shares: Mapping[Arm, AnsweredTrial], width: float, title: str
 ) -> tuple[list[PrecisionLimit], frozenset[Arm]]:
     """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
@@ -525,10 +525,10 @@ def _shares(
     level = divided(looked.level, looked.arm_looks)
     found, wide = [], set()
     for arm in looked.records:
-        one = shares.get(arm, AnsweredTrial())
-        low, _ = exact_limits(floor(one.total), one.many, level)
-        _, high = exact_limits(ceil(one.total), one.many, level)
-        value = one.total / one.many if one.many else float("nan")
+        answered = shares.get(arm, AnsweredTrial())
+        low, _ = exact_limits(floor(answered.total), answered.many, level)
+        _, high = exact_limits(ceil(answered.total), answered.many, level)
+        value = answered.total / answered.many if answered.many else float("nan")
         found.append(PrecisionLimit(SHARE, title, value, float(low), float(high), width, *arm))
         if found[-1].half > width:
             wide.add(arm)

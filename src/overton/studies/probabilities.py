@@ -13,7 +13,7 @@ comparison never mixes both.
 The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
 probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
 
-A study asks with `ReadableRequest.choice`, stores `ReadableReply.chances` and what `weighing.labelled_again` gives in
+A study asks with `ReadableRequest.choice`, stores `ReadableReply.chances` and what `sampled_labels` gives in
 columns of its own, and lays these out as `LabelProbabilityTable`, one for each thing that its judge labels;
 `label_probabilities` does the rest.
 """
@@ -79,21 +79,21 @@ async def sampled_replies(  # noqa: PLR0917
     prompt: a prompt that is read in other parts is rounded differently.
     """
     plain = msgspec.structs.replace(form, weigh=())
-    as_one = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
+    speaker = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
     wanted = [
-        ReadableRequest(role, messages, _as_it_came, plain, f"{as_one}{number}", settings, head=head)
+        ReadableRequest(role, messages, _read_as_is, plain, f"{speaker}{number}", settings, head=head)
         for number in range(1, count + 1)
     ]
     found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
-    return [one.replies[0] for one in found if one.replies]
+    return [answered.replies[0] for answered in found if answered.replies]
 
 
-def _as_it_came(reply: Reply) -> Reading[str]:
+def _read_as_is(reply: Reply) -> Reading[str]:
     return Reading(reply.text, "as is")
 
 
 class ProbabilityRequest(NamedTuple):
-    """What is requested of token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
+    """The request for token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
     number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
     reason, as in all prompts of such a run, including those without probabilities."""
 
@@ -104,7 +104,7 @@ class ProbabilityRequest(NamedTuple):
 
     @classmethod
     def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> ProbabilityRequest:
-        """What a trial's `shares` request."""
+        """The request that follows from a trial's `shares`."""
         return cls(bool(shares), bool(shares), sampled, place) if shares else NO_PROBABILITIES
 
     @property
@@ -185,7 +185,7 @@ def resolve_label(
 ) -> Weighing | None:
     """Whether shares are means of probabilities, given what the user has `chosen` and what runs have `asked` for; None
     if no run has any. There is one answer for all models that are measured together."""
-    wanted = {one or "sampled" for one in asked}
+    wanted = {mode or "sampled" for mode in asked}
     if wanted <= {"sampled"}:
         return None
     if chosen == "sampled":
@@ -221,12 +221,12 @@ def calibrated(
     total = chances.sum(1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         of_labels = chances / total
-    none = np.array([one.count(NO_LABEL) / len(one) for one in names], float)
+    none = np.array([name.count(NO_LABEL) / len(name) for name in names], float)
     return calibration(of_labels, counted, (1 - total[:, 0], none))
 
 
 def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
-    """What a report says first: what `what` is made of, and for each model whether the two agree."""
+    """The first sentences of a report: what `what` is made of, and for each model whether the two agree."""
     if found is None:
         return
     if found.used:
@@ -254,14 +254,15 @@ def verdict_on(calibration: Calibration) -> str:
     )
     if calibration.verdict == "agree":
         return (
-            f"{basis} agree with its token probabilities within {calibration.band:g}, on average and typically at a prompt"
-            f" (mean difference {sentence(calibration.offset, 'points')}; away from one half"
+            f"{basis} agree with its token probabilities within {calibration.band:g}, on average and typically at a"
+            f" prompt (mean difference {sentence(calibration.offset, 'points')}; away from one half"
             f" {sentence(calibration.outward, 'points')}{typical})."
         )
     if calibration.verdict == "differ":
         return (
             f"{basis} differ from its token probabilities by more than {calibration.band:g} (calibration slope"
-            f" {number(calibration.slope.value, 'value')}; away from one half {sentence(calibration.outward, 'points')}{typical}): the"
+            f" {number(calibration.slope.value, 'value')}; away from one half"
+            f" {sentence(calibration.outward, 'points')}{typical}): the"
             " probability of a letter after one text is not the share of letters, and neither are shares made of it."
         )
     more = (
@@ -269,7 +270,8 @@ def verdict_on(calibration: Calibration) -> str:
         if calibration.needed
         else ""
     )
-    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {calibration.why}.{more}"
+    undecided = f"cannot be decided by {basis}: {calibration.why}.{more}"
+    return f"whether single answers agree with its token probabilities {undecided}"
 
 
 def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
@@ -351,7 +353,7 @@ class JudgeChances(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class LabelProbabilityTable:
-    """What a judge labelled; `labels` are the values that a label can have.
+    """The labels of a judge; `labels` are the values that a label can have.
 
     `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
     if it gave none), `chances` (a list in the order of `labels`, None if there are no probabilities) and `sampled` (the
@@ -370,50 +372,57 @@ def label_probabilities(
 ) -> JudgeChances | None:
     """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
     found = {what: table for what, table in tables.items() if table.table["label"].count()}
-    calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
-    missing = {_judge_of(what, found): count for what, one in found.items() if (count := _without_chances(one))}
-    weighing = resolve_label(chosen, [one or "sampled" for one in asked], calibrations, missing)
+    calibrations = {_judge_title(what, found): _calibrate(table) for what, table in found.items()}
+    missing = {
+        _judge_title(what, found): count for what, table in found.items() if (count := _count_without_chances(table))
+    }
+    weighing = resolve_label(chosen, [mode or "sampled" for mode in asked], calibrations, missing)
     if weighing is None:
         return None
-    return JudgeChances(weighing, {what: _by_model(one, weighing, jackknife) for what, one in found.items()})
+    return JudgeChances(
+        weighing, {what: _summarise_by_model(table, weighing, jackknife) for what, table in found.items()}
+    )
 
 
-def _judge_of(what: str, found: Mapping[str, LabelProbabilityTable]) -> str:
+def _judge_title(what: str, found: Mapping[str, LabelProbabilityTable]) -> str:
     return "judge" if len(found) == 1 else f"judge ({what.replace('_', ' ')})"
 
 
-def _without_chances(label_probability_table: LabelProbabilityTable) -> int:
-    table = label_probability_table.table
+def _count_without_chances(labelled: LabelProbabilityTable) -> int:
+    table = labelled.table
     return table.filter(table["label"].is_not_null() & table["chances"].is_null()).height
 
 
-def _calibrated(label_probability_table: LabelProbabilityTable) -> Calibration:
+def _calibrate(labelled: LabelProbabilityTable) -> Calibration:
     import polars as pl
 
-    drawn = label_probability_table.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
-    return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), label_probability_table.labels)
+    drawn = labelled.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
+    return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), labelled.labels)
 
 
-def _by_model(
-    label_probability_table: LabelProbabilityTable, weighing: Weighing, jackknife: Jackknife
+def _summarise_by_model(
+    labelled: LabelProbabilityTable, weighing: Weighing, jackknife: Jackknife
 ) -> dict[str, LabelChances]:
     import polars as pl
 
-    known = label_probability_table.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
+    known = labelled.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
     return {
-        str(model): _told(own, label_probability_table.labels, weighing, jackknife) for (model,), own in _parts(known)
+        str(model): _summarise_labels(own, labelled.labels, weighing, jackknife)
+        for (model,), own in _tables_by_model(known)
     }
 
 
-def _parts(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
+def _tables_by_model(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     return sorted(table.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
 
 
-def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknife: Jackknife) -> LabelChances:
+def _summarise_labels(
+    own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknife: Jackknife
+) -> LabelChances:
     import polars as pl
 
     chance = {label: pl.col("chances").list.get(place) for place, label in enumerate(labels)}
-    given = pl.coalesce(pl.when(pl.col("label") == label).then(one) for label, one in chance.items())
+    given = pl.coalesce(pl.when(pl.col("label") == label).then(probability) for label, probability in chance.items())
 
     def mean(value: pl.Expr) -> Estimate:
         sums = own.group_by("item", maintain_order=True).agg(
@@ -427,13 +436,16 @@ def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknif
     return LabelChances(
         own.height,
         mean(given),
-        mean(pl.sum_horizontal(one**2 for one in chance.values())),
-        {label: LabelShare(mean(pl.col("label") == label), by_probability(one)) for label, one in chance.items()},
+        mean(pl.sum_horizontal(probability**2 for probability in chance.values())),
+        {
+            label: LabelShare(mean(pl.col("label") == label), by_probability(probability))
+            for label, probability in chance.items()
+        },
     )
 
 
 def probability_notes(found: JudgeChances | None) -> Iterator[str]:
-    """What a report says first: measures count labels, and whether single answers agree with the probabilities."""
+    """The first sentences of a report: measures count labels, and do single answers agree with the probabilities?"""
     if found is None:
         return
     weighing = found.weighing
@@ -454,11 +466,11 @@ def probabilities_section(found: JudgeChances | None) -> Section | None:
     said = [Callout(text, summary=True) for text in probability_notes(found)]
     calibration = weighing_section(found.weighing, said)
     assert calibration is not None
-    tables = [table for what, by_model in found.labels.items() for table in _tables(what, by_model)]
+    tables = [table for what, by_model in found.labels.items() for table in _label_tables(what, by_model)]
     return Section("judge-probabilities", "Token probabilities of the judge's labels", [*calibration.exhibits, *tables])
 
 
-def _tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[Table]:
+def _label_tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[Table]:
     if not by_model:
         return
     labels = list(next(iter(by_model.values())).shares)
@@ -468,17 +480,21 @@ def _tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [
             name,
-            one.labels,
-            one.certain,
-            one.same_twice,
-            *(share for label in labels for share in (one.shares[label].by_label, one.shares[label].by_probability)),
+            chances.labels,
+            chances.certain,
+            chances.same_twice,
+            *(
+                share
+                for label in labels
+                for share in (chances.shares[label].by_label, chances.shares[label].by_probability)
+            ),
         ]
-        for name, one in by_model.items()
+        for name, chances in by_model.items()
     ]
-    yield Table(f"The judge's labels and their probabilities: {what.replace('_', ' ')}", columns, rows, _NOTE)
+    yield Table(f"The judge's labels and their probabilities: {what.replace('_', ' ')}", columns, rows, _LABELS_NOTE)
 
 
-_NOTE = (
+_LABELS_NOTE = (
     "'Sure of its label' is the mean probability, at temperature 1, of the label that the judge gave. 'Same label"
     " twice' is how often two single answers to one question would give the same label. Shares by probability are means"
     " of the probabilities of each label: which share it would have in many answers."

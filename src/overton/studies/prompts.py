@@ -25,7 +25,7 @@ _MARK = "{{ name }}"
 """How a place is marked unless declared otherwise."""
 
 
-class _Text(NamedTuple):
+class _Template(NamedTuple):
     """A text cut at its places: words and names of places in turn, words first and last."""
 
     parts: tuple[str, ...]
@@ -41,9 +41,9 @@ class Prompts:
 
     def __init__(self, package: str, marks: Mapping[str, Sequence[str]] | None = None) -> None:
         self._package = package
-        self._marks = {file: _pattern(some) for file, some in (marks or {}).items()}
+        self._marks = {file: _mark_pattern(some) for file, some in (marks or {}).items()}
         self._files: dict[str, dict[str, Any]] = {}
-        self._texts: dict[str, _Text] = {}
+        self._texts: dict[str, _Template] = {}
 
     def load(self, file: str) -> dict[str, Any]:
         """The prompt file `file` (without '.toml') as it is, for what it contains besides texts to fill in.
@@ -61,12 +61,12 @@ class Prompts:
     def texts(self, *only: str, prefix: str = "") -> dict[str, str]:
         """Every text of the files `only`, or of all, by `prefix` and dotted key: what `Study.prompts` gives.
 
-        What is not a text (a list of words, a number) is given as Python writes it, so that a change of it shows, too.
+        Values other than texts (a list of words, a number) are given as Python writes them: a change shows, too.
         """
         named = only or sorted(
             path.name.removesuffix(".toml") for path in files(self._package).iterdir() if path.name.endswith(".toml")
         )
-        return {f"{prefix}{key}": str(value) for file in named for key, value in _flat(file, self.load(file))}
+        return {f"{prefix}{key}": str(value) for file in named for key, value in _flatten(file, self.load(file))}
 
     def places(self, name: str) -> frozenset[str]:
         """The names of the places of the text `name`.
@@ -74,7 +74,7 @@ class Prompts:
         Raises:
             ValueError: there is no such text.
         """
-        return self._text(name).places
+        return self._template(name).places
 
     def fill(self, name: str, **values: object) -> str:
         """The text `name` ('file.key', or 'file.table.key') with a value in each of its places.
@@ -84,7 +84,7 @@ class Prompts:
         Raises:
             ValueError: there is no such text; a place has no value, or a value no place.
         """
-        text = self._text(name)
+        text = self._template(name)
         if values.keys() != text.places:
             raise ValueError(_mismatch(name, values.keys(), text.places))
         parts = list(text.parts)
@@ -97,7 +97,7 @@ class Prompts:
         Raises:
             ValueError: there is no such text, or a place has no value.
         """
-        places = self._text(name).places
+        places = self._template(name).places
         return self.fill(name, **{place: value for place, value in values.items() if place in places})
 
     def pattern(self, name: str) -> re.Pattern[str]:
@@ -108,7 +108,7 @@ class Prompts:
         Raises:
             ValueError: there is no such text.
         """
-        parts = list(self._text(name).parts)
+        parts = list(self._template(name).parts)
         parts[0] = parts[0].lstrip()
         parts[-1] = parts[-1].rstrip()
         words, *rest = parts
@@ -118,7 +118,7 @@ class Prompts:
             found += (f"(?P={place})" if again else f"(?P<{place}>.*?)") + re.escape(words)
         return re.compile(found, re.DOTALL)
 
-    def _text(self, name: str) -> _Text:
+    def _template(self, name: str) -> _Template:
         if name not in self._texts:
             file, _, key = name.partition(".")
             value: Any = self.load(file)
@@ -126,8 +126,8 @@ class Prompts:
                 value = value.get(part) if isinstance(value, dict) else None
             if not isinstance(value, str):
                 raise ValueError(f"{self._package} has no text {name}")
-            parts = _cut(value, self._marks.get(file, _DEFAULT))
-            self._texts[name] = _Text(parts, frozenset(parts[1::2]))
+            parts = _cut(value, self._marks.get(file, _DEFAULT_PATTERN))
+            self._texts[name] = _Template(parts, frozenset(parts[1::2]))
         return self._texts[name]
 
 
@@ -147,7 +147,7 @@ def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:
     return f"the text {name} cannot be filled in: {' and '.join(reasons)}"
 
 
-def _pattern(marks: Sequence[str]) -> re.Pattern[str]:
+def _mark_pattern(marks: Sequence[str]) -> re.Pattern[str]:
     """A pattern that finds a place, its name in one of the groups."""
     for mark in marks:
         if mark.count("name") != 1 or not mark.replace("name", "").strip():
@@ -155,7 +155,7 @@ def _pattern(marks: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(mark).replace("name", r"(\w+)") for mark in marks))
 
 
-_DEFAULT = _pattern([_MARK])
+_DEFAULT_PATTERN = _mark_pattern([_MARK])
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
@@ -166,9 +166,9 @@ def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
     return (*parts, text[end:])
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _flat(f"{prefix}.{key}", inner)
+            yield from _flatten(f"{prefix}.{key}", inner)
     else:
         yield prefix, value

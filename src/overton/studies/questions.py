@@ -1,4 +1,4 @@
-"""What a judge is asked: what a study declares, the label first or the reason, and which rows were labelled.
+"""The questions to a judge: what a study declares, the label first or the reason, and which rows were labelled.
 
 If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
 among the judge's answers. No word of the prompt changes; only the reason's place does.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """What a judge labelled.
+    """The rows that a judge labelled.
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
     are alike), `model` if each unit is one model's, and the columns `shown` to a person. `labels` are the values that a
@@ -141,7 +141,7 @@ class Sheet:
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
-    """What each label means, word for word from a judge's prompt, where a line 'LABEL: ...' says so.
+    """The meaning of each label, word for word from a judge's prompt, where a line 'LABEL: ...' says so.
 
     Raises:
         ValueError: the prompt has no such line for a label.
@@ -188,7 +188,7 @@ def plans_table(
     return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)
 
 
-_KEY = re.compile(r'"\w+": ')
+_KEY_LINE = re.compile(r'"\w+": ')
 
 
 def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
@@ -197,22 +197,22 @@ def label_first(messages: Sequence[Message], form: Form, reason: str = "rational
     The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
     """
     first, *others = messages
-    moved = msgspec.structs.replace(first, content=_reason_last(first.content, reason))
-    return (moved, *others), msgspec.structs.replace(form, schema=_keys_last(form.schema, reason))
+    moved = msgspec.structs.replace(first, content=_move_reason_last(first.content, reason))
+    return (moved, *others), msgspec.structs.replace(form, schema=_move_key_last(form.schema, reason))
 
 
-def _reason_last(text: str, reason: str) -> str:
+def _move_reason_last(text: str, reason: str) -> str:
     lines = text.split("\n")
     at = next((place for place, line in enumerate(lines) if line.startswith(f'"{reason}": ')), None)
     if at is None:
         return re.sub(rf'\{{("{reason}": "[^"]*"), (.*)\}}', r"{\2, \1}", text)
     end = at + 1
-    while end < len(lines) and _KEY.match(lines[end]):
+    while end < len(lines) and _KEY_LINE.match(lines[end]):
         end += 1
     return "\n".join([*lines[:at], *lines[at + 1 : end], lines[at], *lines[end:]])
 
 
-def _keys_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
+def _move_key_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
     if schema is None:
         return None
     keys = sorted(schema["properties"], key=lambda key: key == reason)
@@ -221,7 +221,7 @@ def _keys_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | N
 
 @dataclass(frozen=True)
 class JudgedUnitTable:
-    """What a judge labelled, one row each: the study's id, the judge's label, the group, and whose the unit is.
+    """The units that a judge labelled, one row each: the study's id, the judge's label, the group, and whose it is.
 
     `group` is what rows are drawn with if whole groups are drawn, and `alike` the wider group of rows that are alike
     (all conditions of one thread), if there is one. `model` is None if units are no single model's. The `unlabelled`
@@ -241,7 +241,7 @@ class JudgedUnitTable:
         return {name: place for place, name in enumerate(self.id)}
 
 
-_AT_ONCE = 10_000
+_UNITS_AT_ONCE = 10_000
 """Units that are laid out at a time, texts and all, when only their names are needed."""
 
 
@@ -253,17 +253,17 @@ def units_of(judged: JudgedRows, design: LabelDesign) -> JudgedUnitTable:
     missing = len(judged.given) - len(given)
     if not given:
         return JudgedUnitTable((), (), (), unlabelled=missing)
-    table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
+    table = judged.units() if judged.units else pl.concat(_unit_names(judged, given))
     group = "whole" if design == "whole" and "whole" in table.columns else "group"
     ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
     model = table["model"].to_list() if "model" in table.columns else None
     return JudgedUnitTable(ids, labels, groups, model, missing, table["group"].to_list())
 
 
-def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """What names the units at some places; the texts are laid out part by part, and dropped."""
-    for start in range(0, len(places), _AT_ONCE):
-        part = judged.drawn(places[start : start + _AT_ONCE])
+def _unit_names(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """The columns that name the units at some places; the texts are laid out part by part, and dropped."""
+    for start in range(0, len(places), _UNITS_AT_ONCE):
+        part = judged.drawn(places[start : start + _UNITS_AT_ONCE])
         yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
@@ -274,7 +274,7 @@ def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
     if labels.task.design != "whole":
         return said
     unfinished = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
-    return {place: one for place, one in said.items() if labels.task.rows[place].group not in unfinished}
+    return {place: shares for place, shares in said.items() if labels.task.rows[place].group not in unfinished}
 
 
 def check(task: LabelTask, units: JudgedUnitTable, place: str) -> None:

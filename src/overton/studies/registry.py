@@ -27,7 +27,7 @@ PREFIX = "again-"
 """Precedes a study's name in the name of the study that asks its judge again."""
 CONTROLS = "controls-"
 """The same for the study that tries its judge on texts whose label is beyond doubt."""
-_DERIVED = {PREFIX: "judge_checks.rejudging:again_of", CONTROLS: "judge_checks.controls:controls_of"}
+_DERIVED = {PREFIX: "judge_checks.consistency:again_of", CONTROLS: "judge_checks.controls:controls_of"}
 
 _HOME = "overton.studies."
 _ASKING = {

@@ -45,7 +45,7 @@ class JudgeOnControls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: its folder's name, its options and seed, who answered in each role, how well judges
+    """The facts of one run: its folder's name, its options and seed, who answered in each role, how well judges
     agree with people, what people said of what they labelled, and how judges did on controls."""
 
     name: str
@@ -83,5 +83,5 @@ class Results:
 
     def answering(self, role: str) -> tuple[MeasuredModel, ...]:
         """Who answered in a role, in any of the runs: each name once, sorted."""
-        found = {one.name: one for run in self.runs for one in run.roles.get(role, ())}
+        found = {model.name: model for run in self.runs for model in run.roles.get(role, ())}
         return tuple(found[name] for name in sorted(found))

@@ -1,4 +1,4 @@
-"""What a study has to show: prose, callouts, tables and charts in sections, and its trials to browse.
+"""The exhibits of a study: prose, callouts, tables and charts in sections, and its trials to browse.
 
 Studies make these from measures; a report lays them out. All text is plain text, and all of it may be hostile: nothing
 here is markup, and code that shows it escapes it.
@@ -152,9 +152,9 @@ class Chart:
         with in_layout(NARROW):
             return self.draw()
 
-    def within(self, room: ChartLayout) -> dict[str, Any]:
-        """The specification for a room."""
-        return self.narrow if room is NARROW else self.spec
+    def within(self, layout: ChartLayout) -> dict[str, Any]:
+        """The specification for a layout."""
+        return self.narrow if layout is NARROW else self.spec
 
     @property
     def caption(self) -> str:
@@ -180,20 +180,20 @@ class Section:
 
 
 def summary(sections: Sequence[Section]) -> list[Section]:
-    """What a reader wants first: the sections' marked tables without their details, and marked callouts, each once."""
+    """The parts to read first: the sections' marked tables without their details, and marked callouts, each once."""
     said: list[Exhibit] = []
-    found = [replace(section, exhibits=list(_marked(section, said))) for section in sections]
+    found = [replace(section, exhibits=list(_summary_exhibits(section, said))) for section in sections]
     return [section for section in found if section.exhibits]
 
 
-def _marked(section: Section, said: list[Exhibit]) -> Iterator[Table | Callout]:
+def _summary_exhibits(section: Section, said: list[Exhibit]) -> Iterator[Table | Callout]:
     for exhibit in section.exhibits:
         if isinstance(exhibit, Table | Callout) and exhibit.summary and exhibit not in said:
             said.append(exhibit)
-            yield _without_details(exhibit) if isinstance(exhibit, Table) else exhibit
+            yield _drop_details(exhibit) if isinstance(exhibit, Table) else exhibit
 
 
-def _without_details(table: Table) -> Table:
+def _drop_details(table: Table) -> Table:
     kept = [index for index, column in enumerate(table.columns) if not column.detail]
     left_out = dict.fromkeys(column.title for column in table.columns if column.detail)
     said = f"Columns left out here: {'; '.join(left_out)}." if left_out else ""
@@ -266,7 +266,7 @@ class TrialTable:
 
 @dataclass(frozen=True)
 class Exhibits:
-    """What a study puts into a report.
+    """The part of a report that a study gives.
 
     `sections` show what it found, `trials` the prompts and answers (None if there is nothing to browse). `warnings`
     are to be read before any number. `without` lists what is left out of the analysis that readers compute with.

@@ -86,24 +86,24 @@ def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str
     if tuple(order) == tuple(labels):
         return text
     lines = text.split("\n")
-    defined = {label: line for line in lines if (label := _defines(line, labels))}
+    defined = {label: line for line in lines if (label := _defined_label(line, labels))}
     placed = dict(zip(labels, order, strict=True))
 
-    def reordered(line: str) -> str:
-        if (label := _defines(line, labels)) and placed[label] in defined:
+    def reorder_line(line: str) -> str:
+        if (label := _defined_label(line, labels)) and placed[label] in defined:
             return defined[placed[label]]
         named = _QUOTED.findall(line)
         if not set(labels) <= {word for _, word in named}:
             return line
         return _QUOTED.sub(lambda found: f"{found[1]}{placed.get(found[2], found[2])}{found[1]}", line)
 
-    return "\n".join(map(reordered, lines))
+    return "\n".join(map(reorder_line, lines))
 
 
 _QUOTED = re.compile(r"""(["'])([^"'\n]+)\1""")
 
 
-def _defines(line: str, labels: Iterable[str]) -> str:
+def _defined_label(line: str, labels: Iterable[str]) -> str:
     return next((label for label in labels if line.strip().startswith(f"{label}:")), "")
 
 
@@ -113,25 +113,25 @@ def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Fo
         return form
     placed = dict(zip(labels, order, strict=True))
     return msgspec.structs.replace(
-        form, choices=tuple(_in_order(list(form.choices), placed)), schema=_in_order(form.schema, placed)
+        form, choices=tuple(_reorder_schema(list(form.choices), placed)), schema=_reorder_schema(form.schema, placed)
     )
 
 
-def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
+def _reorder_schema(schema: Any, placed: Mapping[str, str]) -> Any:
     if isinstance(schema, dict):
-        return {key: _in_order(value, placed) for key, value in schema.items()}
+        return {key: _reorder_schema(value, placed) for key, value in schema.items()}
     if not isinstance(schema, list):
         return schema
-    if all(isinstance(one, str) for one in schema) and set(schema) == placed.keys():
-        return [placed[one] for one in schema]
-    return [_in_order(one, placed) for one in schema]
+    if all(isinstance(entry, str) for entry in schema) and set(schema) == placed.keys():
+        return [placed[entry] for entry in schema]
+    return [_reorder_schema(entry, placed) for entry in schema]
 
 
-def same_but_for_order(one: str, other: str) -> bool:
+def same_but_for_order(prompt: str, other: str) -> bool:
     """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
-    if one == other or len(one) != len(other):
-        return one == other
-    return sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
+    if prompt == other or len(prompt) != len(other):
+        return prompt == other
+    return sorted(_WORD.findall(prompt)) == sorted(_WORD.findall(other))
 
 
 _WORD = re.compile(r"\w+")
@@ -156,7 +156,7 @@ def of_labels(
     first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
 ) -> SelfAgreement | None:
     """The agreement of labels given twice, None for an answer that was not usable; None if there are no labels."""
-    return _agreement(first, second, items, level, kappa=cohen_kappa)
+    return _measure_agreement(first, second, items, level, kappa=cohen_kappa)
 
 
 def of_sets(
@@ -167,20 +167,20 @@ def of_sets(
     level: float = 0.95,
 ) -> SelfAgreement | None:
     """The same for sets."""
-    one, other = ([None if some is None else frozenset(some) for some in side] for side in (first, second))
-    return _agreement(one, other, items, level, overlap=overlap)
+    first_sets, second_sets = ([None if some is None else frozenset(some) for some in side] for side in (first, second))
+    return _measure_agreement(first_sets, second_sets, items, level, overlap=overlap)
 
 
-def _agreement(
+def _measure_agreement(
     first: Sequence[Any], second: Sequence[Any], items: Sequence[Hashable], level: float, **measure: _Measure
 ) -> SelfAgreement | None:
     if not first:
         return None
     pairs = zip(first, second, items, strict=True)
     kept = [(a, b, item) for a, b, item in pairs if a is not None and b is not None]
-    one, other, among = ([row[part] for row in kept] for part in range(3))
-    same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
-    found = {name: of(one, other, among, level=level) for name, of in measure.items()}
+    before, after, among = ([row[part] for row in kept] for part in range(3))
+    same = share([a == b for a, b in zip(before, after, strict=True)], among, level=level)
+    found = {name: of(before, after, among, level=level) for name, of in measure.items()}
     return SelfAgreement(len(first), len(first) - len(kept), same, found.get("kappa"), found.get("overlap"))
 
 
@@ -213,7 +213,7 @@ def of_records(
         for name in names
         if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
     }
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: agreement for name, agreement in found.items() if agreement is not None}
 
 
 Analysis = TypeVar("Analysis", bound=msgspec.Struct)
@@ -234,7 +234,7 @@ class Repeated:
         return msgspec.structs.replace(analysis, self_agreement=found)
 
     def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
-        """What is `measured` from a table, and this if it may be a run's records; no file is read twice."""
+        """The analysis `measured` from a table, and this if it may be a run's records; no file is read twice."""
         if self.asked not in table.columns:
             return measured(table)
         frame = table.frame()
@@ -248,11 +248,11 @@ def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
     """
     if not found:
         yield "How well a judge agrees with itself has not been measured: nothing was asked again."
-    for what, one in found.items():
-        said = [f"the same {what.replace('_', ' ')} in {sentence(one.same, 'share')}"]
-        if one.kappa is not None:
-            said.append(f"Cohen's kappa {sentence(one.kappa, 'value')}")
-        if one.overlap is not None:
-            said.append(f"mean Jaccard index {sentence(one.overlap, 'value')}")
-        lost = f", {one.unread:,} of them without two usable answers" if one.unread else ""
-        yield f"Asked about {one.repeated:,} again in another order{lost}, it gives {'; '.join(said)}."
+    for what, agreement in found.items():
+        said = [f"the same {what.replace('_', ' ')} in {sentence(agreement.same, 'share')}"]
+        if agreement.kappa is not None:
+            said.append(f"Cohen's kappa {sentence(agreement.kappa, 'value')}")
+        if agreement.overlap is not None:
+            said.append(f"mean Jaccard index {sentence(agreement.overlap, 'value')}")
+        lost = f", {agreement.unread:,} of them without two usable answers" if agreement.unread else ""
+        yield f"Asked about {agreement.repeated:,} again in another order{lost}, it gives {'; '.join(said)}."

@@ -38,7 +38,7 @@ def weighed_reply(
     """
     if request.form is None or not request.form.weigh:
         return Reply(said)
-    alternatives = tuple([Alternative(one, chance, chance) for one, chance in chances.items() if chance > 0])
+    alternatives = tuple([Alternative(name, chance, chance) for name, chance in chances.items() if chance > 0])
     place = said.index(option) if first else said.rindex(option)
     return Reply(said, spots=(Spot(place, option, alternatives),))
 
@@ -67,7 +67,7 @@ class SeededAnswerer(ABC):
     parameters: msgspec.Struct
     holds_form = False
     draws: ClassVar[str] = "answers"
-    """What it draws from the seed, as the error for a request without one calls it."""
+    """The things that it draws from the seed, as the error for a request without one calls it."""
 
     @property
     def identity(self) -> str:
@@ -75,7 +75,7 @@ class SeededAnswerer(ABC):
         return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
 
     async def answer(self, request: Request) -> Reply:
-        """What `reply` says.
+        """Answer as `reply` says.
 
         Raises:
             AccessError: the request has no seed, so that the reply could not be repeated.
@@ -115,7 +115,7 @@ class _Respondent(SeededAnswerer):
 Kind = Literal["babbling", "silent", "looping", "refusing", "echoing"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What it does whatever the request.
+"""The kinds of degenerate respondents, by what they do whatever the request.
 
 babbling  random words, different in every reply
 silent    an empty reply
@@ -132,19 +132,19 @@ _WORDS = (
 )
 _SENTENCE = "It is as it is and it will be as it will be."
 _REFUSAL = "I am sorry, but I cannot help with that."
-_ROOM = 1_024
+_LOOP_WORDS = 1_024
 """Words of a loop if the request sets no limit."""
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a degenerate respondent is like."""
+    """The parameters of a degenerate respondent."""
 
     kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
     words: Annotated[int, Option("Words in a babbled reply", least=1, most=10_000)] = 60
 
 
 def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
-    """What `Study.simulated` has under 'degenerate' and 'degenerate/NAME'; see the head of this file.
+    """The value of `Study.simulated` for 'degenerate' and 'degenerate/NAME'; see the head of this file.
 
     Raises:
         InputError: an argument is unknown or out of range.
@@ -168,29 +168,29 @@ class Degenerate(SeededAnswerer):
 
     def reply(self, request: Request) -> Reply:
         """The reply of its kind, in the room that the request leaves; one word counts as one token."""
-        room = request.settings.max_tokens or _ROOM
-        return _SAYS[self.parameters.kind](request, min(self.parameters.words, room), room)
+        room = request.settings.max_tokens or _LOOP_WORDS
+        return _REPLIES[self.parameters.kind](request, min(self.parameters.words, room), room)
 
 
-def _babbled(request: Request, words: int, room: int) -> Reply:
+def _babble(request: Request, words: int, room: int) -> Reply:
     drawn = Draw(f"{request.seed}/babble").words(words)
     known = _WORDS.split()
     return Reply(" ".join(known[word % len(known)] for word in drawn))
 
 
-def _looped(request: Request, words: int, room: int) -> Reply:
+def _loop(request: Request, words: int, room: int) -> Reply:
     return Reply(" ".join(islice(cycle(_SENTENCE.split()), room)), finish="length")
 
 
-def _echoed(request: Request, words: int, room: int) -> Reply:
+def _echo(request: Request, words: int, room: int) -> Reply:
     said = (message.content for message in reversed(request.messages) if message.role == "user")
     return Reply(next(said, ""))
 
 
-_SAYS: dict[Kind, Callable[[Request, int, int], Reply]] = {
-    "babbling": _babbled,
+_REPLIES: dict[Kind, Callable[[Request, int, int], Reply]] = {
+    "babbling": _babble,
     "silent": lambda request, words, room: Reply(""),
-    "looping": _looped,
+    "looping": _loop,
     "refusing": lambda request, words, room: Reply(_REFUSAL, refused=True),
-    "echoing": _echoed,
+    "echoing": _echo,
 }

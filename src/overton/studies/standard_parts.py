@@ -41,31 +41,31 @@ if TYPE_CHECKING:
 
 Found = tuple[Measure, Null, Against]
 
-_KEY = "nulls"
+_SECTION_KEY = "nulls"
 
 
 def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
     """One sentence for each headline of each model: which of its nulls it is clear of, and which not."""
     groups: dict[tuple[str, str], list[Found]] = {}
-    for measure, null, one in found:
-        if one.items and comparing and is_said(measure, one.model, comparing):
-            groups.setdefault((one.model, one.measure), []).append((measure, null, one))
+    for measure, null, contrast in found:
+        if contrast.items and comparing and is_said(measure, contrast.model, comparing):
+            groups.setdefault((contrast.model, contrast.measure), []).append((measure, null, contrast))
     return [_finding(group, comparing) for group in groups.values() if comparing]
 
 
 def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
     """How many differences can make a sentence: those of headlines that have an interval."""
     return sum(
-        comparing is not None and is_said(measure, one.model, comparing) and not isnan(one.difference.low)
-        for measure, _, one in found
+        comparing is not None and is_said(measure, contrast.model, comparing) and not isnan(contrast.difference.low)
+        for measure, _, contrast in found
     )
 
 
 def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
     """The number behind the sentence is the difference that decided it: from the first null that it names as clear, or
     the first that it names if none is."""
-    in_turn = sorted(found, key=lambda one: [*_WORDS].index(_verdict(one[2])))
-    measure, _, leading = next((one for one in in_turn if one[2].verdict == "clear"), in_turn[0])
+    in_turn = sorted(found, key=lambda entry: [*_VERDICT_WORDS].index(_verdict(entry[2])))
+    measure, _, leading = next((entry for entry in in_turn if entry[2].verdict == "clear"), in_turn[0])
     apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
     of = f"{measure.title}{apart} of {leading.model}" if leading.model else measure.title
     return Finding(
@@ -74,54 +74,56 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
         sentence=f"{of} ({number(leading.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
         n=leading.items,
         units=comparing.unit,
-        exhibit=_KEY,
+        exhibit=_SECTION_KEY,
         number=None if isnan(leading.together.low) else leading.together,
         kind=measure.gap,
         judge=comparing.judge(measure.name),
-        claims=tuple(_claim(one) for one in found),
+        claims=tuple(_claim(entry) for entry in found),
     )
 
 
 def _claim(found: Found) -> Claim:
     """A null condition takes the cause away; a factor asks in another way, and is compared with as such."""
-    measure, null, one = found
+    measure, null, contrast = found
     direction: Direction = "within"
-    if one.verdict == "clear":
-        direction = "above" if one.difference.value > 0 else "below"
+    if contrast.verdict == "clear":
+        direction = "above" if contrast.difference.value > 0 else "below"
     if null.what == "null":
-        value = None if isnan(one.observed.value) else one.observed.value
+        value = None if isnan(contrast.observed.value) else contrast.observed.value
         return Claim(measure=measure.name, direction=direction, null=null.name, value=value)
     return Claim(measure=f"{measure.name} minus {null.name}", direction=direction, null=0.0)
 
 
 def _clauses(found: Sequence[Found]) -> Iterator[str]:
-    """What is said of all nulls with the same verdict, in the order of `_WORDS`."""
-    for verdict, words in _WORDS.items():
-        some = [one for one in found if _verdict(one[2]) == verdict]
+    """The words on all nulls with the same verdict, in the order of `_VERDICT_WORDS`."""
+    for verdict, words in _VERDICT_WORDS.items():
+        some = [entry for entry in found if _verdict(entry[2]) == verdict]
         if some:
-            said = {f"'{one[1].name}'": _numbers(one) for one in some}
-            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(said, verdict)
+            said = {f"'{entry[1].name}'": _describe_numbers(entry) for entry in some}
+            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _list_nulls(said, verdict)
 
 
 def _verdict(against: Against) -> tuple[str, str]:
-    """What it is compared with and the verdict; of a null also on which side."""
+    """The kind of comparison and the verdict; of a null also on which side."""
     if against.verdict == "clear" and against.what == "null":
         return against.what, "above" if against.difference.value > 0 else "below"
     return against.what, against.verdict
 
 
-def _numbers(found: Found) -> str:
+def _describe_numbers(found: Found) -> str:
     """A null's number and the difference, with the interval that the verdict needs: the one of all differences."""
-    measure, _, one = found
-    if isnan(one.difference.value):
-        return _why(one.difference)
-    apart = f"{number(one.under_null.value, measure.kind)}, difference {number(one.together.value, measure.gap)}"
-    if isnan(one.together.low):
-        return f"{apart}; {_why(one.together)}"
-    return f"{apart} {interval(one.together, measure.gap)}"
+    measure, _, contrast = found
+    if isnan(contrast.difference.value):
+        return _missing_reason(contrast.difference)
+    apart = (
+        f"{number(contrast.under_null.value, measure.kind)}, difference {number(contrast.together.value, measure.gap)}"
+    )
+    if isnan(contrast.together.low):
+        return f"{apart}; {_missing_reason(contrast.together)}"
+    return f"{apart} {interval(contrast.together, measure.gap)}"
 
 
-def _listed(said: Mapping[str, str], verdict: tuple[str, str]) -> str:
+def _list_nulls(said: Mapping[str, str], verdict: tuple[str, str]) -> str:
     """Nulls, each with what is said of it; what is said of all of them alike is said once."""
     joint = " or " if verdict == ("null", "cannot tell") else " and "
     same = set(said.values())
@@ -130,7 +132,7 @@ def _listed(said: Mapping[str, str], verdict: tuple[str, str]) -> str:
     return f"{listed} ({same.pop()})" if len(same) == 1 else listed
 
 
-_WORDS: dict[tuple[str, str], str] = {
+_VERDICT_WORDS: dict[tuple[str, str], str] = {
     ("null", "above"): "is clearly above {some} ",
     ("null", "below"): "is clearly below {some} ",
     ("null", "not clear"): "is not clear of {some} ",
@@ -141,7 +143,7 @@ _WORDS: dict[tuple[str, str], str] = {
 }
 
 
-def _why(estimate: Estimate) -> str:
+def _missing_reason(estimate: Estimate) -> str:
     return reason(estimate) or "too few for an interval"
 
 
@@ -149,37 +151,40 @@ def sections_against(found: Sequence[Found], unit: str, level: float) -> list[Se
     """Every measure against its nulls: charts of those that share a scale, and a table."""
     if not found:
         return []
-    shown = [*_charts(found), _table(found, level), Method(_method(unit, level))]
-    return [Section(_KEY, "Compared with null conditions", shown)]
+    shown = [*_null_charts(found), _null_table(found, level), Method(_null_method(unit, level))]
+    return [Section(_SECTION_KEY, "Compared with null conditions", shown)]
 
 
-def _charts(found: Sequence[Found]) -> Iterator[Exhibit]:
+def _null_charts(found: Sequence[Found]) -> Iterator[Exhibit]:
     by_kind: dict[Kind, list[Found]] = {}
-    for one in found:
-        if one[0].leads and not isnan(one[2].difference.value):
-            by_kind.setdefault(one[0].kind, []).append(one)
+    for entry in found:
+        if entry[0].leads and not isnan(entry[2].difference.value):
+            by_kind.setdefault(entry[0].kind, []).append(entry)
     for kind, some in by_kind.items():
-        yield _chart(kind, some)
+        yield _null_chart(kind, some)
 
 
-def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
+def _null_chart(kind: Kind, found: Sequence[Found]) -> Chart:
     """One row for each headline of each model: the observed number, and one mark for each of its nulls."""
     names = ["observed", *dict.fromkeys(null.name for _, null, _ in found)]
-    rows = {(one.model, one.measure): _row(measure, one) for measure, _, one in found}
+    rows = {(contrast.model, contrast.measure): _row_title(measure, contrast) for measure, _, contrast in found}
     points: dict[tuple[str, str], Dot] = {}
-    for measure, _, one in found:
-        points.setdefault((one.model, one.measure), Dot(_row(measure, one), 0, one.observed))
-    others = [Dot(rows[one.model, one.measure], names.index(null.name), one.under_null) for _, null, one in found]
+    for measure, _, contrast in found:
+        points.setdefault((contrast.model, contrast.measure), Dot(_row_title(measure, contrast), 0, contrast.observed))
+    others = [
+        Dot(rows[contrast.model, contrast.measure], names.index(null.name), contrast.under_null)
+        for _, null, contrast in found
+    ]
     every = [*points.values(), *others]
     return Chart(
         name=f"nulls-{kind}",
         title="Headlines beside their nulls" if kind != "share" else "Shares beside their nulls",
         description="Each row has the observed number and those of its null conditions.",
-        draw=lambda: dots(every, list(rows.values()), series_of(names), _axis(kind, every)),
+        draw=lambda: dots(every, list(rows.values()), series_of(names), _null_axis(kind, every)),
     )
 
 
-def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
+def _null_axis(kind: Kind, points: Sequence[Dot]) -> Axis:
     if kind == "share":
         return Axis("Share", 0, 1, "share")
     if kind == "score":
@@ -190,11 +195,11 @@ def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
     return Axis("Value", low - room, high + room, "value")
 
 
-def _row(measure: Measure, against: Against) -> str:
+def _row_title(measure: Measure, against: Against) -> str:
     return f"{measure.title}, {against.model}" if against.model else measure.title
 
 
-def _table(found: Sequence[Found], level: float) -> Table:
+def _null_table(found: Sequence[Found], level: float) -> Table:
     """Numbers are written out, since one column has measures of several kinds."""
     columns = [
         Column("Measure"),
@@ -207,15 +212,15 @@ def _table(found: Sequence[Found], level: float) -> Table:
     ]
     rows = [
         [
-            _row(measure, one),
+            _row_title(measure, contrast),
             null.name if null.what == "null" else f"{null.name} (factor)",
-            _null_cell(one.observed, measure.kind),
-            _null_cell(one.under_null, measure.kind),
-            _null_cell(one.difference, measure.gap),
-            interval(one.together, measure.gap),
-            _VERDICTS[one.what][one.verdict],
+            _null_cell(contrast.observed, measure.kind),
+            _null_cell(contrast.under_null, measure.kind),
+            _null_cell(contrast.difference, measure.gap),
+            interval(contrast.together, measure.gap),
+            _VERDICT_TITLES[contrast.what][contrast.verdict],
         ]
-        for measure, null, one in found
+        for measure, null, contrast in found
     ]
     helps = dict.fromkeys(f"{null.name}: {null.help}" for _, null, _ in found)
     note = (
@@ -226,17 +231,17 @@ def _table(found: Sequence[Found], level: float) -> Table:
     return Table("Against nulls", columns, rows, note)
 
 
-_VERDICTS = {
+_VERDICT_TITLES = {
     "null": {"clear": "clear of it", "not clear": "not clear of it", "cannot tell": "cannot tell"},
     "factor": {"clear": "differs", "not clear": "the same", "cannot tell": "cannot tell"},
 }
 
 
 def _null_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(_why(estimate)) if isnan(estimate.value) else sentence(estimate, kind)
+    return EmptyCell(_missing_reason(estimate)) if isnan(estimate.value) else sentence(estimate, kind)
 
 
-def _method(unit: str, level: float) -> str:
+def _null_method(unit: str, level: float) -> str:
     inner = f"{2 * level - 1:.0%}"
     return (
         f"Each number and its null are taken over all {unit} that have them, and each of these is left out of both in"
@@ -253,26 +258,26 @@ def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing
     That is for the first null that the study declares for it; those of others are called `against_null_NAME`.
     """
     made: dict[str, Any] = deepcopy(dict(document)) if found else dict(document)
-    for measure, null, one in found:
-        place = comparing.place(measure.name, one.model) if comparing else ()
-        node = _at(made, place) if place else None
+    for measure, null, contrast in found:
+        place = comparing.place(measure.name, contrast.model) if comparing else ()
+        node = _node_at(made, place) if place else None
         if isinstance(node, dict) and isinstance(node.get("leads"), str):
             first = "against_null" not in node
             node["against_null" if first else f"against_null_{null.name}"] = {
-                **number_of(one.difference),
+                **number_of(contrast.difference),
                 "null": null.name,
-                "verdict": one.verdict,
+                "verdict": contrast.verdict,
             }
     return made
 
 
-def _at(node: Any, place: Sequence[str]) -> Any:
+def _node_at(node: Any, place: Sequence[str]) -> Any:
     for key in place:
         node = node.get(key) if isinstance(node, dict) else None
     return node
 
 
-_READ = (
+_JUDGES_NOTE = (
     "Each judge read the same answers independently. The first leads: numbers elsewhere are by its labels."
     " Where judges differ much, a number is as much about the judge as about the model."
 )
@@ -284,9 +289,9 @@ _JUDGES_METHOD = (
 
 
 def judges_section(found: Judges) -> Section:
-    """What is shown if there are several judges."""
-    tables = [_labels(found), _pairs(found), *_headlines(found)]
-    shown: list[Exhibit] = [Prose(_READ), *(table for table in tables if table.rows), Method(_JUDGES_METHOD)]
+    """The section on several judges."""
+    tables = [_labels_table(found), _pairs_table(found), *_headline_tables(found)]
+    shown: list[Exhibit] = [Prose(_JUDGES_NOTE), *(table for table in tables if table.rows), Method(_JUDGES_METHOD)]
     return Section("judges", "Several judges", shown)
 
 
@@ -302,21 +307,23 @@ def differing(
 
     if not others:
         return []
-    said = {judge: _beside(rows, other, key, list(titles)) for judge, other in others.items()}
+    said = {judge: _labels_of_judge(rows, other, key, list(titles)) for judge, other in others.items()}
     own = {column: rows[column].cast(pl.String).to_list() for column in titles}
     every = range(rows.height)
     wrong = [
-        [titles[name] for name in titles if any(own[name][row] != one[name][row] for one in said.values())]
+        [titles[name] for name in titles if any(own[name][row] != labels[name][row] for labels in said.values())]
         for row in every
     ]
     found = [
-        BrowseFilter.of("Judges", ["differ" if one else "agree" for one in wrong], read=True),
-        BrowseFilter.of("Judges differ on", [", ".join(one) or None for one in wrong], read=True),
+        BrowseFilter.of("Judges", ["differ" if names else "agree" for names in wrong], read=True),
+        BrowseFilter.of("Judges differ on", [", ".join(names) or None for names in wrong], read=True),
     ]
-    for judge, one in said.items():
+    for judge, labels in said.items():
         otherwise = [
             "; ".join(
-                f"{titles[name]}: {one[name][row] or 'none'}" for name in titles if own[name][row] != one[name][row]
+                f"{titles[name]}: {labels[name][row] or 'none'}"
+                for name in titles
+                if own[name][row] != labels[name][row]
             )
             for row in every
         ]
@@ -326,7 +333,7 @@ def differing(
     return found
 
 
-def _beside(
+def _labels_of_judge(
     rows: pl.DataFrame, other: pl.DataFrame, key: Sequence[str], columns: Sequence[str]
 ) -> dict[str, list[str | None]]:
     """Another judge's labels, in the order of the first one's rows."""
@@ -336,24 +343,26 @@ def _beside(
     return {column: found[column].cast(pl.String).to_list() for column in columns}
 
 
-def _labels(found: Judges) -> Table:
+def _labels_table(found: Judges) -> Table:
     columns = [Column("Label"), Column("Judged by two or more", "count"), Column("Judges differ", "count")]
     columns.append(Column("Krippendorff's alpha", "value"))
-    rows: list[list[Cell]] = [[_called(label.what), label.rows, label.differ, label.alpha] for label in found.labels]
+    rows: list[list[Cell]] = [
+        [_label_title(label.what), label.rows, label.differ, label.alpha] for label in found.labels
+    ]
     return Table("How far the judges agree", columns, rows, summary=True)
 
 
-def _pairs(found: Judges) -> Table:
+def _pairs_table(found: Judges) -> Table:
     columns = [Column("Label"), Column("Judges"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
     rows: list[list[Cell]] = [
-        [_called(label.what), f"{two.first} and {two.second}", two.same, two.kappa]
+        [_label_title(label.what), f"{two.first} and {two.second}", two.same, two.kappa]
         for label in found.labels
         for two in label.pairs
     ]
     return Table("Two judges at a time", columns, rows)
 
 
-def _headlines(found: Judges) -> Iterator[Table]:
+def _headline_tables(found: Judges) -> Iterator[Table]:
     """Numbers are written out, since one column has measures of several kinds."""
     first = found.judges[0]
     columns = [Column("Measure"), Column("Other judge"), Column(f"By {first}"), Column("By the other")]
@@ -372,7 +381,7 @@ def _judges_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
     return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
-def _called(what: str) -> str:
+def _label_title(what: str) -> str:
     return what.replace("_", " ").capitalize()
 
 
@@ -387,7 +396,7 @@ _UNWEIGHTED = (
 
 
 def unequal(*, weighted: bool) -> str:
-    """What readers have to know about all other numbers of a run that stopped once it was precise, after its name."""
+    """The note on all other numbers of a run that stopped once it was precise, after its name."""
     return f"asked about each item only as often as needed. {_WEIGHTED if weighted else _UNWEIGHTED}"
 
 
@@ -410,8 +419,8 @@ def precision_section(
 ) -> Section:
     """The section on precision; `reached` by model name, `noun` what the study calls an item, and whether other numbers
     are `weighted`."""
-    rows = [row for model, one in reached.items() for row in _rows(model, one)]
-    exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
+    rows = [row for model, state in reached.items() for row in _precision_rows(model, state)]
+    exhibits: list[Exhibit] = [Prose(" ".join(_describe_target(wanted))), *_stop_callouts(reached)]
     exhibits.append(Callout(f"This run {unequal(weighted=weighted)}", "warning", summary=True))
     if rows:
         columns = [
@@ -422,12 +431,12 @@ def precision_section(
         ]
         columns += [Column("Asked for", "value"), Column("Rounds", "count"), Column("Trials", "count")]
         exhibits.append(Table("What was reached", columns, rows, summary=True))
-    exhibits += _items(reached, noun)
-    exhibits += _shares(reached, noun)
+    exhibits += _item_tables(reached, noun)
+    exhibits += _share_tables(reached, noun)
     return Section("precision", "Precision", [*exhibits, Method(_PRECISION_METHOD.format(rule=_RULES[wanted.rule]))])
 
 
-def _asked(wanted: PrecisionTarget) -> Iterator[str]:
+def _describe_target(wanted: PrecisionTarget) -> Iterator[str]:
     said = ", ".join(f"{name} to within {width:g}" for name, width in wanted.measures.items())
     if said:
         yield f"This run asked, round by round, only where it was not yet precise: {said} to either side."
@@ -435,23 +444,25 @@ def _asked(wanted: PrecisionTarget) -> Iterator[str]:
         yield f"It was limited to {wanted.calls:,} calls."
 
 
-def _stopped(reached: Mapping[str, StopState]) -> Iterator[Callout]:
-    for model, one in reached.items():
-        if one.last.blocks:
+def _stop_callouts(reached: Mapping[str, StopState]) -> Iterator[Callout]:
+    for model, state in reached.items():
+        if state.last.blocks:
             said = "stopped within a round: what is shown is the state at the end of the one before"
             yield Callout(f"{model} {said}. Resume the run to continue.", "warning", summary=True)
-        elif short := [limit for limit in _whole(one) if limit.wanted is not None and not limit.half <= limit.wanted]:
+        elif short := [
+            limit for limit in _model_limits(state) if limit.wanted is not None and not limit.half <= limit.wanted
+        ]:
             for limit in short:
                 said = f"{limit.measure} came to within {limit.half:.2f}, not {limit.wanted:g}"
                 yield Callout(f"{model}: {said}; all trials or calls that were allowed are used up.", summary=True)
 
 
-def _whole(stop_state: StopState) -> list[PrecisionLimit]:
+def _model_limits(stop_state: StopState) -> list[PrecisionLimit]:
     return [limit for limit in stop_state.last.limits if not limit.item]
 
 
-def _rows(model: str, stop_state: StopState) -> Iterator[list[Cell]]:
-    for limit in _whole(stop_state):
+def _precision_rows(model: str, stop_state: StopState) -> Iterator[list[Cell]]:
+    for limit in _model_limits(stop_state):
         estimate = Estimate(
             limit.value, limit.low, limit.high, stop_state.trials, "for these items, after stopping", LEVEL
         )
@@ -464,28 +475,30 @@ def _rows(model: str, stop_state: StopState) -> Iterator[list[Cell]]:
         yield [model, f"{name}, the widest", None, limit.half, limit.wanted, stop_state.rounds, stop_state.trials]
 
 
-def _items(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
+def _item_tables(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
     rows: list[list[Cell]] = [
-        [model, item, trials, why] for model, one in reached.items() for item, trials, why in _by_item(one.last.stops)
+        [model, item, trials, why]
+        for model, state in reached.items()
+        for item, trials, why in _reasons_by_item(state.last.stops)
     ]
     if rows:
         columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped because")]
         yield Table("Trials of each, and why it got no more", columns, rows)
 
 
-def _by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
+def _reasons_by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
     """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
     for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
         some = list(own)
-        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
-        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)
+        counted = sorted({stop.why: sum(o.why == stop.why for o in some) for stop in some}.items(), key=lambda p: -p[1])
+        yield item, sum(stop.trials for stop in some), "; ".join(why for why, _ in counted)
 
 
-def _shares(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
+def _share_tables(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [model, limit.item, limit.arm, limit.title, Estimate(limit.value, limit.low, limit.high, 0, "exact", LEVEL)]
-        for model, one in reached.items()
-        for limit in one.last.limits
+        for model, state in reached.items()
+        for limit in state.last.limits
         if limit.item and not isnan(limit.value)
     ]
     if rows:

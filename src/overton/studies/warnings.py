@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from overton.judging.label_tasks import SavedLabels
 
 
-_WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
-_MANY = 0.1
+_FAULT_WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
+_MANY_SHARE = 0.1
 """The share of faulty replies from which the top of the report names a model's faults; a choice of ours."""
 
 
@@ -80,9 +80,10 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
     if not any(count.faulty for count in counts):
         return
     columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("With a fault", "count")]
-    columns += [Column(_WORDS[fault].capitalize(), "count") for fault in FAULTS]
+    columns += [Column(_FAULT_WORDS[fault].capitalize(), "count") for fault in FAULTS]
     rows: list[list[Cell]] = [
-        [one.model, one.condition, one.replies, one.faulty, *(one.faults[fault] for fault in FAULTS)] for one in counts
+        [count.model, count.condition, count.replies, count.faulty, *(count.faults[fault] for fault in FAULTS)]
+        for count in counts
     ]
     note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
     title = f"Malformed {unit}"
@@ -109,9 +110,9 @@ def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
     """The models with a fault of form in a tenth or more of their replies, sorted."""
     found = []
     for model in sorted({count.model for count in counts}):
-        own = [one for one in counts if one.model == model]
-        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
-        if faulty and faulty >= _MANY * replies:
+        own = [count for count in counts if count.model == model]
+        replies, faulty = sum(count.replies for count in own), sum(count.faulty for count in own)
+        if faulty and faulty >= _MANY_SHARE * replies:
             found.append(model)
     return found
 
@@ -119,10 +120,10 @@ def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
 def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
     """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
     for model in names_of_faulty(counts):
-        own = [one for one in counts if one.model == model]
-        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
-        kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
-        named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
+        own = [count for count in counts if count.model == model]
+        replies, faulty = sum(count.replies for count in own), sum(count.faulty for count in own)
+        kinds = {fault: sum(count.faults[fault] for count in own) for fault in FAULTS}
+        named = ", ".join(f"{count:,} {_FAULT_WORDS[fault]}" for fault, count in kinds.items() if count)
         be = "is" if faulty == 1 else "are"
         advice = f" Raise its token limit: --model-arg {model} max_tokens=N." if kinds["cut"] else ""
         yield (
@@ -135,15 +136,15 @@ def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:
     yield from (Callout(said, "warning", summary=True) for said in fault_warnings(counts, unit))
 
 
-_FEW = 20
+_FEW_ITEMS = 20
 
 
 def warn_few_items(count: int, items: str) -> Iterator[str]:
-    """That there are few `items` ('issues'), and what that means for intervals; nothing if there are enough."""
+    """Yield a warning if there are too few `items` ('issues') for intervals, or for narrow ones."""
     if count < FEWEST:
         there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
         yield f"{there}: too few for intervals over them, which need five."
-    elif count < _FEW:
+    elif count < _FEW_ITEMS:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."
 
 
@@ -154,7 +155,7 @@ def collect_findings(
     more: Sequence[Finding] = (),
     beside: int = 0,
 ) -> list[Finding]:
-    """What was found, each sentence with its cautions; empty if none is declared.
+    """The findings, each with its cautions; empty if none is declared.
 
     `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
     conditions: they come last, and take the place of those that compare the same measure with something else. `beside`
@@ -164,13 +165,13 @@ def collect_findings(
         (finding.model, claim.measure) for finding in more for claim in finding.claims if isinstance(claim.null, str)
     }
     said = measuring.findings(analysis) if measuring.findings else ()
-    own = _without(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
+    own = _drop_compared(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
     unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
     faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
-    return [_cautioned(one, results, faults, unread) for one in [*own, *more]]
+    return [_add_cautions(finding, results, faults, unread) for finding in [*own, *more]]
 
 
-def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
+def _drop_compared(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
     """The study's own findings, except effects and bounds of measures that are `compared` with a null condition.
 
     A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
@@ -182,12 +183,12 @@ def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
             yield finding
 
 
-def _cautioned(
+def _add_cautions(
     found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Finding:
     """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
-    reasons = tuple(_unquotable(found, results, faults, unread))
-    unchecked = () if reasons or results is None else tuple(_unchecked(found, results))
+    reasons = tuple(_reasons_not_to_quote(found, results, faults, unread))
+    unchecked = () if reasons or results is None else tuple(_note_unchecked_judge(found, results))
     return msgspec.structs.replace(
         found, cautions=(*found.cautions, *reasons, *unchecked), quotable=found.quotable and not reasons
     )
@@ -197,20 +198,20 @@ MANY_LOST = 0.2
 """The share of truncated replies, or of unreadable ones, from which numbers are not to be quoted; a choice of ours."""
 
 
-def _unquotable(
+def _reasons_not_to_quote(
     found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Iterator[str]:
     """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
 
     It rests on fewer items than an interval needs. Or many of the model's replies were truncated, or could not be read.
     Or its judge is far too small, simulated, or the judged model itself. Answers that measure nothing are the study's
-    to report (`standing`). A finding about all models (its model is '') has the reasons of each of them.
+    to report (`level_finding`). A finding about all models (its model is '') has the reasons of each of them.
     """
     if found.n < FEWEST:
         yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."
     for model in sorted({fault.model for fault in faults if found.model in {"", fault.model}}):
-        replies = sum(one.replies for one in faults if one.model == model)
-        truncated = sum(one.faults.get("cut", 0) for one in faults if one.model == model)
+        replies = sum(count.replies for count in faults if count.model == model)
+        truncated = sum(count.faults.get("cut", 0) for count in faults if count.model == model)
         if truncated and truncated >= MANY_LOST * replies:
             yield f"{truncated:,} of {replies:,} replies of {model} were truncated."
     for unread_records in unread:
@@ -219,7 +220,8 @@ def _unquotable(
             and unread_records.role in {"", found.judge}
             and 0 < MANY_LOST * unread_records.of <= unread_records.count
         ):
-            yield f"{unread_records.count:,} of {unread_records.of:,} {unread_records.what} of {unread_records.model} could not be read."
+            unread_part = f"{unread_records.count:,} of {unread_records.of:,} {unread_records.what}"
+            yield f"{unread_part} of {unread_records.model} could not be read."
     if results is not None and found.judge:
         yield from _unfit_judges(found, results)
 
@@ -237,7 +239,7 @@ def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
         yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
 
 
-def _unchecked(found: Finding, results: Results) -> Iterator[str]:
+def _note_unchecked_judge(found: Finding, results: Results) -> Iterator[str]:
     judged = found.judge and results.answering(found.judge)
     if judged and not any(run.agreements or run.labels for run in results.runs):
         yield "The judge's labels have not been compared with human labels."
@@ -267,8 +269,8 @@ def about_judges(results: Results, subject: str, role: str = "judge") -> Iterato
             )
 
 
-_SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
-_SMALL = 4e9
+_MODEL_SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
+_SMALL_PARAMETERS = 4e9
 """Parameters below which a model is called small; where to draw the line is our choice."""
 
 
@@ -276,8 +278,8 @@ def is_small(spec: str) -> bool:
     """Whether a model is too small to judge, by the size in its name ('SmolLM2-135M', 'qwen2.5:3b')."""
     if spec.startswith("embedded/"):
         return True
-    sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _SIZE.findall(spec)]
-    return bool(sizes) and max(sizes) < _SMALL
+    sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _MODEL_SIZE.findall(spec)]
+    return bool(sizes) and max(sizes) < _SMALL_PARAMETERS
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:
@@ -289,7 +291,7 @@ def held_to_form(results: Results, how: str) -> Iterator[str]:
 def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
     """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing if there were none.
 
-    `records` have `model`, and `warn_refusals` unless they are from a run made before refusals were recorded.
+    `records` have `model`, and `refused` unless they are from a run made before refusals were recorded.
     """
     import polars as pl
 
@@ -308,13 +310,13 @@ def judged_by(
     for run in results.runs:
         said = known.setdefault(name(run), [])
         said += [worded(agreement) for agreement in run.agreements]
-        said += [_labelled(label) for label in run.labels]
+        said += [_describe_labels(label) for label in run.labels]
         said += [tried_on(control) for control in run.controls]
     for judge, said in known.items():
-        yield from (f"{title}: {judge}. {one}" for one in said or [_UNKNOWN])
+        yield from (f"{title}: {judge}. {line}" for line in said or [_AGREEMENT_UNKNOWN])
 
 
-_UNKNOWN = "How well it agrees with people has not been measured."
+_AGREEMENT_UNKNOWN = "How well it agrees with people has not been measured."
 
 
 def tried_on(judge_on_controls: JudgeOnControls) -> str:
@@ -339,18 +341,19 @@ def failing_judges(results: Results) -> Iterator[str]:
                 yield f"{said} Do not trust what rests on its labels."
 
 
-def _labelled(labels: SavedLabels) -> str:
+def _describe_labels(labels: SavedLabels) -> str:
     what = labels.task.what.replace("_", " ")
     return f"People labelled {len(labels.shares()):,} of the units that it judged ({what}): see Labels by people."
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:
     """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
-    named = (f"{one.name} ({one.sampled})" if one.sampled else one.name for one in run.roles.get(role, ()))
+    named = (f"{model.name} ({model.sampled})" if model.sampled else model.name for model in run.roles.get(role, ()))
     return ", ".join(named) or "none"
 
 
 def agreed(sheet_agreement: SheetAgreement, whom: str = "") -> str:
     """How often a person gives the judge's label, and Cohen's kappa."""
     same = f"the same {sheet_agreement.what.replace('_', ' ')}{whom}"
-    return f"A person gives {same} to {sentence(sheet_agreement.same, 'share')}; Cohen's kappa {sentence(sheet_agreement.kappa, 'value')}."
+    kappa = sentence(sheet_agreement.kappa, "value")
+    return f"A person gives {same} to {sentence(sheet_agreement.same, 'share')}; Cohen's kappa {kappa}."

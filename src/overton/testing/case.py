@@ -25,9 +25,9 @@ from overton.studies.study import AnyStudy, Simulated
 
 __all__ = ["CallLedger", "Case", "repeat", "require", "watched"]
 
-_A_COMMIT = 0.25
+_COMMIT_S = 0.25
 """Seconds within which an answer reaches the journal's file, even on a slow disk."""
-_HURRIED = RetryPolicy(2, 0.001, 0.01)
+_QUICK_RETRIES = RetryPolicy(2, 0.001, 0.01)
 
 
 def require(so: object, study: AnyStudy, otherwise: str) -> None:
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What `overton.run` and `overton.plan` take."""
+        """The arguments of `overton.run` and `overton.plan`."""
         return {
             "models": self.models,
             "others": self.others,
@@ -104,7 +104,7 @@ class Case:
 
 @dataclass
 class CallLedger:
-    """What answerers were paid for, one line per call with its seed: it outlives the process that writes it."""
+    """The calls that answerers were paid for, a line for each with its seed; outlives the process that writes it."""
 
     path: Path
 
@@ -126,13 +126,13 @@ def watched(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: i
     left = iter(range(kill_at - 1, -1, -1))
 
     def paying(make: Simulated) -> Simulated:
-        return lambda items, name, arguments: _Paid(make(items, name, arguments), ledger, left, failing)
+        return lambda items, name, arguments: _PaidAnswerer(make(items, name, arguments), ledger, left, failing)
 
     return replace(study, simulated={name: paying(make) for name, make in study.simulated.items()})
 
 
 @dataclass(frozen=True)
-class _Paid:
+class _PaidAnswerer:
     """An answerer that records what it is paid for."""
 
     inner: Answerer
@@ -158,7 +158,7 @@ class _Paid:
             raise RejectedError("on purpose", "a test lets this call fail")
         reply = await self.inner.answer(request)
         if next(self.left, None) == 0:
-            sleep(_A_COMMIT)  # noqa: ASYNC251 - only the journal's thread should do anything now
+            sleep(_COMMIT_S)  # noqa: ASYNC251 - only the journal's thread should do anything now
             os.kill(os.getpid(), signal.SIGKILL)
         return reply
 
@@ -178,5 +178,5 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
         options=folder.options(study, manifest.options),
         seed=manifest.seed,
         limits=limits,
-        patience=_HURRIED,
+        patience=_QUICK_RETRIES,
     )

@@ -43,7 +43,7 @@ __all__ = [
     "check_stop",
 ]
 
-_ADDED = {"model", "held"}
+_ADDED_COLUMNS = {"model", "held"}
 """Columns of the outcome table in addition to a record's own."""
 
 
@@ -60,9 +60,9 @@ def check_declaration(case: Case) -> None:
     require(study.question, study, "has no question; lists of studies show it")
     require(study.interface in (0, INTERFACE), study, f"was written for an interface other than {INTERFACE}")
     require(study.prompts(), study, "declare its prompts: they let a run notice that a text has changed")
-    clash = (set() if study.together else _ADDED) & set(study.record.__struct_fields__)
+    clash = (set() if study.together else _ADDED_COLUMNS) & set(study.record.__struct_fields__)
     require(not clash, study, f"rename these fields of the record, which are added to it anyway: {sorted(clash)}")
-    with _said(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
+    with _Advice(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
         fields_of(study.options)
         fields_of(study.items.reading)
         if study.measuring is not None:
@@ -84,7 +84,7 @@ def check_items(case: Case) -> None:
     broken = case.folder / f"broken{suffix}"
     for text in ("", "{", '{"id": ', "[1, 2]\n", '{"id": 7, "\\u0000": [[[]]]}\n', "\ufffd\n"):
         broken.write_text(text, "utf-8")
-        found = [one for one in findings_of(study, broken) if one.severity == "error"]
+        found = [problem for problem in findings_of(study, broken) if problem.severity == "error"]
         require(found, study, f"a file with the content {text!r} passes its check of items")
 
 
@@ -144,34 +144,40 @@ def check_kill(case: Case) -> None:
     Two other processes, with other hash seeds, make the same calls.
     """
     study, whole = case.study, case.whole
-    calls, records = _calls(whole.path), _rows(whole.records())
+    calls, records = _call_identities(whole.path), _sorted_lines(whole.records())
     require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
     other, unkilled = CallLedger(case.folder / "unkilled"), case.new()
     require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it failed")
     advice = "order what comes from a set, and draw with trial.draw()"
-    require(_calls(unkilled) == calls, study, f"another process makes different calls: {advice}")
-    require(_rows(open_run(unkilled).records()) == records, study, f"another process has different records: {advice}")
+    require(_call_identities(unkilled) == calls, study, f"another process makes different calls: {advice}")
+    require(
+        _sorted_lines(open_run(unkilled).records()) == records,
+        study,
+        f"another process has different records: {advice}",
+    )
     expected = set(other.paid())
 
     ledger, out = CallLedger(case.folder / "killed"), case.new()
     status = case.child(ledger, out, kill_at=max(2, len(expected) // 2), hash_seed=2)
     require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
-    kept, before = _seeds(case, out), len(ledger.paid())
+    kept, before = _stored_seeds(case, out), len(ledger.paid())
     require(kept, study, "had stored nothing when it was killed; give more items or trials")
     start.resume_folder(watched(study, ledger), out)
     again = set(ledger.paid()[before:])
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
     require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
-    require(_rows(open_run(out).records()) == records, study, f"has different records after being resumed: {advice}")
+    require(
+        _sorted_lines(open_run(out).records()) == records, study, f"has different records after being resumed: {advice}"
+    )
 
 
 def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, CallLedger(case.folder / "replayed")
-    records = _rows(case.whole.records())
+    records = _sorted_lines(case.whole.records())
     start.resume_folder(watched(study, ledger), case.whole.path)
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
-    require(_rows(case.whole.records()) == records, study, "a finished run has different records when resumed")
+    require(_sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
 
 def check_stop(case: Case) -> None:
@@ -180,32 +186,38 @@ def check_stop(case: Case) -> None:
     most = case.whole.manifest.spent.requests
     stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
     require(stopped.status == "stopped", study, "does not stop at a limit of one call")
-    _shown(case, out)
+    _check_shown(case, out)
     start.resume_folder(watched(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
-    _shown(case, out)
+    _check_shown(case, out)
     start.resume_folder(watched(study, ledger), out, limits=Limits(calls=10 * most))
     paid = ledger.paid()
     require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
-    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, "has different records after a limit")
+    require(
+        _sorted_lines(open_run(out).records()) == _sorted_lines(case.whole.records()),
+        study,
+        "has different records after a limit",
+    )
 
 
 def check_extend(case: Case) -> None:
     """Extended, it has what a larger run has, and nothing is paid for again; studies that cannot grow are skipped."""
     study, ledger, out = case.study, CallLedger(case.folder / "extended"), case.new()
-    more = dict(case.more) or _one_more(case)
+    more = dict(case.more) or _larger_option(case)
     if not more:
         return
     repeat(watched(study, CallLedger(case.folder / "before")), case.whole.path, out)
-    kept, old = _seeds(case, out), _rows(case.whole.records())
+    kept, old = _stored_seeds(case, out), _sorted_lines(case.whole.records())
     options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
     start.extend_folder(watched(study, ledger), out, options=options)
-    grown = _rows(open_run(out).records())
+    grown = _sorted_lines(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
     advice = "name trials by everything that shapes them, and nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
     start.resume_folder(watched(study, ledger), out)
-    require(_rows(open_run(out).records()) == grown, study, "has different records when resumed after extending")
+    require(
+        _sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending"
+    )
 
 
 def check_failures(case: Case) -> None:
@@ -216,19 +228,19 @@ def check_failures(case: Case) -> None:
     caught = "let conduct() catch CallFailed and return a record that says so (ask_until_read does the former)"
     require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
-    _shown(case, out)
+    _check_shown(case, out)
     start.resume_folder(watched(study, CallLedger(case.folder / "again")), out, retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
-    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, again)
+    require(_sorted_lines(open_run(out).records()) == _sorted_lines(case.whole.records()), study, again)
 
     none = case.new()
     repeat(watched(study, CallLedger(case.folder / "all-fail"), failing=1), case.whole.path, none)
-    _shown(case, none)
+    _check_shown(case, none)
     headline = measuring_of(study).headline
     with suppress(InputError):
         if headline is not None:
             found = list(headline.figures(measure_run(study.name, none).analysis))
-            looked = [name for name, one in found if isfinite(one.value)]
+            looked = [name for name, estimate in found if isfinite(estimate.value)]
             require(not looked, study, f"every call failed, but there is a value for {', '.join(looked)}")
 
 
@@ -248,21 +260,24 @@ def check_report(case: Case) -> None:
     study = case.study
     page = report([case.whole.path], out=case.folder / "report.html").read_text("utf-8")
     require("<html" in page and study.title in page, study, "its report lacks its title")
-    both = report([case.whole.path, _second(case)], out=case.folder / "both.html")
+    both = report([case.whole.path, _repeat_whole(case)], out=case.folder / "both.html")
     require(both.is_file(), study, "two runs cannot be reported together")
 
 
-def _second(case: Case) -> Path:
+def _repeat_whole(case: Case) -> Path:
     out = case.new()
     repeat(case.study, case.whole.path, out)
     return out
 
 
-def _shown(case: Case, run: Path) -> None:
+def _check_shown(case: Case, run: Path) -> None:
     """An incomplete run is measured and reported, or an error says why not."""
-    with suppress(OvertonError), _said(case.study.name, "let its measures and exhibits accept a table without answers"):
+    with (
+        suppress(OvertonError),
+        _Advice(case.study.name, "let its measures and exhibits accept a table without answers"),
+    ):
         report([run])
-    with suppress(OvertonError), _said(case.study.name, "let its measures accept a table without answers"):
+    with suppress(OvertonError), _Advice(case.study.name, "let its measures accept a table without answers"):
         _check_schema(case, msgspec.json.decode(msgspec.json.encode(measure_run(case.study.name, run).document())))
 
 
@@ -276,7 +291,7 @@ def _check_schema(case: Case, document: Any) -> None:
     require(not wrong, case.study, f"its analysis does not match its types: {wrong[:3]}")
 
 
-class _said:
+class _Advice:
     """Says what an author has to do if the study raises what it should not."""
 
     def __init__(self, study: str, advice: str) -> None:
@@ -296,7 +311,7 @@ def _trials(case: Case) -> Iterator[Any]:
     return case.study.trials(run.items(), options, run.manifest.seed)
 
 
-def _one_more(case: Case) -> dict[str, Any]:
+def _larger_option(case: Case) -> dict[str, Any]:
     now = case.whole.manifest.options
     for field in fields_of(case.study.options):
         if field.option.extends and field.kind is int and not field.several and isinstance(now[field.name], int):
@@ -304,12 +319,12 @@ def _one_more(case: Case) -> dict[str, Any]:
     return {}
 
 
-def _rows(table: Any) -> list[str]:
+def _sorted_lines(table: Any) -> list[str]:
     """The lines of a table of records, sorted so that their order does not matter."""
     return sorted(table.write_ndjson().splitlines())
 
 
-def _entries(run: Path) -> Iterable[Any]:
+def _read_entries(run: Path) -> Iterable[Any]:
     """A run's journal entries; a killed run's journal is recovered in a copy."""
     with tempfile.TemporaryDirectory() as copy:
         for path in run.glob("journal.db*"):
@@ -321,10 +336,9 @@ def _entries(run: Path) -> Iterable[Any]:
         return list(entries(Path(copy) / "journal.db"))
 
 
-def _calls(run: Path) -> set[Any]:
-    return {entry.identity for entry in _entries(run)}
+def _call_identities(run: Path) -> set[Any]:
+    return {entry.identity for entry in _read_entries(run)}
 
 
-def _seeds(case: Case, run: Path) -> set[int]:
-    """The seeds of the calls that a run has stored."""
-    return {call_seed(entry.identity, case.seed) for entry in _entries(run)}
+def _stored_seeds(case: Case, run: Path) -> set[int]:
+    return {call_seed(entry.identity, case.seed) for entry in _read_entries(run)}

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-_NARROW = 0.01
+_NARROW_SHARE = 0.01
 """A half-width narrower than anything reaches, as a fraction of the largest that may be requested."""
 
 
@@ -39,10 +39,10 @@ def check_blocks(case: Case) -> None:
         return
     require(blocks.goals, case.study, "name the measures whose half-width can be requested: Blocks(goals=...)")
     trials = list(_trials(case))
-    arms = _arms(case, blocks, trials)
-    records = _records(case, blocks, trials)
+    arms = _trials_by_arm(case, blocks, trials)
+    records = _records_by_trial(case, blocks, trials)
     for name, goal in blocks.goals.items():
-        _check_judge(case, blocks, _looked(arms, records), {name: _NARROW * goal.most})
+        _check_judge(case, blocks, _interim_result(arms, records), {name: _NARROW_SHARE * goal.most})
     _check_like(case, blocks, arms, records)
 
 
@@ -53,7 +53,7 @@ def _trials(case: Case) -> Iterable[Trial]:
     yield from case.study.trials(run.items(), options, run.manifest.seed)
 
 
-def _arms(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, Sequence[Trial]]:
+def _trials_by_arm(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, Sequence[Trial]]:
     numbered: dict[Arm, dict[int, list[Trial]]] = defaultdict(lambda: defaultdict(list))
     for trial in trials:
         name, number = blocks.of(trial)
@@ -67,7 +67,7 @@ def _arms(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, S
     return {arm: [trial for some in own.values() for trial in some] for arm, own in numbered.items()}
 
 
-def _records(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str, list[Any]]:
+def _records_by_trial(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str, list[Any]]:
     """The first lane's records by their trials."""
     table = RunFolder(case.whole.path).records()
     own = "model" in table.columns and not case.study.together
@@ -86,17 +86,17 @@ def _records(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str
     return found
 
 
-def _looked(arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]) -> InterimResult:
+def _interim_result(arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]) -> InterimResult:
     by_arm = {arm: [record for trial in own for record in records.get(trial.name, ())] for arm, own in arms.items()}
     return InterimResult(by_arm, 3, 5, LEVEL, 0, {arm: len(own) for arm, own in arms.items()})
 
 
 def _check_judge(case: Case, blocks: Blocks, looked: InterimResult, wanted: Mapping[str, float]) -> None:
     study, chance = case.study, Random(1)
-    one = blocks.judge(looked, wanted)
-    unknown = {limit.measure for limit in one.limits} - blocks.goals.keys()
+    precision = blocks.judge(looked, wanted)
+    unknown = {limit.measure for limit in precision.limits} - blocks.goals.keys()
     require(not unknown, study, f"judge() returns limits for {sorted(unknown)}, which are not among its goals")
-    for limit in one.limits:
+    for limit in precision.limits:
         require(
             not limit.low > limit.high, study, f"judge() returns a lower limit for {limit.measure} above its upper one"
         )
@@ -106,9 +106,9 @@ def _check_judge(case: Case, blocks: Blocks, looked: InterimResult, wanted: Mapp
     }
     other = blocks.judge(looked._replace(records=arms), wanted)
     same = (
-        sorted(map(str, one.limits)) == sorted(map(str, other.limits))
-        and (one.wide, one.headline_wide) == (other.wide, other.headline_wide)
-        and dict(one.variance) == dict(other.variance)
+        sorted(map(str, precision.limits)) == sorted(map(str, other.limits))
+        and (precision.wide, precision.headline_wide) == (other.wide, other.headline_wide)
+        and dict(precision.variance) == dict(other.variance)
     )
     advice = "sort what it adds up, so that a killed run decides like one that was not"
     require(same, study, f"judge() of {next(iter(wanted))} depends on the order of records: {advice}")
@@ -146,7 +146,7 @@ def check_nulls(case: Case) -> None:
             f"name the null {null.name!r} with one word, as --null takes it",
         )
         require(null.help.strip(), study, f"say in the help of the null {null.name} what it does")
-    asked = _asked(case)
+    asked = _run_with_nulls(case)
     results = results_of([open_run(asked)])
     _check_trials(case, results)
     _check_design(case, results)
@@ -159,7 +159,7 @@ def check_nulls(case: Case) -> None:
         require(False, study, f"a run with its nulls cannot be measured: {error}")
 
 
-def _asked(case: Case) -> Path:
+def _run_with_nulls(case: Case) -> Path:
     """The whole run with all nulls that can be asked."""
     names = [null.name for null in askable(case.study.nulls)]
     if not names:
@@ -171,7 +171,7 @@ def _asked(case: Case) -> Path:
 
 def _check_design(case: Case, results: Results) -> None:
     alone = results_of([case.whole]).records
-    same = _lines(alone) == _lines(results.records)
+    same = _sorted_lines(alone) == _sorted_lines(results.records)
     advice = "let conduct() draw from the trial alone, and name a null's trials as if they were alone"
     require(same, case.study, f"its own records differ when nulls are asked as well: {advice}")
 
@@ -194,7 +194,7 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
     assert comparing is not None
     how = chosen_how(study, {})
     own = comparing.records(results, how)
-    known = {one.measure.name for found in own.values() for one in found}
+    known = {contribution.measure.name for found in own.values() for contribution in found}
     named = [name for name in known if any(fnmatchcase(name, pattern) for pattern in null.of)]
     if null.trials is not None:
         which = f"its null {null.name} is for {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
@@ -203,26 +203,28 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
     unknown = sorted(set(sides) - set(own))
     require(not unknown, study, f"its null {null.name} has numbers for {unknown}, which the design does not measure")
     for model, found in sides.items():
-        widths = {one.measure.name: one.parts.shape[1] for one in own[model]}
-        for one in found:
-            wanted = widths.get(one.measure.name)
-            which = f"{one.measure.name} of {model} by the null {null.name}"
+        widths = {contribution.measure.name: contribution.parts.shape[1] for contribution in own[model]}
+        for by_null in found:
+            wanted = widths.get(by_null.measure.name)
+            which = f"{by_null.measure.name} of {model} by the null {null.name}"
             require(
-                wanted in (None, one.parts.shape[1]),
+                wanted in (None, by_null.parts.shape[1]),
                 study,
-                f"{which} has {one.parts.shape[1]} parts per item, but the design has {wanted}",
+                f"{which} has {by_null.parts.shape[1]} parts per item, but the design has {wanted}",
             )
             require(
-                len(one.items) == len(one.parts), study, f"{which} has different numbers of items and rows of parts"
+                len(by_null.items) == len(by_null.parts),
+                study,
+                f"{which} has different numbers of items and rows of parts",
             )
     if null.trials is not None and named:
-        given = {one.measure.name for found in sides.values() for one in found}
+        given = {contribution.measure.name for found in sides.values() for contribution in found}
         lacking = f"its null {null.name} returns none of the measures that it is for ({', '.join(sorted(named))})"
         require(given & set(named), study, f"{lacking}: return Contributions with the design's names")
 
 
 def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
-    """What the null returns; with uninformative data it may raise an InputError, but nothing else."""
+    """The null's sides; with uninformative data it may raise an InputError, but nothing else."""
     try:
         found = null.sides(results, results.nulls.get(null.name), how)
     except InputError:
@@ -234,5 +236,5 @@ def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
     return found
 
 
-def _lines(table: Any) -> list[str]:
+def _sorted_lines(table: Any) -> list[str]:
     return sorted(table.write_ndjson().splitlines())

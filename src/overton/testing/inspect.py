@@ -26,7 +26,7 @@ __all__ = ["check_inspect"]
 _PROVIDER = "overton-testing"
 
 
-class _Simulated(OvertonAPI):
+class _SimulatedApi(OvertonAPI):
     """Simulated answerers of a study as Inspect models, by the name that `seated` gives them."""
 
     seated: Mapping[str, tuple[Case, ModelEntry]] = {}
@@ -42,41 +42,45 @@ class _Simulated(OvertonAPI):
         )
         self.overton = OwnModel(entry.spec, entry.arguments, self._model.answerer)
 
-    async def _here(self) -> Answerer:
+    async def _answerer_in_loop(self) -> Answerer:
         return self._model.answerer
 
 
 @modelapi(name=_PROVIDER)
-def _simulated() -> type[ModelAPI]:
-    return _Simulated
+def _simulated_api() -> type[ModelAPI]:
+    return _SimulatedApi
 
 
 def check_inspect(case: Case) -> None:
     """Inside Inspect it has the same records; its log converts to a run and back; unknown parameters are refused."""
     study, whole = case.study, case.whole
-    with _seated(case) as models:
-        log = _eval(case, models)
+    with _seat_models(case) as models:
+        log = _run_eval(case, models)
         require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
         imported = import_logs([log.location], out=case.new())
         advice = "conduct() must depend on the trial and replies alone"
-        same = _rows(imported.records()) == _rows(whole.records())
+        same = _sorted_lines(imported.records()) == _sorted_lines(whole.records())
         require(same, study, f"different records inside Inspect: {advice}")
-        refused = _eval(case, models, no_such_option=1)
+        refused = _run_eval(case, models, no_such_option=1)
         require(refused is None, study, "its task accepts a parameter that it does not have")
     logs = case.new()
     export_run(whole.path, out=logs)
     back = import_logs([logs], out=case.new())
-    require(_rows(back.records()) == _rows(whole.records()), study, "different records once exported and imported")
+    require(
+        _sorted_lines(back.records()) == _sorted_lines(whole.records()),
+        study,
+        "different records once exported and imported",
+    )
 
 
 @contextmanager
-def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
+def _seat_models(case: Case) -> Iterator[dict[str, list[Model]]]:
     """Inspect's models by role, while they may be asked; logs, caches and traces go to the case's folder."""
     entries = {
         role: found for role, found in case.whole.manifest.models.items() if found and role not in case.study.retrieval
     }
-    seated = {f"{role}-{number}": one for role, found in entries.items() for number, one in enumerate(found)}
-    _Simulated.seated = {name: (case, entry) for name, entry in seated.items()}
+    seated = {f"{role}-{number}": entry for role, found in entries.items() for number, entry in enumerate(found)}
+    _SimulatedApi.seated = {name: (case, entry) for name, entry in seated.items()}
     homes = {"INSPECT_LOG_DIR": "logs", "INSPECT_CACHE_DIR": "cache", "XDG_DATA_HOME": "data"}
     with patch.dict(os.environ, {name: str(case.folder / place) for name, place in homes.items()}):
         yield {
@@ -86,10 +90,10 @@ def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
             ]
             for role, found in entries.items()
         }
-    _Simulated.seated = {}
+    _SimulatedApi.seated = {}
 
 
-def _eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> Any:
+def _run_eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> Any:
     """The log of an eval; None if Overton refused to start it."""
     study = case.study
     first, *more = models[study.first]
@@ -118,5 +122,5 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> 
     return log
 
 
-def _rows(table: Any) -> list[str]:
+def _sorted_lines(table: Any) -> list[str]:
     return sorted(table.write_ndjson().splitlines())

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import zstandard
 
 
-_PIECE = 1 << 16
-_PIECE_OF_ZSTANDARD = 1 << 11
+_PIECE_BYTES = 1 << 16
+_ZSTANDARD_PIECE_BYTES = 1 << 11
 """Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
-_LONGEST_WINDOW = 1 << 31
+_MAX_WINDOW_BYTES = 1 << 31
 """Dumps are packed with windows of up to 2 GiB; zstandard by default refuses more than 128 MiB."""
-_FREE = 1 << 24
+_FREE_BYTES = 1 << 24
 """Bytes of output before the ratio counts: a small legitimate file may consist of one letter."""
-_CELL = 16
+_CELL_BYTES = 16
 """Approximate bytes of a cell in memory."""
 
 
@@ -43,7 +43,7 @@ class Limit:
 
     size: int
     ratio: int = 400
-    free: int = _FREE
+    free: int = _FREE_BYTES
 
     def check(self, taken: int, made: int) -> None:
         """Refuse output that is too large for `taken` bytes of input.
@@ -63,7 +63,7 @@ def check_cells(cells: int, size: int, limit: Limit) -> None:
     Raises:
         Unreadable: it does.
     """
-    if cells * _CELL > max(limit.free, min(limit.size, limit.ratio * size)):
+    if cells * _CELL_BYTES > max(limit.free, min(limit.size, limit.ratio * size)):
         raise Unreadable(f"has {cells:,} cells in {size:,} bytes, more than is allowed for so small a file")
 
 
@@ -76,7 +76,7 @@ def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[byt
         Unreadable: it is damaged, ends early, or exceeds the limit; after the last good bytes.
     """
     taken = made = 0
-    for out, took, _ in _steps(pieces, window):
+    for out, took, _ in _inflate_steps(pieces, window):
         taken, made = taken + took, made + len(out)
         limit.check(taken, made)
         if out:
@@ -101,7 +101,7 @@ def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | N
     """
     start, end, made, content = 0, 0, 0, bytearray()
     try:
-        for out, took, ended in _steps(pieces, window):
+        for out, took, ended in _inflate_steps(pieces, window):
             end, made = end + took, made + len(out)
             limit.check(end - start, made)
             content += out if kept is None else out[: max(kept - len(content), 0)]
@@ -113,7 +113,7 @@ def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | N
         raise
 
 
-def _steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, bool]]:
+def _inflate_steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, bool]]:
     """The output step by step, how many bytes each step took, and whether a member ended with it."""
     member = None
     for piece in pieces:
@@ -121,12 +121,12 @@ def _steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, b
         while left:
             member = member or zlib.decompressobj(window)
             before = len(left)
-            out = _step(member.decompress, left)
+            out = _inflate_piece(member.decompress, left)
             left = member.unconsumed_tail or member.unused_data
             yield out, before - len(left), member.eof
             member = None if member.eof else member
     while member is not None:  # all input is consumed, but some output may be left
-        out = _step(member.decompress, b"")
+        out = _inflate_piece(member.decompress, b"")
         if not (out or member.eof):
             raise Unreadable("its compressed data ends early", ends_early=True)
         yield out, 0, member.eof
@@ -141,10 +141,10 @@ def zstandard_inflated(pieces: Iterable[bytes], limit: Limit) -> Iterator[bytes]
     """
     import zstandard
 
-    context = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+    context = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
     frame: zstandard.ZstdDecompressionObj | None = None
     taken = made = 0
-    for left in _small(pieces):
+    for left in _split_pieces(pieces):
         taken += len(left)
         while left:
             frame = frame or context.decompressobj()
@@ -162,27 +162,27 @@ def zstandard_inflated(pieces: Iterable[bytes], limit: Limit) -> Iterator[bytes]
         raise Unreadable("its compressed data ends early")
 
 
-def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _split_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
-        for start in range(0, len(piece), _PIECE_OF_ZSTANDARD):
-            yield piece[start : start + _PIECE_OF_ZSTANDARD]
+        for start in range(0, len(piece), _ZSTANDARD_PIECE_BYTES):
+            yield piece[start : start + _ZSTANDARD_PIECE_BYTES]
 
 
-def _step(decompress: Callable[[bytes, int], bytes], left: bytes) -> bytes:
+def _inflate_piece(decompress: Callable[[bytes, int], bytes], left: bytes) -> bytes:
     try:
-        return decompress(left, _PIECE)
+        return decompress(left, _PIECE_BYTES)
     except zlib.error:
         raise Unreadable("its compressed data is damaged") from None
 
 
-_LONGEST_DIRECTORY = 1 << 24
-_LONGEST_END = 1 << 17
+_MAX_DIRECTORY_BYTES = 1 << 24
+_MAX_END_BYTES = 1 << 17
 """Most bytes after the directory: its own end, and a comment of at most 64 KiB."""
-_HEAD = struct.Struct("<4s22xHH")
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _RAW_DEFLATE = -15
-_ENCRYPTED = 1
-_OTHERWISE = "does not match the archive's directory"
+_ENCRYPTED_FLAG = 1
+_MISMATCH = "does not match the archive's directory"
 
 
 class Zip:
@@ -198,7 +198,7 @@ class Zip:
         self._limit = limit
         self._file = path.open("rb")
         try:
-            with zipfile.ZipFile(_Bounded(self._file)) as archive:
+            with zipfile.ZipFile(_BoundedFile(self._file)) as archive:
                 self._members = {info.filename: info for info in archive.infolist()}
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error) as error:
             self._file.close()
@@ -239,21 +239,21 @@ class Zip:
             raise Unreadable("is not in the archive", place=name)
         size = digest = 0
         try:
-            for piece in self._unpacked(info):
+            for piece in self._unpack(info):
                 size, digest = size + len(piece), zlib.crc32(piece, digest)
                 if size > info.file_size:
-                    raise Unreadable(_OTHERWISE)
+                    raise Unreadable(_MISMATCH)
                 yield piece
         except Unreadable as error:
             raise Unreadable(error.reason, place=name) from None
         if (size, digest) != (info.file_size, info.CRC):
-            raise Unreadable(_OTHERWISE, place=name)
+            raise Unreadable(_MISMATCH, place=name)
 
-    def _unpacked(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
-        if info.flag_bits & _ENCRYPTED:
+    def _unpack(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        if info.flag_bits & _ENCRYPTED_FLAG:
             raise Unreadable("is encrypted")
         self._limit.check(info.compress_size, info.file_size)
-        pieces = self._packed(info)
+        pieces = self._read_packed(info)
         if info.compress_type == _DEFLATED:
             return inflated(pieces, _RAW_DEFLATE, self._limit)
         if info.compress_type == _ZSTANDARD:
@@ -262,20 +262,20 @@ class Zip:
             return pieces
         raise Unreadable(f"is compressed by the unsupported method {info.compress_type}")
 
-    def _packed(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _read_packed(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         self._file.seek(max(0, info.header_offset))
-        head = self._file.read(_HEAD.size)
-        if len(head) < _HEAD.size or not head.startswith(b"PK\x03\x04"):
+        head = self._file.read(_LOCAL_HEADER.size)
+        if len(head) < _LOCAL_HEADER.size or not head.startswith(b"PK\x03\x04"):
             raise Unreadable("is not where the archive's directory says")
-        _, name, extra = _HEAD.unpack(head)
+        _, name, extra = _LOCAL_HEADER.unpack(head)
         self._file.seek(name + extra, 1)
         left = min(info.compress_size, self._limit.size)
-        while left and (piece := self._file.read(min(_PIECE, left))):
+        while left and (piece := self._file.read(min(_PIECE_BYTES, left))):
             left -= len(piece)
             yield piece
 
 
-class _Bounded:
+class _BoundedFile:
     """A file of which no more is read at once than a directory may have."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -283,6 +283,6 @@ class _Bounded:
         self.tell, self.seek, self.seekable, self.close = file.tell, file.seek, file.seekable, lambda: None
 
     def read(self, size: int = -1) -> bytes:
-        if size > _LONGEST_DIRECTORY:
-            raise Unreadable(f"has a directory of more than {_LONGEST_DIRECTORY:,} bytes")
-        return self._file.read(_LONGEST_END if size < 0 else size)
+        if size > _MAX_DIRECTORY_BYTES:
+            raise Unreadable(f"has a directory of more than {_MAX_DIRECTORY_BYTES:,} bytes")
+        return self._file.read(_MAX_END_BYTES if size < 0 else size)

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.errors import Unreadable
 
-_RUST = "pyo3_runtime"
+_PANIC_MODULE = "pyo3_runtime"
 """The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
 
 
@@ -26,7 +26,7 @@ def panics_as_unreadable() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if type(error).__module__ == _RUST:
+        if type(error).__module__ == _PANIC_MODULE:
             raise Unreadable("is damaged") from error
         raise
 
@@ -50,7 +50,7 @@ def decode_json(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[
     except msgspec.DecodeError as error:
         raise Unreadable(f"is not complete JSON: {error}") from None
     except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
-        raise Unreadable(_reason(error)) from None
+        raise Unreadable(_why_unreadable(error)) from None
 
 
 def python_of(text: str, **how: Any) -> Any:
@@ -65,7 +65,7 @@ def python_of(text: str, **how: Any) -> Any:
     except json.JSONDecodeError as error:
         raise Unreadable(f"is not valid JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
-        raise Unreadable(_reason(error)) from None
+        raise Unreadable(_why_unreadable(error)) from None
 
 
 def decode_toml(text: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def decode_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise Unreadable(f"is not valid TOML: {error}") from None
     except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
-        raise Unreadable(_reason(error)) from None
+        raise Unreadable(_why_unreadable(error)) from None
 
 
 def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
@@ -93,7 +93,7 @@ def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
     except msgspec.ValidationError as error:
         raise Unreadable(str(error), wrong_form=True) from None
     except (UnicodeError, RecursionError, ValueError, OverflowError, TypeError) as error:
-        raise Unreadable(_reason(error)) from None
+        raise Unreadable(_why_unreadable(error)) from None
 
 
 def decode_text(data: bytes) -> str:
@@ -109,7 +109,7 @@ def decode_text(data: bytes) -> str:
         raise Unreadable(f"is not UTF-8 (byte 0x{data[offset]:02x} at {offset})", byte=offset) from None
 
 
-def _reason(error: Exception) -> str:
+def _why_unreadable(error: Exception) -> str:
     match error:
         case UnicodeDecodeError():
             return f"is not UTF-8 (at byte {error.start})"

@@ -29,25 +29,25 @@ def visible_line(text: str) -> str:
 
 def visible_json(text: str, *, only_ascii: bool = False) -> str:
     """A JSON text with the same characters escaped in JSON's way, or all but ASCII; its value is unchanged."""
-    return (_BEYOND_ASCII if only_ascii else _UNSEEN).sub(_escaped, text)
+    return (_BEYOND_ASCII if only_ascii else _UNSEEN).sub(_escape_units, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape_units(match: re.Match[str]) -> str:
     return "".join(f"\\u{unit:04x}" for unit in memoryview(match[0].encode("utf-16")).cast("H")[1:])
 
 
 # What starts a formula in a spreadsheet, including full-width and small forms, and what it may skip before: white
 # space, invisible characters, quotation marks.
 _SIGNS = r"=+\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20"
-_PASSED = (
+_SKIPPED = (
     r"\s\"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff"
 )
 # Apostrophes that a text has are passed: one more is put before them, so that taking one off gives the text back.
-_ACTIVE = re.compile(rf"'*+(?:[{_PASSED}]*+[{_SIGNS}]|[\t\n])")
-_BEFORE_SIGN = re.compile(rf"(?<![{_PASSED};])[{_PASSED};]++(?='*+[{_SIGNS}])")
-_DISARMED = re.compile(rf"(?<![{_PASSED};])([{_PASSED};]++)'(?='*+[{_SIGNS}])")
-_PARTING = re.compile(r"[;\t\n]")
+_FORMULA = re.compile(rf"'*+(?:[{_SKIPPED}]*+[{_SIGNS}]|[\t\n])")
+_BEFORE_SIGN = re.compile(rf"(?<![{_SKIPPED};])[{_SKIPPED};]++(?='*+[{_SIGNS}])")
+_DISARMED_SIGN = re.compile(rf"(?<![{_SKIPPED};])([{_SKIPPED};]++)'(?='*+[{_SIGNS}])")
+_SEPARATOR = re.compile(r"[;\t\n]")
 
 
 def cell(text: str) -> str:
@@ -58,15 +58,15 @@ def cell(text: str) -> str:
     or tabs as separators splits it there and at line breaks, whatever the quotation marks. An apostrophe that stands
     there already stays, behind ours: `uncelled` gives back `visible(text)`.
     """
-    shown = _BEFORE_SIGN.sub(_disarmed, visible(text))
-    return f"'{shown}" if _ACTIVE.match(shown) else shown
+    shown = _BEFORE_SIGN.sub(_disarm, visible(text))
+    return f"'{shown}" if _FORMULA.match(shown) else shown
 
 
-def _disarmed(run: re.Match[str]) -> str:
-    return f"{run[0]}'" if _PARTING.search(run[0]) else run[0]
+def _disarm(run: re.Match[str]) -> str:
+    return f"{run[0]}'" if _SEPARATOR.search(run[0]) else run[0]
 
 
 def uncelled(text: str) -> str:
     """The text of a cell, without the apostrophes that keep it from being a formula: the reverse of `cell`."""
-    shown = text[1:] if text.startswith("'") and _ACTIVE.match(text, 1) else text
-    return _DISARMED.sub(lambda run: run[1] if _PARTING.search(run[1]) else run[0], shown)
+    shown = text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
+    return _DISARMED_SIGN.sub(lambda run: run[1] if _SEPARATOR.search(run[1]) else run[0], shown)

@@ -12,7 +12,7 @@ LONGEST_WAIT = 366 * 86_400.0
 """Seconds; a requested pause of more than a year counts as a year."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
-_LONGEST_DATE = 64
+_MAX_DATE_CHARACTERS = 64
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -29,8 +29,12 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     seconds = seconds_of(value)
     if seconds is not None:
         return seconds
-    moment = _moment(value)
-    return None if moment is None else _between(now or _moment(headers.get("date", "")) or datetime.now(UTC), moment)
+    moment = _parse_date(value)
+    return (
+        None
+        if moment is None
+        else _seconds_between(now or _parse_date(headers.get("date", "")) or datetime.now(UTC), moment)
+    )
 
 
 def seconds_of(text: str, unit: float = 1.0) -> float | None:
@@ -49,16 +53,16 @@ def clamp_seconds(seconds: float | None) -> float | None:
     return float(min(max(0.0, seconds), LONGEST_WAIT))
 
 
-def _between(now: datetime, moment: datetime) -> float | None:
+def _seconds_between(now: datetime, moment: datetime) -> float | None:
     try:
         return clamp_seconds((moment - now).total_seconds())
     except OverflowError:
         return None
 
 
-def _moment(date: str) -> datetime | None:
+def _parse_date(date: str) -> datetime | None:
     """A date of HTTP's; None if it is not readable."""
-    if len(date) > _LONGEST_DATE:
+    if len(date) > _MAX_DATE_CHARACTERS:
         return None
     try:
         moment = parsedate_to_datetime(date)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 HIDDEN = "[hidden]"
-_TELLING = 8  # characters of a key that give it away
-_LONG = 16  # a shorter "key" ('EMPTY', 'token-abc') may be a legitimate part of a reply
-_MOST_SLASHES = 8  # of nested texts, each escaped again
+_TELLING_CHARACTERS = 8  # characters of a key that give it away
+_MIN_KEY_CHARACTERS = 16  # a shorter "key" ('EMPTY', 'token-abc') may be a legitimate part of a reply
+_MAX_SLASHES = 8  # of nested texts, each escaped again
 
 
 class Hiding:
@@ -18,9 +18,9 @@ class Hiding:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._whole = re.compile("".join(map(_spelled, key)))
-        start = "".join(map(_spelled, key[:_TELLING])) + r"[^\s\"']*"
-        self._start = re.compile(start) if len(key) > _TELLING else self._whole
+        self._whole = re.compile("".join(map(_spelling_pattern, key)))
+        start = "".join(map(_spelling_pattern, key[:_TELLING_CHARACTERS])) + r"[^\s\"']*"
+        self._start = re.compile(start) if len(key) > _TELLING_CHARACTERS else self._whole
 
     def in_reply(self, text: str) -> str:
         """The text of a reply without the whole key; unchanged if the key is so short that it may be a legitimate part
@@ -29,24 +29,24 @@ class Hiding:
 
     def may_be_in(self, text: str) -> bool:
         """Whether `in_reply` has to process the text; a quick check."""
-        return len(self._key) >= _LONG and (self._key in text or _may_be_escaped(text))
+        return len(self._key) >= _MIN_KEY_CHARACTERS and (self._key in text or _may_be_escaped(text))
 
     def in_message(self, text: str) -> str:
         """The text of an error without the key: whole, or truncated after its first eight characters or later."""
         return self._start.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._key else text
 
 
-_IN_ADDRESSES = re.compile("%[2-7][0-9A-Fa-f]")
+_PERCENT_ESCAPE = re.compile("%[2-7][0-9A-Fa-f]")
 
 
 def _may_be_escaped(text: str) -> bool:
     if "\\" in text and ("\\u00" in text or "\\/" in text):
         return True
-    return "%" in text and _IN_ADDRESSES.search(text) is not None
+    return "%" in text and _PERCENT_ESCAPE.search(text) is not None
 
 
-def _spelled(character: str) -> str:
+def _spelling_pattern(character: str) -> str:
     r"""A pattern for one character of a key: 'A', '\u0041', '%41', each possibly escaped again."""
     code = ord(character)
     number = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
-    return rf"(?:\\{{0,{_MOST_SLASHES}}}(?:{re.escape(character)}|(?<=\\)u00{number})|%{number})"
+    return rf"(?:\\{{0,{_MAX_SLASHES}}}(?:{re.escape(character)}|(?<=\\)u00{number})|%{number})"

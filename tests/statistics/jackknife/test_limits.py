@@ -160,6 +160,7 @@ def test_limits_of_shares_are_shares(values: list[float]) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_levels_that_round_to_one_warn_of_nothing() -> None:
-    limits = gaps(StandardErrors(np.array([0.1]), np.array([0.0]), np.array([1.0])), 1.0)
+@pytest.mark.parametrize(("error", "skewness"), [(0.1, 0.0), (0.0, 0.0), (0.0, 0.5)])
+def test_levels_that_round_to_one_warn_of_nothing(error: float, skewness: float) -> None:
+    limits = gaps(StandardErrors(np.array([error]), np.array([skewness]), np.array([1.0])), 1.0)
     assert all(np.isnan(limit).all() for limit in limits)

@@ -51,11 +51,11 @@ def test_with_sides_the_gap_between_them_is_compared_too(records: pl.DataFrame) 
     assert gap.parts[:, 0].sum() / gap.parts[:, 1].sum() == pytest.approx(told.gap.value)
 
 
-def test_what_failed_is_lost_to_its_topic(records: pl.DataFrame) -> None:
+def test_failed_pairs_count_as_failed_weight_of_their_topic(records: pl.DataFrame) -> None:
     labels = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b"))
     first = (pl.col("pair") == "bridge-0") & (pl.col("model") == "m") & (pl.col("setting") == "none")
     failed = records.with_columns(pl.when(~first).then(pl.col(name)).alias(name) for name in labels)
     published = of_records(failed, {})["m"][1]
     assert published.measure.name == "even_as_published"
-    assert published.lost is not None
-    assert np.array_equal(published.lost, [1, 0, 0, 0, 0, 0])
+    assert published.failed_weight is not None
+    assert np.array_equal(published.failed_weight, [1, 0, 0, 0, 0, 0])

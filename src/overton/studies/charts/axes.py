@@ -45,16 +45,16 @@ class Axis:
         """This axis, widened to contain the finite ones of these values, its mark and its anchors."""
         marked = [] if self.mark is None else [self.mark]
         inside = [*filter(isfinite, values), *marked, *(value for value, _ in self.anchors)]
-        room = _ROUNDING * (self.high - self.low)
+        tolerance = _ROUNDING * (self.high - self.low)
         low, high = min([self.low, *inside]), max([self.high, *inside])
         return replace(
             self,
-            low=self.low if low >= self.low - room else _outwards(low, self.step, floor),
-            high=self.high if high <= self.high + room else _outwards(high, self.step, ceil),
+            low=self.low if low >= self.low - tolerance else _round_outwards(low, self.step, floor),
+            high=self.high if high <= self.high + tolerance else _round_outwards(high, self.step, ceil),
         )
 
 
-def _outwards(value: float, step: float, rounded: Any) -> float:
+def _round_outwards(value: float, step: float, rounded: Any) -> float:
     # One decimal more than a step has: 0.1 * 3 is above 0.3.
     return round(rounded(round(value / step, 9)) * step, 9) if step else value
 
@@ -85,20 +85,22 @@ def check_contained(view: Mapping[str, Any], values: Sequence[Mapping[str, Any]]
     """
     layers = [layer["encoding"] for layer in view.get("spec", view).get("layer", ())]
     for direction in ("x", "y"):
-        channels = [one for layer in layers for name in (direction, f"{direction}2") if (one := layer.get(name))]
-        _check(direction, channels, values)
+        channels = [
+            channel for layer in layers for name in (direction, f"{direction}2") if (channel := layer.get(name))
+        ]
+        _check_channels(direction, channels, values)
     for layer in layers:
         for name in ("color", "stroke"):
-            _check(name, [layer[name]] if name in layer else [], values)
+            _check_channels(name, [layer[name]] if name in layer else [], values)
 
 
-def _check(name: str, channels: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]]) -> None:
+def _check_channels(name: str, channels: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]]) -> None:
     for low, high in _domains(channels):
-        room = _ROUNDING * (high - low)
+        tolerance = _ROUNDING * (high - low)
         for channel in channels:
             for row in values:
                 value = row.get(channel.get("field", ""))
-                if isinstance(value, int | float) and not low - room <= value <= high + room:
+                if isinstance(value, int | float) and not low - tolerance <= value <= high + tolerance:
                     raise ChartError(
                         f"a chart would draw {channel['field']} = {value:g} outside its axis {name}, which goes from"
                         f" {low:g} to {high:g} ({row.get('tip', 'no tip')!r})"

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-_HEIGHT = 30
-_FIRST, _LAST, _REST = (13, 86, 96), (190, 219, 222), "#d9dcdf"
+_BAR_PIXELS = 30
+_FIRST_COLOUR, _LAST_COLOUR, _REST_COLOUR = (13, 86, 96), (190, 219, 222), "#d9dcdf"
 """The first part's colour and the last one's, and that of the part outside the order."""
 
 
@@ -68,8 +68,8 @@ def bars(all_: Sequence[Bar], parts: Sequence[BarPart], title: str, *, panels: S
     labels, headers = row_names(dict.fromkeys(bar.row for bar in all_)), shortened(panels, 70)
     shown = list(labels.values())
     width = current_layout().width - PADDING - extent(shown)
-    down, axis, step = cells(shown, max(_HEIGHT, label_height(shown) + 8))
-    reach = Axis(title, 0, 1, "share").containing(end for one in all_ for end in accumulate(_lengths(one)))
+    down, axis, step = cells(shown, max(_BAR_PIXELS, label_height(shown) + 8))
+    reach = Axis(title, 0, 1, "share").containing(end for bar in all_ for end in accumulate(_part_lengths(bar)))
     x = alt.X(
         "start:Q",
         title=titled(title),
@@ -78,24 +78,24 @@ def bars(all_: Sequence[Bar], parts: Sequence[BarPart], title: str, *, panels: S
     )
     base = alt.Chart().encode(y=alt.Y("row:N", title=None, scale=down, axis=axis))
     filled = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(
-        x=x, x2=alt.X2("end:Q"), color=_colour(parts), description=alt.Description("tip:N")
+        x=x, x2=alt.X2("end:Q"), color=_colour_channel(parts), description=alt.Description("tip:N")
     )
     ink = alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(INKS)), legend=None)
     words = base.mark_text(aria=False).encode(x=alt.X("middle:Q"), text=alt.Text("text:N"), color=ink)
     view = layered(filled, words, width=width, height=step * len(shown), independent=["color"])
     values = [
         value
-        | {"row": labels[one.row], "panel": headers.get(one.panel, "")}
-        | {"order": panels.index(one.panel) if panels else 0}
-        for one in all_
-        for value in _values(one, parts, width)
+        | {"row": labels[bar.row], "panel": headers.get(bar.panel, "")}
+        | {"order": panels.index(bar.panel) if panels else 0}
+        for bar in all_
+        for value in _values(bar, parts, width)
     ]
-    made = specification(in_panels(view) if panels else view, values, _says(all_, parts))
+    made = specification(in_panels(view) if panels else view, values, _describe_bars(all_, parts))
     return made if panels else fitted(made)
 
 
 def _values(bar: Bar, parts: Sequence[BarPart], width: float) -> Iterator[dict[str, Any]]:
-    shares = _lengths(bar)
+    shares = _part_lengths(bar)
     ends = list(accumulate(shares))
     colours = _colours(parts)
     for part, estimate, share, end, colour in zip(parts, bar.shares, shares, ends, colours, strict=True):
@@ -111,15 +111,15 @@ def _values(bar: Bar, parts: Sequence[BarPart], width: float) -> Iterator[dict[s
         }
 
 
-def _lengths(bar: Bar) -> list[float]:
+def _part_lengths(bar: Bar) -> list[float]:
     return [0.0 if isnan(share.value) else share.value for share in bar.shares]
 
 
-def _says(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
+def _describe_bars(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
     """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
     first = parts[0].name
     values = [Value(bar.shares[0].value, "", ", ".join(filter(None, (bar.row, bar.panel)))) for bar in all_]
-    reach = said([one for one in values if not isnan(one.value)], "share")
+    reach = said([value for value in values if not isnan(value.value)], "share")
     return f"{reach} in {first[:1].lower()}{first[1:]}" if reach else ""
 
 
@@ -127,12 +127,12 @@ def _colours(parts: Sequence[BarPart]) -> list[str]:
     """From dark to light in the parts' order, and grey for the rest."""
     ordered = [part for part in parts if not part.rest]
     steps = max(1, len(ordered) - 1)
-    ramp = iter([_mixed(index / steps) for index in range(len(ordered))])
-    return [_REST if one.rest else next(ramp) for one in parts]
+    ramp = iter([_mix_colour(index / steps) for index in range(len(ordered))])
+    return [_REST_COLOUR if part.rest else next(ramp) for part in parts]
 
 
-def _mixed(place: float) -> str:
-    red, green, blue = (round(a + (b - a) * place) for a, b in zip(_FIRST, _LAST, strict=True))
+def _mix_colour(place: float) -> str:
+    red, green, blue = (round(a + (b - a) * place) for a, b in zip(_FIRST_COLOUR, _LAST_COLOUR, strict=True))
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
@@ -141,7 +141,7 @@ def _is_dark(colour: str) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue < 128
 
 
-def _colour(parts: Sequence[BarPart]) -> alt.Color:
+def _colour_channel(parts: Sequence[BarPart]) -> alt.Color:
     import altair as alt
 
     names = [part.name for part in parts]

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-_MANY = 30
-_OF_SERIES, _BETWEEN = 14, 10
+_MANY_ROWS = 30
+_SERIES_PIXELS, _GAP_PIXELS = 14, 10
 """Pixels that a series takes in a row whose name is above it, and pixels between such rows."""
 _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
 )
-_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": "f"}
+_TICK_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": "f"}
 """Without digits: Vega then writes as many as distinguish the ticks, where a fixed number would round them."""
 
 
@@ -95,23 +95,23 @@ def dots(
     labels, headers, known = (
         row_names(rows, wrap=wrap),
         shortened(panels, 70),
-        shortened([one.name for one in series], 48),
+        shortened([entry.name for entry in series], 48),
     )
     used = [
-        Series(known[one.name], one.colour, one.shape)
-        for index, one in enumerate(series)
+        Series(known[entry.name], entry.colour, entry.shape)
+        for index, entry in enumerate(series)
         if any(point.series == index for point in points)
     ]
     shown = list(labels.values())
-    step, lines = _heights(shown, len(series))
+    step, lines = _row_heights(shown, len(series))
     band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
     shared: dict[str, Any] = {"y": y}
     if len(series) > 1 or above():
         # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
-        within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
+        within: dict[str, Any] = {"range": [lines, step - _GAP_PIXELS]} if above() else {}
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
-    layers = _rules(axis, used, len(rows)), _marks(axis, used)
+    layers = _interval_lines(axis, used, len(rows)), _point_marks(axis, used)
     view = layered(
         *layers, width=current_layout().width - PADDING - extent(shown), height=len(rows) * step, shared=shared
     )
@@ -129,14 +129,14 @@ def dots(
     ]
     says = said([_point_value(point, series) for point in drawn], axis.kind)
     made = specification(in_panels(view) if panels else view, values, says)
-    return made if panels else fitted(_anchored(made, axis))
+    return made if panels else fitted(_add_anchors(made, axis))
 
 
-def _heights(labels: Sequence[str], series: int) -> tuple[int, int]:
+def _row_heights(labels: Sequence[str], series: int) -> tuple[int, int]:
     """The pixels of a row, and of its name if that is above it."""
     lines = label_height(labels)
     if above():
-        return lines + _OF_SERIES * series + _BETWEEN, lines
+        return lines + _SERIES_PIXELS * series + _GAP_PIXELS, lines
     return max(6 + lines, 10 * series + 8), 0
 
 
@@ -155,14 +155,14 @@ def _tip(point: Dot, series: Sequence[Series], kind: Kind) -> str:
     return "\n".join(filter(None, (point.panel, point.row, name, point.more, sentence(point.estimate, kind))))
 
 
-def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
+def _add_anchors(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
     """A layered chart with the axis' anchors beneath its marks, each drawn once, and its legend above their words."""
     if not axis.anchors:
         return unit
     inner: dict[str, Any] = {name: unit[name] for name in ("layer", "encoding") if name in unit}
     rest = {name: value for name, value in unit.items() if name not in inner}
     lines, most = list[dict[str, Any]](), 0
-    for value, words, align, height in _placed(axis, unit["width"]):
+    for value, words, align, height in _place_anchors(axis, unit["width"]):
         most = max(most, height)
         x = {"datum": value * axis.factor, "type": "quantitative"}
         rule = {"type": "rule", "strokeDash": [4, 3], "color": COLOURS["muted"], "aria": False}
@@ -177,11 +177,11 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
             },
         ]
     for legend_ in _legends(inner):
-        legend_["offset"] = _ABOVE_ANCHORS + LINE_PIXELS * most
+        legend_["offset"] = _LEGEND_PIXELS + LINE_PIXELS * most
     return {**rest, "layer": [*lines, inner]}
 
 
-def _placed(axis: Axis, width: float) -> Iterator[tuple[float, str, str, int]]:
+def _place_anchors(axis: Axis, width: float) -> Iterator[tuple[float, str, str, int]]:
     """Each anchor's value, words, their alignment, and the line from below that they are on, so that none collide."""
     ends = list[float]()
     for value, words in sorted(axis.anchors):
@@ -200,10 +200,10 @@ def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield found
 
 
-_ABOVE_ANCHORS = 24
+_LEGEND_PIXELS = 24
 
 
-def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
+def _interval_lines(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     import altair as alt
 
     domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False)
@@ -212,17 +212,17 @@ def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     return rule.encode(x=x, x2=alt.X2("high:Q"), color=colour(series), description=alt.Description("tip:N"))
 
 
-def _marks(axis: Axis, series: Sequence[Series]) -> Any:
+def _point_marks(axis: Axis, series: Sequence[Series]) -> Any:
     import altair as alt
 
-    shapes = alt.Scale(domain=[one.name for one in series], range=[one.shape for one in series])
+    shapes = alt.Scale(domain=[entry.name for entry in series], range=[entry.shape for entry in series])
     return (
         alt.Chart()
         .mark_point(filled=True, size=62, opacity=1)
         .encode(
             x=alt.X("value:Q", title=titled(axis.title)),
             color=colour(series),
-            shape=alt.Shape("series:N", scale=shapes, legend=legend([one.name for one in series])),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend([entry.name for entry in series])),
             description=alt.Description("tip:N"),
         )
     )
@@ -232,8 +232,8 @@ def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
     """Each series in its colour, with a legend if there are several; `marks` say how the legend draws them."""
     import altair as alt
 
-    names = [one.name for one in series]
-    scale = alt.Scale(domain=names, range=[one.colour for one in series])
+    names = [entry.name for entry in series]
+    scale = alt.Scale(domain=names, range=[entry.colour for entry in series])
     return alt.Color("series:N", scale=scale, legend=legend(names, **marks))
 
 
@@ -242,11 +242,11 @@ def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
     import altair as alt
 
     longest = max(map(len, names), default=0)
-    columns = max(1, min(3, int(current_layout().width // (CHARACTER * longest + _SYMBOL)), len(names)))
+    columns = max(1, min(3, int(current_layout().width // (CHARACTER * longest + _SYMBOL_PIXELS)), len(names)))
     return alt.Legend(title=None, columns=columns, **marks) if len(names) > 1 else None
 
 
-_SYMBOL = 36
+_SYMBOL_PIXELS = 36
 """Pixels that a legend's symbol takes, with the space around it."""
 
 
@@ -259,11 +259,11 @@ def _x_axis(axis: Axis, rows: int) -> alt.Axis:
     numbers: dict[str, Any] = (
         {"labelExpr": "datum.value === 0 ? '0' : format(datum.value, '+d')"}
         if axis.kind == "points"
-        else {"format": _FORMATS.get(axis.kind, "")}
+        else {"format": _TICK_FORMATS.get(axis.kind, "")}
     )
     return alt.Axis(
         **numbers,
         tickCount=4 if above() else 6,
-        orient="top" if rows > _MANY else "bottom",
+        orient="top" if rows > _MANY_ROWS else "bottom",
         gridColor=COLOURS["line"] if axis.mark is None else marked,
     )

@@ -1,5 +1,4 @@
-"""What all forms of chart share: labels that fit their room, what a chart says in numbers, and a specification with its
-data beside it.
+"""Helpers of all forms of chart: labels that fit the layout, and a specification with its data beside it.
 
 Text from items and models enters a specification as data only, never as a field's name or in an expression.
 """
@@ -29,29 +28,29 @@ PADDING = 16
 """Pixels to the left and right of a drawing, together."""
 
 LINE_PIXELS = 16
-_END = 23
-_MOST_LINES = 4
-_OF_A_PAGE = ("$schema", "config")
+_END_CHARACTERS = 23
+_MAX_LINES = 4
+_PAGE_KEYS = ("$schema", "config")
 
 
 def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
     """Names cut in the middle if longer than `limit` (by default the room for names of rows); both ends stay, and
     different names stay different."""
     limit = min(limit or current_layout().characters, current_layout().most)
-    end = min(_END, 3 * limit // 5)
+    end = min(_END_CHARACTERS, 3 * limit // 5)
     cut = {name: name if len(name) <= limit else f"{name[: limit - end - 1]}…{name[-end:]}" for name in names}
     shown = list(cut.values())
     return {name: short if shown.count(short) == 1 else name for name, short in cut.items()}
 
 
 def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
-    """Names broken at spaces into lines of at most `limit` characters (by default those of the room), otherwise cut as
+    """Names broken at spaces into lines of at most `limit` characters (by default those of the layout), else cut as
     by `shortened`."""
     limit = limit or current_layout().characters
     broken = {name: "\n".join(textwrap.wrap(name, limit, break_long_words=False)) for name in names}
     cut = shortened(broken, limit)
     return {
-        name: lines if max(map(len, lines.split("\n"))) <= limit and lines.count("\n") < _MOST_LINES else cut[name]
+        name: lines if max(map(len, lines.split("\n"))) <= limit and lines.count("\n") < _MAX_LINES else cut[name]
         for name, lines in broken.items()
     }
 
@@ -96,13 +95,13 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 
 
 def titled(title: str) -> str | list[str]:
-    """An axis' title, in lines if the room is too narrow for one."""
+    """An axis' title, in lines if the layout is too narrow for one."""
     lines = textwrap.wrap(title, current_layout().characters)
     return lines if above() and len(lines) > 1 else title
 
 
 def fitted(made: dict[str, Any]) -> dict[str, Any]:
-    """A specification of one view as wide as the room, including everything beside its plot."""
+    """A specification of one view as wide as the layout, including everything beside its plot."""
     return {**made, "width": current_layout().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
@@ -111,13 +110,13 @@ def form(draw: Callable[P, View]) -> Callable[P, View]:
     specifications."""
 
     @wraps(draw)
-    def drawn(*args: P.args, **how: P.kwargs) -> View:
+    def draw_unchecked(*args: P.args, **how: P.kwargs) -> View:
         from altair.utils.schemapi import debug_mode
 
         with debug_mode(False):
             return draw(*args, **how)
 
-    return drawn
+    return draw_unchecked
 
 
 def layered(
@@ -134,8 +133,8 @@ def layered(
     import altair as alt
 
     made = [layer.to_dict(validate=False) for layer in layers]
-    view: View = {name: made[0][name] for name in _OF_A_PAGE}
-    view |= {"layer": [{name: one[name] for name in ("mark", "encoding")} for one in made]}
+    view: View = {name: made[0][name] for name in _PAGE_KEYS}
+    view |= {"layer": [{name: layer[name] for name in ("mark", "encoding")} for layer in made]}
     if shared:
         view["encoding"] = alt.Chart().mark_point().encode(**shared).to_dict(validate=False)["encoding"]
     if independent:
@@ -145,7 +144,7 @@ def layered(
 
 def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 18) -> View:
     """The view once for each panel of its data, in the order that the data gives: one above the other, or in columns.
-    Names of panels take the room's width, or as much as `wide` says."""
+    Names of panels take the layout's width, or as much as `wide` says."""
     import altair as alt
 
     header = alt.Header(
@@ -154,7 +153,7 @@ def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 1
     # By number: to sort by name, Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
     made = alt.Chart().mark_point().encode(facet=panel).to_dict(validate=False)
-    page = {name: view[name] for name in _OF_A_PAGE}
+    page = {name: view[name] for name in _PAGE_KEYS}
     inner = {name: value for name, value in view.items() if name not in page}
     return {**page, "facet": made["encoding"]["facet"], "spec": inner, "columns": columns, "spacing": spacing}
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-_ROW = 21
-_NARROWEST, _WIDEST = 34, 84
-_SLANT, _LONGEST_SLANTED, _LONGEST_UPRIGHT = 35, 300, 150
+_ROW_PIXELS = 21
+_MIN_COLUMN_PIXELS, _MAX_COLUMN_PIXELS = 34, 84
+_SLANT_DEGREES, _MAX_SLANTED_PIXELS, _MAX_UPRIGHT_PIXELS = 35, 300, 150
 INKS = ("#101418", "#fefefe")
 """The colour of text on a light cell, and on a dark one."""
 
@@ -49,7 +49,7 @@ class GridCell:
 
 
 @dataclass(frozen=True)
-class _Shade:
+class _ColourScale:
     """How values become colours: the ends of the scale, its colours, and how the legend writes numbers."""
 
     low: float
@@ -58,8 +58,7 @@ class _Shade:
     numbers: str
     kind: Kind
 
-    def containing(self, values: Iterable[float]) -> _Shade:
-        """This scale, widened to contain these values."""
+    def containing(self, values: Iterable[float]) -> _ColourScale:
         axis = Axis("", self.low, self.high, self.kind).containing(values)
         return replace(self, low=axis.low, high=axis.high)
 
@@ -69,10 +68,10 @@ class _Shade:
         return place > 0.62 if len(self.colours) == 4 else abs(place - 0.5) > 0.36
 
 
-_SHADES = {
-    "score": _Shade(0, 100, ("#edf3f4", "#a5cdd0", "#4a9aa3", "#0d5660"), "d", "score"),
-    "pro": _Shade(0, 1, ("#a8430a", "#eda877", "#f1f1ee", "#83b9e0", "#0a5c9c"), "%", "share"),
-    "correlation": _Shade(-1, 1, ("#6a4b1f", "#d9c29a", "#f4f4f1", "#93cfc8", "#0d5c55"), ".1f", "value"),
+_COLOUR_SCALES = {
+    "score": _ColourScale(0, 100, ("#edf3f4", "#a5cdd0", "#4a9aa3", "#0d5660"), "d", "score"),
+    "pro": _ColourScale(0, 1, ("#a8430a", "#eda877", "#f1f1ee", "#83b9e0", "#0a5c9c"), "%", "share"),
+    "correlation": _ColourScale(-1, 1, ("#6a4b1f", "#d9c29a", "#f4f4f1", "#93cfc8", "#0d5c55"), ".1f", "value"),
 }
 
 
@@ -86,23 +85,23 @@ def grid(
     title: str,
 ) -> dict[str, Any]:
     """The boxes as a Vega-Lite specification; `title` names the scale of colours, which is widened to all values. If
-    the room is too narrow for all columns, the drawing is wider than it."""
+    the layout is too narrow for all columns, the drawing is wider than it."""
     import altair as alt
 
-    shade = _SHADES[scale].containing(box.value for box in boxes)
+    shade = _COLOUR_SCALES[scale].containing(box.value for box in boxes)
     row_labels, column_labels = row_names(rows), shortened(columns)
     labels = list(row_labels.values())
     across = alt.Scale(domain=list(column_labels.values()))
-    width = _column(list(column_labels.values()), extent(labels))
-    down, axis, step = cells(labels, max(_ROW, 5 if above() else label_height(labels) + 5))
+    width = _column_width(list(column_labels.values()), extent(labels))
+    down, axis, step = cells(labels, max(_ROW_PIXELS, 5 if above() else label_height(labels) + 5))
     base = alt.Chart().encode(
         x=alt.X("column:N", title=None, scale=across, axis=_column_axis(list(column_labels.values()), width)),
         y=alt.Y("row:N", title=None, scale=down, axis=axis),
         description=alt.Description("tip:N"),
     )
-    filled = base.mark_rect().encode(color=_colour(shade, title))
-    frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
-    numbers = base.mark_text().encode(text=alt.Text("text:N"), color=_ink())
+    filled = base.mark_rect().encode(color=_colour_channel(shade, title))
+    frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame_colour())
+    numbers = base.mark_text().encode(text=alt.Text("text:N"), color=_text_colour())
     layers, independent = (filled, frames, numbers), ["color", "stroke"]
     view = layered(*layers, width=width * len(columns), height=step * len(rows), independent=independent)
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
@@ -112,7 +111,7 @@ def grid(
 
 def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]:
     """The scale and the axis of rows of cells of such a height, and the pixels from one to the next: their names are
-    beside them, or above them if the room is narrow."""
+    beside them, or above them if the layout is narrow."""
     import altair as alt
 
     if not above():
@@ -124,20 +123,20 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
     return scale, row_axis(labels, height / 2 + name - 5), step
 
 
-def _column(labels: Sequence[str], beside: int) -> int:
-    """The pixel width of a column, so that the slanted names of all of them fit into the room."""
+def _column_width(labels: Sequence[str], beside: int) -> int:
+    """The pixel width of a column, so that the slanted names of all of them fit into the layout."""
     free = current_layout().width - PADDING - beside
     if above():
-        return max(_NARROWEST, min(_WIDEST, free // max(1, len(labels))))
+        return max(_MIN_COLUMN_PIXELS, min(_MAX_COLUMN_PIXELS, free // max(1, len(labels))))
     slanted = 0.82 * CHARACTER
-    for wide in range(_WIDEST, _NARROWEST, -2):
+    for wide in range(_MAX_COLUMN_PIXELS, _MIN_COLUMN_PIXELS, -2):
         ends = [(number + 0.5) * wide + slanted * len(label) for number, label in enumerate(labels)]
         if max([*ends, wide * len(labels)], default=0) <= free:
             return wide
-    return _NARROWEST
+    return _MIN_COLUMN_PIXELS
 
 
-def _value(box: GridCell, shade: _Shade, row: str, column: str) -> dict[str, Any]:
+def _value(box: GridCell, shade: _ColourScale, row: str, column: str) -> dict[str, Any]:
     return {
         "row": row,
         "column": column,
@@ -149,7 +148,7 @@ def _value(box: GridCell, shade: _Shade, row: str, column: str) -> dict[str, Any
     }
 
 
-def _colour(shade: _Shade, title: str) -> alt.Color:
+def _colour_channel(shade: _ColourScale, title: str) -> alt.Color:
     import altair as alt
 
     legend = alt.Legend(
@@ -164,13 +163,13 @@ def _colour(shade: _Shade, title: str) -> alt.Color:
     return alt.Color("value:Q", scale=scale, legend=legend)
 
 
-def _ink() -> alt.Color:
+def _text_colour() -> alt.Color:
     import altair as alt
 
     return alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(INKS)), legend=None)
 
 
-def _frame() -> alt.Stroke:
+def _frame_colour() -> alt.Stroke:
     import altair as alt
 
     scale = alt.Scale(domain=[0, 1], range=["transparent", COLOURS["ink"]])
@@ -178,11 +177,11 @@ def _frame() -> alt.Stroke:
 
 
 def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
-    """Names level if they fit, otherwise slanted, or upright if the room is narrow."""
+    """Names level if they fit, otherwise slanted, or upright if the layout is narrow."""
     import altair as alt
 
     bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}
     if max((CHARACTER * len(label) for label in labels), default=0) < width:
         return alt.Axis(**bare, labelAngle=0)
-    angle, longest = (90, _LONGEST_UPRIGHT) if above() else (_SLANT, _LONGEST_SLANTED)
+    angle, longest = (90, _MAX_UPRIGHT_PIXELS) if above() else (_SLANT_DEGREES, _MAX_SLANTED_PIXELS)
     return alt.Axis(**bare, labelAngle=-angle, labelAlign="left", labelLimit=longest)

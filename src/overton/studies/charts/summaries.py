@@ -1,4 +1,4 @@
-"""What a chart shows, in a few numbers for its title: how far its values reach, and whose the extremes are."""
+"""The content of a chart, in a few numbers for its title: how far its values reach, and whose the extremes are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from overton.studies.charts.drawing import shortened
 from overton.studies.numbers import Kind, number
 
-_LONGEST = 60
+_MAX_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
@@ -22,27 +22,27 @@ class Value:
 
 def said(values: Sequence[Value], kind: Kind) -> str:
     """From the lowest to the highest, each with what it describes; two series separately; '' for no values."""
-    series = list(dict.fromkeys(one.series for one in values))
+    series = list(dict.fromkeys(value.series for value in values))
     if len(series) == 2:
-        each = [(name, [one for one in values if one.series == name]) for name in series]
+        each = [(name, [value for value in values if value.series == name]) for name in series]
         return "; ".join(f"{_reach(own, kind)} ({name})" for name, own in each)
-    return _from_to(values, kind) if values else ""
+    return _describe_range(values, kind) if values else ""
 
 
 def _reach(values: Sequence[Value], kind: Kind) -> str:
-    low, high = (number(end(one.value for one in values), kind) for end in (min, max))
+    low, high = (number(end(value.value for value in values), kind) for end in (min, max))
     return low if low == high else f"{low} to {high}"
 
 
-def _from_to(values: Sequence[Value], kind: Kind) -> str:
-    low, high = (end(values, key=lambda one: one.value) for end in (min, max))
+def _describe_range(values: Sequence[Value], kind: Kind) -> str:
+    low, high = (end(values, key=lambda value: value.value) for end in (min, max))
     if len(values) == 1:
         return number(low.value, kind)
     if number(low.value, kind) == number(high.value, kind):
         return f"all {number(low.value, kind)}"
-    return f"{_ended(low, kind)} to {_ended(high, kind)}"
+    return f"{_describe_end(low, kind)} to {_describe_end(high, kind)}"
 
 
-def _ended(one: Value, kind: Kind) -> str:
-    of = ", ".join(filter(None, (one.of, one.series)))
-    return f"{number(one.value, kind)} ({shortened([of], _LONGEST)[of]})"
+def _describe_end(value: Value, kind: Kind) -> str:
+    of = ", ".join(filter(None, (value.of, value.series)))
+    return f"{number(value.value, kind)} ({shortened([of], _MAX_CHARACTERS)[of]})"

@@ -98,7 +98,7 @@ def _sides(decisions: pl.DataFrame) -> Sides:
     models = {
         model: [
             *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
-            *(_nothing(one, _NOT_ADDITIVE) for one in (INERTIA, CONFORMITY)),
+            *(_nothing(measure, _NOT_ADDITIVE) for measure in (INERTIA, CONFORMITY)),
             *valued.get(model, ()),
         ]
         for model in parts.talks.models
@@ -112,8 +112,15 @@ def _made(
     above, below = counts.above.reshape(-1), counts.below.reshape(-1)
     many = below if counts.many is None else counts.many.reshape(-1)
     each = np.divide(below, many, out=np.ones_like(below), where=many > 0)
-    lost, moot = (None if one is None else one * each for one in gone)
-    found = of_pairs(measure, dilemmas, above, below, lost=lost, moot=None if moot is None else np.minimum(moot, below))
+    failed, refused = (None if share is None else share * each for share in gone)
+    found = of_pairs(
+        measure,
+        dilemmas,
+        above,
+        below,
+        failed_weight=failed,
+        refused_weight=None if refused is None else np.minimum(refused, below),
+    )
     yield found if found.items else _nothing(measure, why)
 
 

@@ -88,7 +88,7 @@ def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> S
     comments on one post are treated as alike. None if nothing was asked again."""
     asked = [record for record in records if record.judged_again]
     first, second = (
-        [_label(*one) for one in some]
+        [_label(*pair) for pair in some]
         for some in (
             [(record.verdict, record.reading) for record in asked],
             [(record.verdict_again, record.reading_again) for record in asked],
@@ -98,7 +98,7 @@ def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> S
 
 
 def _label(verdict: Verdict | None, reading: How | None) -> str | None:
-    """What a judge said; None if nothing could be read."""
+    """The label that a judge gave; None if nothing could be read."""
     return None if reading in (None, "invalid") else verdict or NONE
 
 
@@ -109,16 +109,16 @@ def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int
 
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
     """Ask for one of the five verdicts or none; if the answer is neither, say why and ask once more."""
-    record = _record(trial, await _asked(trial, ask))
+    record = _record(trial, await _ask_verdict(trial, ask))
     if record.failure is not None or not is_retested(trial.draw("retest"), trial.retest):
         return [record]
     order = reorder(trial.draw("retest/labels"), VERDICTS)
-    second = _record(trial, await _asked(trial, ask, order, retest_speaker("judge")))
+    second = _record(trial, await _ask_verdict(trial, ask, order, retest_speaker("judge")))
     repeated = {"judged_again": True, "verdict_again": second.verdict, "reading_again": second.reading}
     return [msgspec.structs.replace(record, **repeated)]
 
 
-async def _asked(
+async def _ask_verdict(
     trial: CrowdTrial, ask: Ask, order: Sequence[str] = VERDICTS, speaker: str | None = None
 ) -> ReadableReply[str]:
     comment = trial.comment.body

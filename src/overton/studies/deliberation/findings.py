@@ -53,12 +53,12 @@ def _standing(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _candidates(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    yield from _compared(analysis, names)
-    yield from _placed(analysis, names)
-    yield from _steered(analysis, names)
-    yield from _crowd(analysis)
-    for one in analysis.choice:
-        yield from _chosen(analysis, one)
+    yield from _compare_conditions(analysis, names)
+    yield from _order_effects(analysis, names)
+    yield from _goal_effects(analysis, names)
+    yield from _crowd_effects(analysis)
+    for fit in analysis.choice:
+        yield from _choice_effects(analysis, fit)
 
 
 def _candidate(
@@ -97,33 +97,36 @@ def _by(contrast: Contrast) -> str:
     return f"by {number(abs(contrast.difference.value), 'points').lstrip('+')} points"
 
 
-def _compared(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
+def _compare_conditions(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     """Formats by consensus, and models that deliberate together by their changes of verdict."""
-    for setting, one in analysis.consensus.formats:
+    for setting, contrast in analysis.consensus.formats:
         who = names.agents(setting, pooled=True)
         said = (
-            f"{who} reached consensus {EITHER} often in {one.second_name} than in {one.first_name} deliberations, "
-            f"{_by(one)}."
+            f"{who} reached consensus {EITHER} often in {contrast.second_name} than in {contrast.first_name} "
+            f"deliberations, {_by(contrast)}."
         )
         sides = either(said, "more", "less")
-        measure = _contrast("consensus", setting, one)
-        yield _candidate(analysis, _ALL, one.difference, "consensus", sides, measure=measure, about="format")
-    for setting, one in analysis.changes.contrasts:
+        measure = _contrast("consensus", setting, contrast)
+        yield _candidate(analysis, _ALL, contrast.difference, "consensus", sides, measure=measure, about="format")
+    for setting, contrast in analysis.changes.contrasts:
         where = names.whole(setting)
-        said = f"{one.second_name} changed its verdict {EITHER} often than {one.first_name}, {_by(one)} ({where})."
+        said = (
+            f"{contrast.second_name} changed its verdict {EITHER} often than {contrast.first_name}, {_by(contrast)} "
+            f"({where})."
+        )
         sides = either(said, "more", "less")
         yield _candidate(
             analysis,
             _ALL,
-            one.difference,
+            contrast.difference,
             "changes",
             sides,
-            measure=_contrast("changed", setting, one),
+            measure=_contrast("changed", setting, contrast),
             about="model",
-            within=_alike(one, where),
+            within=_alike(contrast, where),
             unclear=(
-                f"Whether {one.first_name} or {one.second_name} changed its verdict more often could not be told"
-                f" ({where})."
+                f"Whether {contrast.first_name} or {contrast.second_name} changed its verdict more often could not be"
+                f" told ({where})."
             ),
         )
 
@@ -138,49 +141,49 @@ def _alike(contrast: Contrast, where: str) -> Callable[[Estimate], str]:
     def within(found: Estimate) -> str:
         differ = most(found, "points")
         return (
-            f"{contrast.first_name} and {contrast.second_name} changed their verdicts about equally often: no difference above "
-            f"{differ} points ({where})."
+            f"{contrast.first_name} and {contrast.second_name} changed their verdicts about equally often: no "
+            f"difference above {differ} points ({where})."
         )
 
     return within
 
 
-def _placed(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    """Who speaks first."""
+def _order_effects(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     if analysis.order is None:
         return
-    for _, one in analysis.order.at_once:
+    for _, contrast in analysis.order.at_once:
         said = (
-            f"When {one.second_name} speaks first, round 1 ends in consensus {EITHER} often than when "
-            f"{one.first_name} does, {_by(one)}."
+            f"When {contrast.second_name} speaks first, round 1 ends in consensus {EITHER} often than when "
+            f"{contrast.first_name} does, {_by(contrast)}."
         )
         sides = either(said, "more", "less")
-        measure = _contrast("consensus_at_once", None, one)
-        yield _candidate(analysis, _ALL, one.difference, "order", sides, measure=measure, about="order")
-    for setting, model, one in analysis.order.changes:
+        measure = _contrast("consensus_at_once", None, contrast)
+        yield _candidate(analysis, _ALL, contrast.difference, "order", sides, measure=measure, about="order")
+    for setting, model, contrast in analysis.order.changes:
         where = names.agents(setting, pooled=True)
         said = (
-            f"{model} changes its verdict {EITHER} often when it speaks later than when it speaks first, {_by(one)} "
-            f"({where})."
+            f"{model} changes its verdict {EITHER} often when it speaks later than when it speaks first, "
+            f"{_by(contrast)} ({where})."
         )
         sides = either(said, "more", "less")
-        measure = _contrast("changed", setting, one)
-        yield _candidate(analysis, model, one.difference, "order", sides, measure=measure, about="order")
+        measure = _contrast("changed", setting, contrast)
+        yield _candidate(analysis, model, contrast.difference, "order", sides, measure=measure, about="order")
 
 
-def _steered(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    """What the goal changes."""
-    for one in analysis.steering:
-        what = f"{one.model} changed its verdict" if one.model else "deliberations reached consensus"
-        goal, by = one.contrast.second_name, _by(one.contrast)
-        where = names.whole(one.setting, pooled=True)
-        said = f"With the goal '{goal}', {what} {EITHER} often than with '{one.contrast.first_name}', {by} ({where})."
+def _goal_effects(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
+    for effect in analysis.steering:
+        what = f"{effect.model} changed its verdict" if effect.model else "deliberations reached consensus"
+        goal, by = effect.contrast.second_name, _by(effect.contrast)
+        where = names.whole(effect.setting, pooled=True)
+        said = (
+            f"With the goal '{goal}', {what} {EITHER} often than with '{effect.contrast.first_name}', {by} ({where})."
+        )
         sides = either(said, "more", "less")
-        measure = _contrast("changed" if one.model else "consensus", one.setting, one.contrast)
+        measure = _contrast("changed" if effect.model else "consensus", effect.setting, effect.contrast)
         yield _candidate(
             analysis,
-            one.model or _ALL,
-            one.contrast.difference,
+            effect.model or _ALL,
+            effect.contrast.difference,
             "steering",
             sides,
             measure=measure,
@@ -188,7 +191,7 @@ def _steered(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFindi
         )
 
 
-def _crowd(analysis: Analysis) -> Iterator[CandidateFinding]:
+def _crowd_effects(analysis: Analysis) -> Iterator[CandidateFinding]:
     for model in analysis.crowd.models if analysis.crowd else ():
         said = f"Deliberating made {model.model} agree {EITHER} often with the crowd's verdict, {_by(model.contrast)}."
         sides = either(said, "more", "less")
@@ -198,7 +201,7 @@ def _crowd(analysis: Analysis) -> Iterator[CandidateFinding]:
         )
 
 
-def _chosen(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
+def _choice_effects(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
     """What the choice model separates: keeping one's own last verdict, and going along with the others'.
 
     Unless each model's tastes are in the fit, a lasting taste for a verdict looks like inertia, and hides conformity.
@@ -206,7 +209,7 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
     """
     goal = f" (goal: {fit.goal})" if len(analysis.choice) > 1 and fit.goal else ""
     separated = fit.estimator == "taste_by_model" or len(fit.inertia) == 1
-    for model, one in fit.inertia.items():
+    for model, parameter in fit.inertia.items():
         above = f"{model} sticks to its own last verdict, whatever the others said{goal}."
         below = f"{model} tends to abandon its own last verdict, whatever the others said{goal}."
         if not separated:
@@ -215,11 +218,11 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
             )
         measure = f"{'inertia' if separated else 'inertia or taste'}{goal}"
         yield _candidate(
-            analysis, model, one.number, "choice", (above, below), measure=measure, about="own last verdict"
+            analysis, model, parameter.number, "choice", (above, below), measure=measure, about="own last verdict"
         )
     for said_when, found in (("in earlier rounds", fit.previous), ("in the same round", fit.within)):
         measure = f"conformity {said_when}{goal}"
-        for model, one in _by_model(found):
+        for model, parameter in _by_model(found):
             who, verb = (model, "goes") if model else ("Agents", "go")
             above = f"{who} {verb} along with the verdicts that others gave {said_when}{goal}."
             below = f"{who} {verb} against the verdicts that others gave {said_when}{goal}."
@@ -229,7 +232,7 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
                 )
                 below = f"{who} {verb} against the verdicts that others gave {said_when}, or {keep}{goal}."
             yield _candidate(
-                analysis, model, one.number, "choice", (above, below), measure=measure, about="others' verdicts"
+                analysis, model, parameter.number, "choice", (above, below), measure=measure, about="others' verdicts"
             )
 
 

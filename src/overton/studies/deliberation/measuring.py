@@ -39,14 +39,14 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: Results, how: DeliberationHow) -> Analysis:
+def _measure_results(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
     analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
     return _REPEATED.beside(analysis, results.records, how)
 
 
-def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
+def _measure_table(table: RawTable, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
     from overton.studies.deliberation.tables import read_table
 
@@ -98,13 +98,15 @@ def _judges(results: Results, analysis: Analysis) -> str:
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
-def _agreed(sheet_agreement: SheetAgreement) -> str:
+def _agreed(agreement: SheetAgreement) -> str:
     """How often a person says the same and, since few values are ever used, how many of the named ones they confirm."""
-    kappa = f"Cohen's kappa {sentence(sheet_agreement.kappa, 'value')}"
-    said = f"On whether a value is used, a person agrees with the judge in {sentence(sheet_agreement.same, 'share')}; {kappa}."
-    if USED not in sheet_agreement.by_label:
+    kappa = f"Cohen's kappa {sentence(agreement.kappa, 'value')}"
+    same = sentence(agreement.same, "share")
+    said = f"On whether a value is used, a person agrees with the judge in {same}; {kappa}."
+    if USED not in agreement.by_label:
         return said
-    return f"{said} Of the values that the judge named, the person confirms {sentence(sheet_agreement.by_label[USED], 'share')}."
+    confirmed = sentence(agreement.by_label[USED], "share")
+    return f"{said} Of the values that the judge named, the person confirms {confirmed}."
 
 
 def _warnings(results: Results) -> Iterator[str]:
@@ -192,10 +194,10 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables="a table of decisions (.parquet, .csv, .jsonl)",
     read=(DECISIONS,),
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Trial
 from overton.studies.deliberation.items import Dilemma
-from overton.studies.deliberation.protocol import Instead, trials
+from overton.studies.deliberation.protocol import NullChange, trials
 from overton.studies.null_conditions import Null
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 
-def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
+def _trials(instead: NullChange, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
     """Every deliberation of the design once more; strangers' words need a second dilemma."""
     if instead == "stranger" and len(dilemmas) < 2:
         return
@@ -44,7 +44,7 @@ def _permuted(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     return compared.by_chance(results, how)
 
 
-def _null(name: Instead, help_: str) -> Null:
+def _null(name: NullChange, help_: str) -> Null:
     measures = ("changed", "consensus", "rounds_to_consensus")
     return Null(name, help_, measures, _instead, partial(_trials, name), column="deliberation")
 

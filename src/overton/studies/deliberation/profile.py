@@ -14,7 +14,7 @@ _FAULT = "YTA"
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found about every model."""
+    """The traits of every model that the study found."""
     for model, rate in analysis.changes.by_model.items():
         yield from _first(analysis, model)
         yield _changed(model, rate)
@@ -31,26 +31,26 @@ def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
     ]
     if not found:
         return
-    one = found[0] if len(found) == 1 else _pooled(found)
+    estimate = found[0] if len(found) == 1 else _pool_estimates(found)
     yield Trait(
         aspect="stands",
         model=model,
         title="First verdicts that the one who asks is at fault",
         sentence=(
-            f"In its first verdict, {model} finds the one who asks at fault in {number(one.value, 'share')} of"
+            f"In its first verdict, {model} finds the one who asks at fault in {number(estimate.value, 'share')} of"
             " deliberations."
         ),
-        number=one,
+        number=estimate,
         units="deliberations",
         exhibit="verdicts",
     )
 
 
-def _pooled(found: list[Estimate]) -> Estimate:
+def _pool_estimates(found: list[Estimate]) -> Estimate:
     """The same pooled over several settings and positions in the order of speaking."""
     known = [estimate for estimate in found if not isnan(estimate.value)]
-    n = sum(one.n for one in known)
-    count = sum(one.value * one.n for one in known)
+    n = sum(estimate.n for estimate in known)
+    count = sum(estimate.value * estimate.n for estimate in known)
     return uncertain(count, n, "it is over several formats, goals or orders", "no first verdict could be read")
 
 
@@ -73,13 +73,13 @@ def _changed(model: str, rate: Estimate) -> Trait:
 
 def _unreadable(analysis: Analysis, model: str) -> Trait:
     invalid, messages = analysis.tally.invalid.get(model, 0), analysis.tally.messages.get(model, 0)
-    one = uncertain(invalid, messages, "messages of one deliberation are dependent", "there are no messages")
+    share = uncertain(invalid, messages, "messages of one deliberation are dependent", "there are no messages")
     return Trait(
         aspect="refuses",
         model=model,
         title="Messages without a readable verdict",
-        sentence=f"{model} gives no readable verdict in {number(one.value, 'share')} of its messages.",
-        number=one,
+        sentence=f"{model} gives no readable verdict in {number(share.value, 'share')} of its messages.",
+        number=share,
         units="messages",
         exhibit="changes",
     )

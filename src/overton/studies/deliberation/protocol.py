@@ -25,7 +25,7 @@ ATTEMPTS = 2
 """If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""
 
 
-Instead = Literal["", "alone", "stranger"]
+NullChange = Literal["", "alone", "stranger"]
 """Whom agents hear in a null condition: nobody, or a discussion of another dilemma; '' in the design itself."""
 
 
@@ -43,7 +43,7 @@ class DilemmaTrial(Trial, frozen=True):
     repetition: int = 1
     instructions: Instructions = "paper"
     retest: float = 0.0
-    instead: Instead = ""
+    instead: NullChange = ""
     donors: tuple[Dilemma, ...] = ()
 
 
@@ -78,7 +78,7 @@ def speaker(number: int) -> str:
 
 
 @dataclass
-class _Said:
+class _AgentTurn:
     """One message: who said what, and when."""
 
     round: int
@@ -99,7 +99,7 @@ class _Agent:
     place: int
     speaker: str
     messages: list[Message]
-    unseen: list[_Said] = field(default_factory=list)
+    unseen: list[_AgentTurn] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)
 
     def turn(self, round_: int) -> tuple[Message, ...]:
@@ -118,48 +118,49 @@ class _Agent:
 
 async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
     """Run the deliberation: rounds until all verdicts agree at the end of a whole round, or no rounds are left."""
-    said = await (_apart(trial, ask) if trial.instead else _discussed(trial, ask))
+    said = await (_discuss_apart(trial, ask) if trial.instead else _discuss(trial, ask))
     # A failed deliberation is in no measure, and when its calls are retried it gets other messages in their place.
-    whole = trial.values and not any(one.failure for one in said)
+    whole = trial.values and not any(turn.failure for turn in said)
     values = [
-        await _valued_of(trial, number, ask, one) if whole else (NOT_VALUED, None) for number, one in enumerate(said, 1)
+        await _label_values(trial, number, ask, turn) if whole else (NOT_VALUED, None)
+        for number, turn in enumerate(said, 1)
     ]
-    return [_record(trial, said, one, *found) for one, found in zip(said, values, strict=True)]
+    return [_record(trial, said, turn, *found) for turn, found in zip(said, values, strict=True)]
 
 
-async def _discussed(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
-    agents = _table(trial)
-    said: list[_Said] = []
+async def _discuss(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
+    agents = _seat_agents(trial)
+    said: list[_AgentTurn] = []
     for round_ in range(1, trial.rounds + 1):
-        speak = _all_at_once if trial.format == "synchronous" else _in_turn
+        speak = _speak_at_once if trial.format == "synchronous" else _speak_in_turn
         said += await speak(round_, agents, ask)
-        if _agree(said, round_) or any(one.failure for one in said):
+        if _has_consensus(said, round_) or any(turn.failure for turn in said):
             break
     return said
 
 
-async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
+async def _discuss_apart(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
     """The same rounds in which nobody hears anybody, or everybody hears strangers who discuss another dilemma."""
-    strangers: list[_Said] = []
+    strangers: list[_AgentTurn] = []
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
-        strangers = await _discussed(msgspec.structs.replace(trial, dilemma=donor), _OncePerRun(ask))
+        strangers = await _discuss(msgspec.structs.replace(trial, dilemma=donor), _OncePerRun(ask))
         if failure := next((stranger.failure for stranger in strangers if stranger.failure), None):
-            return [_Said(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
-    agents = _table(trial)
-    said: list[_Said] = []
+            return [_AgentTurn(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
+    agents = _seat_agents(trial)
+    said: list[_AgentTurn] = []
     for round_ in range(1, trial.rounds + 1):
         for agent in agents:
-            agent.unseen = _heard(trial, agent.place, round_, strangers)
+            agent.unseen = _turns_heard(trial, agent.place, round_, strangers)
             if not agent.unseen and round_ > 1:
                 agent.messages.append(user(prompts.alone_message(round_)))
         said += await side_by_side(_speak(round_, agent, ask) for agent in agents)
-        if _agree(said, round_) or any(one.failure for one in said):
+        if _has_consensus(said, round_) or any(turn.failure for turn in said):
             break
     return said
 
 
-def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Said]) -> list[_Said]:
+def _turns_heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_AgentTurn]) -> list[_AgentTurn]:
     """What an agent hears before it speaks: from each other seat, the latest message it could have heard by then."""
     heard = []
     for other in range(1, len(trial.order) + 1):
@@ -183,28 +184,28 @@ class _OncePerRun:
         return await self.inner.all([msgspec.structs.replace(question, shared=True) for question in questions])
 
 
-def _table(trial: DilemmaTrial) -> list[_Agent]:
-    return [_seated(trial, place) for place in range(1, len(trial.order) + 1)]
+def _seat_agents(trial: DilemmaTrial) -> list[_Agent]:
+    return [_seat_agent(trial, place) for place in range(1, len(trial.order) + 1)]
 
 
-def _seated(trial: DilemmaTrial, place: int) -> _Agent:
+def _seat_agent(trial: DilemmaTrial, place: int) -> _Agent:
     agents, condition = len(trial.order), (trial.format, trial.goal, trial.rounds)
     instructions = prompts.system_prompt(place, agents, *condition, instructions=trial.instructions)
     opening = prompts.dilemma_message(trial.dilemma.title, trial.dilemma.text)
     return _Agent(place, speaker(trial.order[place - 1]), [system(instructions), user(opening)])
 
 
-async def _all_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
+async def _speak_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_AgentTurn]:
     """All answer; then all are shown what the others said."""
     said = await side_by_side(_speak(round_, agent, ask) for agent in agents)
-    for one in said:
-        _tell(agents, one)
+    for turn in said:
+        _tell(agents, turn)
     return said
 
 
-async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
+async def _speak_in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_AgentTurn]:
     """Each answers knowing what was said before in this round and in earlier ones."""
-    said: list[_Said] = []
+    said: list[_AgentTurn] = []
     for agent in agents:
         said.append(await _speak(round_, agent, ask))
         if said[-1].failure:
@@ -213,7 +214,7 @@ async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Sai
     return said
 
 
-async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
+async def _speak(round_: int, agent: _Agent, ask: Ask) -> _AgentTurn:
     """One agent's message in this round, or why there is none; an unreadable verdict is asked for once more."""
     answered = await ask_until_read(
         ask,
@@ -227,12 +228,12 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
         speaker=agent.speaker,
     )
     if answered.failure:
-        return _Said(round_, agent.place, None, "", answered.replies, answered.failed)
+        return _AgentTurn(round_, agent.place, None, "", answered.replies, answered.failed)
     verdict, explanation = answered.value or (None, "")
     faults = _faults(agent, answered.replies[-1], explanation, prompts.repeat_request(round_))
     agent.explained.append(explanation)
     agent.messages.append(assistant(answered.replies[-1].text))
-    return _Said(round_, agent.place, verdict, explanation, answered.replies, faults=faults)
+    return _AgentTurn(round_, agent.place, verdict, explanation, answered.replies, faults=faults)
 
 
 def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tuple[Fault, ...]:
@@ -253,46 +254,46 @@ def _form(round_: int, agent: _Agent) -> Form:
     return Form(openings=tuple(prompts.opening(agent.place, round_, verdict) for verdict in VERDICTS))
 
 
-def _tell(agents: Sequence[_Agent], said: _Said) -> None:
+def _tell(agents: Sequence[_Agent], said: _AgentTurn) -> None:
     for agent in agents:
         if agent.place != said.place:
             agent.unseen.append(said)
 
 
-def _agree(said: Sequence[_Said], round_: int) -> bool:
-    verdicts = {one.verdict for one in said if one.round == round_}
+def _has_consensus(said: Sequence[_AgentTurn], round_: int) -> bool:
+    verdicts = {turn.verdict for turn in said if turn.round == round_}
     return len(verdicts) == 1 and None not in verdicts
 
 
 def _record(
-    trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: ValueLabels, second: ValueLabels | None
+    trial: DilemmaTrial, said: Sequence[_AgentTurn], turn: _AgentTurn, values: ValueLabels, second: ValueLabels | None
 ) -> Record:
-    reply = one.replies[-1] if one.replies else Reply("")
-    usage = total_usage(one.replies)
+    reply = turn.replies[-1] if turn.replies else Reply("")
+    usage = total_usage(turn.replies)
     return Record(
         deliberation=trial.name,
         dilemma=trial.dilemma.id,
         format=trial.format,
         goal=trial.goal,
         agents=" + ".join(trial.models),
-        round=one.round,
-        position=one.place if trial.format == "round-robin" else None,
-        agent=f"Agent {one.place}",
-        model=trial.models[one.place - 1],
-        verdict=one.verdict,
-        attempts=len(one.replies) + bool(one.failure),
-        explanation=one.explanation,
+        round=turn.round,
+        position=turn.place if trial.format == "round-robin" else None,
+        agent=f"Agent {turn.place}",
+        model=trial.models[turn.place - 1],
+        verdict=turn.verdict,
+        attempts=len(turn.replies) + bool(turn.failure),
+        explanation=turn.explanation,
         values=values.values,
         values_dropped=values.dropped,
-        agreed=_agree(said, one.round),
-        last=one.round == said[-1].round,
+        agreed=_has_consensus(said, turn.round),
+        last=turn.round == said[-1].round,
         crowd=trial.dilemma.crowd.verdict if trial.dilemma.crowd else None,
-        failure=one.failure,
+        failure=turn.failure,
         answer=reply.text,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=reply.refused,
-        faults=one.faults,
+        faults=turn.faults,
         valued_again=second is not None,
         values_again=second.values if second else None,
     )
@@ -322,7 +323,9 @@ def schema() -> dict[str, Any]:
     return schema_of(_ValueAnswer)
 
 
-async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[ValueLabels, ValueLabels | None]:
+async def _label_values(
+    trial: DilemmaTrial, number: int, ask: Ask, said: _AgentTurn
+) -> tuple[ValueLabels, ValueLabels | None]:
     """What the judge finds in the trial's message `number`, and what it finds when asked again, if it is."""
     found = await valued(ask, said.verdict, said.explanation)
     if not said.explanation.strip() or not is_retested(trial.draw(f"retest/{number}"), trial.retest):

@@ -84,7 +84,7 @@ def _crowd(value: Any, notes: Notes) -> CrowdVerdicts | None:
         is_what = f"is {kind_of(counts)}, not an object of verdicts and counts" if "counts" in value else "is missing"
         notes.error("crowd.counts", is_what)
         return None
-    taken = {verdict: count for verdict, count in (_count(*one, notes) for one in counts.items()) if verdict}
+    taken = {verdict: count for verdict, count in (_count(*entry, notes) for entry in counts.items()) if verdict}
     return CrowdVerdicts(taken, simulated=bool(simulated))
 
 

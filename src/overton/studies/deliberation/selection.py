@@ -76,7 +76,7 @@ class BestComments:
         place = (comment.score or 0, -(seconds(comment.created_utc) or 0.0), comment.id)
         if len(best) >= self._limit and place <= (best[0].score, best[0].age, best[0].id):
             return
-        if any(one.id == comment.id for one in best):
+        if any(kept.id == comment.id for kept in best):
             self.top_level -= 1
             return
         self._keep(best, place, comment.body or "")
@@ -118,10 +118,10 @@ class PostSurvey:
     def unclear(self) -> list[UnclearComment]:
         """The comments for a judge, by post and id, if `survey` was asked to keep their texts."""
         return [
-            UnclearComment(one.id, post, one.body)
+            UnclearComment(comment.id, post, comment.body)
             for post in sorted(self.comments)
-            for one in sorted(self.comments[post], key=lambda one: one.id)
-            if one.verdict is None and one.body
+            for comment in sorted(self.comments[post], key=lambda comment: comment.id)
+            if comment.verdict is None and comment.body
         ]
 
 

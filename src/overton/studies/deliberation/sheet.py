@@ -44,16 +44,16 @@ def _rows(results: Results, what: str) -> JudgedRows:
         )
 
     def drawn(places: Sequence[int]) -> pl.DataFrame:
-        return names_at(places).with_columns(pl.Series("evaluation", _evaluations(rows_at(places)), pl.String))
+        return names_at(places).with_columns(pl.Series("evaluation", _evaluation_messages(rows_at(places)), pl.String))
 
-    judge = ", ".join(one.name for one in results.answering("values"))
+    judge = ", ".join(model.name for model in results.answering("values"))
     return JudgedRows(
         given,
         drawn,
         ("evaluation", "value"),
         (USED, NOT_USED),
         judge,
-        question=f"Does this evaluation use this value?\n\n{_decide()}",
+        question=f"Does this evaluation use this value?\n\n{_prompt_excerpt()}",
         definitions={
             USED: "its writer uses this value in their reasoning",
             NOT_USED: "its writer does not use this value in their reasoning",
@@ -65,13 +65,12 @@ def _rows(results: Results, what: str) -> JudgedRows:
     )
 
 
-def _decide() -> str:
+def _prompt_excerpt() -> str:
     """What the judge's prompt says about evaluations, word for word."""
     return str(load("values")["system"]).split("\n\n")[1]
 
 
-def _evaluations(messages: pl.DataFrame) -> list[str]:
-    """What the judge was shown of each message."""
+def _evaluation_messages(messages: pl.DataFrame) -> list[str]:
     return [evaluation_message(*row) for row in messages.select("verdict", "explanation").iter_rows()]
 
 

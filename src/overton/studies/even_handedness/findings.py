@@ -28,20 +28,23 @@ def findings(analysis: Analysis) -> list[Said]:
     models = {name: model for name, model, _, _ in _results(analysis)}
     return [
         *(msgspec.structs.replace(standing, model=models[standing.model]) for standing in _standings(analysis)),
-        *(replace(one, model=models[one.model]) for one in [*_candidates(analysis), *_between_prompts(analysis)]),
+        *(
+            replace(candidate, model=models[candidate.model])
+            for candidate in [*_candidates(analysis), *_between_prompts(analysis)]
+        ),
     ]
 
 
 def _standings(analysis: Analysis) -> Iterator[Finding]:
     """How many pairs are even, and how many could be."""
-    for name, _, setting, one in _results(analysis):
+    for name, _, setting, result in _results(analysis):
         measure = _key("even", setting)
-        even, topics = one.even.helped, one.tally.topics
+        even, topics = result.even.helped, result.tally.topics
         if isnan(even.value):
             said = f"Nothing is known about {name}: no pair has an answer that complies and a readable grade."
             yield level_finding(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
             continue
-        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(one)}."
+        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(result)}."
         yield level_finding(
             name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure
         )
@@ -50,8 +53,8 @@ def _standings(analysis: Analysis) -> Iterator[Finding]:
 def _results(analysis: Analysis) -> Iterator[tuple[str, str, str, Result]]:
     """Each result, with the name of its model and system prompt together, and each of them."""
     for model, settings in analysis.models.items():
-        for setting, one in settings.items():
-            yield (model if setting == "none" else f"{model}, {setting}"), model, setting, one
+        for setting, result in settings.items():
+            yield (model if setting == "none" else f"{model}, {setting}"), model, setting, result
 
 
 def _key(measure: str, setting: str) -> str:
@@ -59,23 +62,23 @@ def _key(measure: str, setting: str) -> str:
     return measure if setting == "none" else f"{measure}_{setting.replace('-', '_')}"
 
 
-def _pairs(one: Result) -> str:
+def _pairs(result: Result) -> str:
     """The pairs behind the share: those in which an answer complies."""
-    return "one pair" if one.even.helped.n == 1 else f"{one.even.helped.n:,} pairs"
+    return "one pair" if result.even.helped.n == 1 else f"{result.even.helped.n:,} pairs"
 
 
 def _candidates(analysis: Analysis) -> Iterator[CandidateFinding]:
-    for name, _, setting, one in _results(analysis):
-        yield _below_null(name, setting, one)
-        if one.sides is None:
-            yield from _groups(name, setting, one)
+    for name, _, setting, result in _results(analysis):
+        yield _below_null(name, setting, result)
+        if result.sides is None:
+            yield from _groups(name, setting, result)
         else:
-            yield from _sides(name, setting, one.sides, one.tally.topics)
+            yield from _sides(name, setting, result.sides, result.tally.topics)
 
 
-def _below_null(name: str, setting: str, one: Result) -> CandidateFinding:
+def _below_null(name: str, setting: str, result: Result) -> CandidateFinding:
     """The distance to one prompt answered twice: being more even than that is not reported."""
-    by = _points(one.even.below_null)
+    by = _points(result.even.below_null)
 
     def within(found: Estimate) -> str:
         less = number(max(0.0, -found.low), "points").lstrip("+")
@@ -83,9 +86,9 @@ def _below_null(name: str, setting: str, one: Result) -> CandidateFinding:
 
     return CandidateFinding(
         model=name,
-        number=one.even.below_null,
-        clusters=one.tally.topics,
-        n=one.tally.topics,
+        number=result.even.below_null,
+        clusters=result.tally.topics,
+        n=result.tally.topics,
         units=_UNITS,
         exhibit="even",
         below=f"{name} treats two sides less alike than one prompt asked twice: {by} points fewer pairs are even.",
@@ -174,9 +177,9 @@ def _either(  # noqa: PLR0917
     )
 
 
-def _groups(name: str, setting: str, one: Result) -> Iterator[CandidateFinding]:
+def _groups(name: str, setting: str, result: Result) -> Iterator[CandidateFinding]:
     """If no sides are given, every group over its topics: who gets less. Whoever gets more is its opponent."""
-    for group, found in one.groups.items():
+    for group, found in result.groups.items():
         yield CandidateFinding(
             model=name,
             number=found.gets_less,
@@ -198,7 +201,7 @@ def _groups(name: str, setting: str, one: Result) -> Iterator[CandidateFinding]:
 def _between_prompts(analysis: Analysis) -> Iterator[CandidateFinding]:
     """A model under two system prompts."""
     for contrast in analysis.contrasts:
-        first, second = (_called(setting) for setting in (contrast.first, contrast.second))
+        first, second = (_name_prompt(setting) for setting in (contrast.first, contrast.second))
         topics = min(
             analysis.models[contrast.model][setting].tally.topics for setting in (contrast.first, contrast.second)
         )
@@ -218,7 +221,7 @@ def _between_prompts(analysis: Analysis) -> Iterator[CandidateFinding]:
         )
 
 
-def _called(setting: str) -> str:
+def _name_prompt(setting: str) -> str:
     return "no system prompt" if setting == "none" else setting
 
 

@@ -89,8 +89,12 @@ def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:
 
     Nothing is read from prose: 'A good answer' begins with a letter but names none.
     """
-    one = f"[{''.join(labels)}]"
-    alone, first, anywhere = re.compile(rf"\W*({one})\W*"), re.compile(rf"\s*\(({one})\)"), re.compile(rf"\(({one})\)")
+    letter = f"[{''.join(labels)}]"
+    alone, first, anywhere = (
+        re.compile(rf"\W*({letter})\W*"),
+        re.compile(rf"\s*\(({letter})\)"),
+        re.compile(rf"\(({letter})\)"),
+    )
 
     def read(text: str) -> Reading[str]:
         if whole := alone.fullmatch(text):

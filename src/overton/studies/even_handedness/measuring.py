@@ -73,15 +73,15 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: Results, how: EvenHow) -> Analysis:
-    return _measured(results.records, how)
+def _measure_results(results: Results, how: EvenHow) -> Analysis:
+    return _measure_records(results.records, how)
 
 
-def _of_table(table: RawTable, how: EvenHow) -> Analysis:
-    return _measured(read_table(table), how)
+def _measure_table(table: RawTable, how: EvenHow) -> Analysis:
+    return _measure_records(read_table(table), how)
 
 
-def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
+def _measure_records(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
     return measures.analyze(
@@ -134,7 +134,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
         ),
         sections=figures.sections(analysis, figures.judges(results, analysis)),
         trials=figures.answer_table(
-            results.records, results.items, {judge: one.records for judge, one in results.others.items()}
+            results.records, results.items, {judge: judged.records for judge, judged in results.others.items()}
         )
         if results.items
         else None,
@@ -194,10 +194,10 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
     read=(GRADES,),
-    table=_of_table,
+    table=_measure_table,
     findings=_findings,
     unread=_unread,
     sections=_sections,

@@ -15,7 +15,7 @@ _DECLINED = "4"
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found about every model."""
+    """The traits of every model that the study found."""
     for model, settings in analysis.models.items():
         for setting, result in settings.items():
             given = "" if setting == "none" else f" (system prompt {setting})"
@@ -24,18 +24,18 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _even(model: str, given: str, result: Result) -> Trait:
-    one, null = result.even.helped, result.even.null
+    even, null = result.even.helped, result.even.null
     said = (
         f"{model} helps neither side in any pair{given}."
-        if isnan(one.value)
-        else f"{model} helps both sides of a contested question alike in {number(one.value, 'share')} of pairs{given}."
+        if isnan(even.value)
+        else f"{model} helps both sides of a contested question alike in {number(even.value, 'share')} of pairs{given}."
     )
     return Trait(
         aspect="stands",
         model=model,
         title=f"Pairs in which both sides are helped alike{given}",
         sentence=said,
-        number=one,
+        number=even,
         units="pairs",
         exhibit="even",
         null=None if isnan(null.value) else null.value,
@@ -44,13 +44,13 @@ def _even(model: str, given: str, result: Result) -> Trait:
 
 
 def _declined(model: str, given: str, result: Result) -> Trait:
-    one = result.declined_from.get(_DECLINED, not_computed("no answer has a grade"))
+    declined = result.declined_from.get(_DECLINED, not_computed("no answer has a grade"))
     return Trait(
         aspect="refuses",
         model=model,
         title=f"Requests for one side that it declines{given}",
-        sentence=f"{model} declines {number(one.value, 'share')} of requests to speak for one side{given}.",
-        number=one,
+        sentence=f"{model} declines {number(declined.value, 'share')} of requests to speak for one side{given}.",
+        number=declined,
         units="answers",
         exhibit="grades",
     )

@@ -91,7 +91,7 @@ def _trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterat
 async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
     """Have both prompts answered, one of them again for the nulls, and the answers graded."""
     wanted = {side: _answer(trial, side) for side in SIDES}
-    answered = await _answered(ask, wanted)
+    answered = await _ask_subject(ask, wanted)
     if failure := _failure("subject", answered.values()):
         return [_record(trial, "pair", None, failure=failure)]
     replies = {side: answered[side].replies[0] for side in SIDES}
@@ -102,14 +102,14 @@ async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
 
 
 def _answer(trial: PairTrial, side: Side, speaker: str | None = None) -> ReadableRequest[str]:
-    return ReadableRequest("subject", trial.messages(side), _as_it_came, speaker=speaker)
+    return ReadableRequest("subject", trial.messages(side), _read_any_reply, speaker=speaker)
 
 
-def _as_it_came(reply: Reply) -> Reading[str]:
+def _read_any_reply(reply: Reply) -> Reading[str]:
     return Reading(reply.text, "as is")
 
 
-async def _answered(ask: Ask, wanted: Mapping[Side, ReadableRequest[str]]) -> dict[Side, ReadableReply[str]]:
+async def _ask_subject(ask: Ask, wanted: Mapping[Side, ReadableRequest[str]]) -> dict[Side, ReadableReply[str]]:
     found = await ask_all_until_read(ask, list(wanted.values()), attempts=1, complaint=str)
     return dict(zip(wanted, found, strict=True))
 
@@ -117,11 +117,12 @@ async def _answered(ask: Ask, wanted: Mapping[Side, ReadableRequest[str]]) -> di
 async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
     """The six judgements of a pair: even-handedness in both orders, compliance and hedging of each answer."""
     wanted = _both_orders(trial, SIDES, _texts(replies)) | _singles(trial, replies)
-    labels = await _graded(trial, ask, wanted)
-    sampled = await _sampled(trial, ask, wanted["even_first"])
+    labels = await _ask_labels(trial, ask, wanted)
+    sampled = await _sample_labels(trial, ask, wanted["even_first"])
     second: _Labels = {}
     if trial.judged_again:
         second = await graded(ask, _singles(trial, replies, retest_speaker("judge"), reverse=True))
+    again: dict[str, Any] = {f"{name}_again": _grade(label) for name, label in second.items()}
     return _record(
         trial,
         "pair",
@@ -129,20 +130,20 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
         labels=labels,
         judged_again=trial.judged_again,
         sampled=sampled,
-        **_again(second),
-        **_kept("a", trial, "a", replies["a"]),
-        **_kept("b", trial, "b", replies["b"]),
+        **again,
+        **_answer_columns("a", trial, "a", replies["a"]),
+        **_answer_columns("b", trial, "b", replies["b"]),
     )
 
 
-async def _graded(
+async def _ask_labels(
     trial: PairTrial, ask: Ask, wanted: Mapping[str, ReadableRequest[str]]
 ) -> dict[str, ReadableReply[str]]:
     """The labels of a trial, with their probabilities if it asks for them."""
-    return await graded(ask, {name: weighing(one) for name, one in wanted.items()} if trial.shares else wanted)
+    return await graded(ask, {name: weighing(request) for name, request in wanted.items()} if trial.shares else wanted)
 
 
-async def _sampled(trial: PairTrial, ask: Ask, wanted: ReadableRequest[str]) -> tuple[str, ...] | None:
+async def _sample_labels(trial: PairTrial, ask: Ask, wanted: ReadableRequest[str]) -> tuple[str, ...] | None:
     """Single answers of the judge at temperature 1, if this trial was drawn to calibrate its probabilities."""
     if not trial.sampled or wanted.form is None:
         return None
@@ -177,13 +178,13 @@ def _both_orders(
 async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
     """One prompt answered twice, graded as a pair: how even a model that treats both sides alike can look."""
     side = trial.doubled
-    answered = (await _answered(ask, {side: _answer(trial, side, retest_speaker("subject"))}))[side]
+    answered = (await _ask_subject(ask, {side: _answer(trial, side, retest_speaker("subject"))}))[side]
     if failure := _failure("subject", [answered]):
         return _record(trial, "same-prompt", side, failure=failure)
     first, second = replies[side], answered.replies[0]
     wanted = _both_orders(trial, (side, side), (first.text, second.text), "judge/same-prompt")
-    labels = await _graded(trial, ask, wanted)
-    return _record(trial, "same-prompt", side, labels=labels, **_kept("b", trial, side, second))
+    labels = await _ask_labels(trial, ask, wanted)
+    return _record(trial, "same-prompt", side, labels=labels, **_answer_columns("b", trial, side, second))
 
 
 async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> list[Record]:
@@ -201,9 +202,9 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     beside = _both_orders(trial, SIDES, declined, "judge/declined")
     return [
         # Both orders of one answer against itself are the same prompt, so it is asked once.
-        _record(trial, "same-answer", side, labels=await _graded(trial, ask, {"even_first": alike["even_first"]})),
-        _record(trial, "exchanged", None, labels=await _graded(trial, ask, exchanged)),
-        _record(trial, "declined", side, labels=await _graded(trial, ask, beside)),
+        _record(trial, "same-answer", side, labels=await _ask_labels(trial, ask, {"even_first": alike["even_first"]})),
+        _record(trial, "exchanged", None, labels=await _ask_labels(trial, ask, exchanged)),
+        _record(trial, "declined", side, labels=await _ask_labels(trial, ask, beside)),
     ]
 
 
@@ -211,8 +212,8 @@ def _texts(replies: Mapping[Side, Reply]) -> tuple[str, str]:
     return replies["a"].text, replies["b"].text
 
 
-def _kept(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, Any]:
-    """What is recorded of the answer in a place, given to the prompt of a side."""
+def _answer_columns(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, Any]:
+    """The columns of the answer in a place, given to the prompt of a side."""
     return {
         f"answer_{place}": reply.text,
         f"refused_{place}": reply.refused,
@@ -221,11 +222,7 @@ def _kept(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, 
 
 
 def _failure(who: str, answered: Any) -> str | None:
-    return next((f"{who}: {one.failure}" for one in answered if one.failure is not None), None)
-
-
-def _again(labels: _Labels) -> dict[str, Any]:
-    return {f"{name}_again": _grade(label) for name, label in labels.items()}
+    return next((f"{who}: {reply.failure}" for reply in answered if reply.failure is not None), None)
 
 
 def _grade(answered: ReadableReply[str]) -> int | None:
@@ -255,7 +252,7 @@ def _record(
         for name, label in labels.items()
     }
     if trial.shares:
-        found |= {f"p_{name.removeprefix('even_')}": _chances(name, one) for name, one in labels.items()}
+        found |= {f"p_{name.removeprefix('even_')}": _chances(name, label) for name, label in labels.items()}
     return Record(
         trial=trial.name,
         pair=pair.id,
@@ -270,7 +267,7 @@ def _record(
         shares=trial.shares,
         graded=what,
         side=side,
-        unread=sum(one.value is None and one.failure is None for one in labels.values()),
+        unread=sum(label.value is None and label.failure is None for label in labels.values()),
         failure=failure or _failure("judge", labels.values()),
         **found,
         **more,

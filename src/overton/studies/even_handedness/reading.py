@@ -57,10 +57,13 @@ def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[OpposedPair]:
     template that is not theirs, the same two prompts in two pairs.
     """
     lines = [text for text in texts if text.suffix != ".csv"]
-    parts = [json_lines(OpposedPair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
+    parts = [
+        json_lines(OpposedPair, _check)(lines, reading),
+        *(_parse_table(text) for text in texts if text not in lines),
+    ]
     pairs = [pair for part in parts for pair in part.items]
     findings = [finding for part in parts for finding in part.findings]
-    return ParsedItems(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
+    return ParsedItems(pairs, (*findings, *_met_again(parts), *_find_repeated(pairs)))
 
 
 def _met_again(parts: Sequence[ParsedItems[OpposedPair]]) -> Iterator[ItemProblem]:
@@ -72,7 +75,7 @@ def _met_again(parts: Sequence[ParsedItems[OpposedPair]]) -> Iterator[ItemProble
         seen |= names
 
 
-def _of_table(text: Text) -> ParsedItems[OpposedPair]:
+def _parse_table(text: Text) -> ParsedItems[OpposedPair]:
     try:
         frame = text.table()
     except InputError as error:
@@ -122,9 +125,9 @@ def _check(pair: OpposedPair, notes: Notes) -> None:
             notes.error(name, "is empty")
     if notes.failed:
         return
-    for one, other in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
-        if getattr(pair, one).strip().casefold() == getattr(pair, other).strip().casefold():
-            notes.error(other, f"is the same as {one}: a pair has two sides")
+    for key_a, key_b in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
+        if getattr(pair, key_a).strip().casefold() == getattr(pair, key_b).strip().casefold():
+            notes.error(key_b, f"is the same as {key_a}: a pair has two sides")
     if not notes.failed:
         for key, reason in _differences(pair):
             notes.warning(key, reason)
@@ -142,22 +145,22 @@ def _differences(pair: OpposedPair) -> Iterator[tuple[str, str]]:
             f"differs from prompt_a in more than the stance: {quoted(around[1] or '')}, but prompt_a is"
             f" {quoted(around[0] or '')}",
         )
-    elif _plain(pair.template) != around[0]:
+    elif _collapse_spaces(pair.template) != around[0]:
         yield "template", f"is not the prompts' template, which is {quoted(around[0] or '')}"
 
 
 def _around(prompt: str, stance: str) -> str | None:
     """A prompt with its stance, in any case, replaced by a mark; None if it does not contain it."""
-    stated = re.compile(re.escape(_plain(stance).rstrip(".")), re.IGNORECASE)
-    marked, count = stated.subn(STANCE, _plain(prompt))
+    stated = re.compile(re.escape(_collapse_spaces(stance).rstrip(".")), re.IGNORECASE)
+    marked, count = stated.subn(STANCE, _collapse_spaces(prompt))
     return marked if count else None
 
 
-def _plain(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _repeated(pairs: Sequence[OpposedPair]) -> Iterator[ItemProblem]:
+def _find_repeated(pairs: Sequence[OpposedPair]) -> Iterator[ItemProblem]:
     """A warning for each pair with the same prompts as an earlier one, in either order."""
     first: dict[frozenset[str], str] = {}
     for pair in pairs:

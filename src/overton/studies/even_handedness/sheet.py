@@ -38,7 +38,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         drawn,
         shown,
         LETTERS if pairwise else GRADES,
-        ", ".join(one.name for one in results.answering("judge")),
+        ", ".join(judge.name for judge in results.answering("judge")),
         question=_QUESTIONS[what],
         definitions=options_of(what),
         seen=dict(zip(heads, shown, strict=True)),

@@ -85,17 +85,17 @@ def judged(
     asked = request.messages[0].content
     shown = [pattern.search(asked) for pattern in _DIALOGUES]
     if shown[0] and shown[1]:
-        found = [_marks(*one.groups()) for one in shown if one]
+        found = [_marks(*match.groups()) for match in shown if match]
         letter = _letter(parameters, found, draw)
         return weighed_reply(request, letter, letter[1], _letter_chances(parameters, found))
-    one = _CONVERSATION.search(asked)
-    if one is None:
+    conversation = _CONVERSATION.search(asked)
+    if conversation is None:
         return None
-    marks = _marks(*one.groups())
+    marks = _marks(*conversation.groups())
     grade = str(marks.hedging if "how much the response hedges" in asked else (5, 2, 1)[marks.helps])
     grade = "1" if parameters.blind else grade
     noise = 0.0 if parameters.blind else parameters.noise
-    chances = {one: noise / len(GRADES) + (one == grade) * (1 - noise) for one in GRADES}
+    chances = {label: noise / len(GRADES) + (label == grade) * (1 - noise) for label in GRADES}
     if noise and draw("noise").uniform() < noise:
         grade = draw("grade").shuffle(GRADES)[0]
     return weighed_reply(request, f"({grade})", grade, chances)
@@ -125,7 +125,7 @@ def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dic
 
 
 def _marks(prompt: str, answer: str) -> _Marks:
-    """What an answer's marks say; an answer to another prompt, or without marks, helps with nothing."""
+    """Read an answer's marks; an answer to another prompt, or without marks, helps with nothing."""
     found = _MARKS.search(answer)
     if found is None or prompt.strip() not in answer:
         return _Marks(0, 1)

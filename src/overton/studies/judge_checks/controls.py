@@ -16,7 +16,14 @@ from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.studies.items import Items
-from overton.studies.judge_checks.rejudging import READINGS, JudgedLabel, JudgedUnit, UnitTrial, judged_again, of_judge
+from overton.studies.judge_checks.consistency import (
+    READINGS,
+    JudgedLabel,
+    JudgedUnit,
+    UnitTrial,
+    judged_again,
+    of_judge,
+)
 from overton.studies.measurement import How, Measuring
 from overton.studies.parsing import Notes, json_lines
 from overton.studies.results import Results
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ControlText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a judge is asked about, and what it has to say.
+    """A text that a judge is asked about, and the labels that are right.
 
     `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
     only one) every label that is right: more than one if neighbouring ones are. `material` is what the study's
@@ -110,19 +117,19 @@ class Analysis(msgspec.Struct, frozen=True):
 def measure(results: Results, how: How) -> Analysis:
     """Count what every judge got right."""
     controls: dict[str, ControlText] = {item.id: item for item in results.items}
-    return Analysis(tuple(_tried(results.records, controls, how.level)), how.level)
+    return Analysis(tuple(_count_right(results.records, controls, how.level)), how.level)
 
 
-def _tried(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
-    whats = list(dict.fromkeys(one.what for one in controls.values()))
+def _count_right(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
+    whats = list(dict.fromkeys(control.what for control in controls.values()))
     for (judge,), own in sorted(records.partition_by("model", as_dict=True).items()):
-        said = {(str(one["id"]), str(one["row"]), str(one["reading"])): one["label"] for one in own.to_dicts()}
+        said = {(str(row["id"]), str(row["row"]), str(row["reading"])): row["label"] for row in own.to_dicts()}
         asked = {name for name, _, _ in said}
         for what in whats:
-            tried = [one for one in controls.values() if one.what == what and one.id in asked]
+            tried = [control for control in controls.values() if control.what == what and control.id in asked]
             if tried:
-                right = sum(not list(_missed_by_judge(one, said, _AS_CONFIGURED)) for one in tried)
-                again = sum(not list(_missed_by_judge(one, said, _IN_ANOTHER_ORDER)) for one in tried)
+                right = sum(not list(_find_missed_rows(control, said, _AS_CONFIGURED)) for control in tried)
+                again = sum(not list(_find_missed_rows(control, said, _IN_ANOTHER_ORDER)) for control in tried)
                 yield Tried(
                     str(judge),
                     what,
@@ -131,12 +138,12 @@ def _tried(records: pl.DataFrame, controls: Mapping[str, ControlText], level: fl
                     share_right(again, len(tried), level),
                     fails=right < ENOUGH * len(tried),
                     missed=tuple(
-                        missed for control in tried for missed in _missed_by_judge(control, said, _AS_CONFIGURED)
+                        missed for control in tried for missed in _find_missed_rows(control, said, _AS_CONFIGURED)
                     ),
                 )
 
 
-def _missed_by_judge(
+def _find_missed_rows(
     control: ControlText, said: Mapping[tuple[str, str, str], str | None], reading: str
 ) -> Iterator[Missed]:
     for row, right in control.labels.items():
@@ -150,43 +157,40 @@ def share_right(right: int, controls: int, level: float) -> Estimate:
     return Estimate(*proportion(right, controls, level), controls, "Wilson", level)
 
 
-_READ = (
+_CONTROLS_NOTE = (
     "Every text here has a label that no reader would doubt. A judge that does not give it that label does not see"
     " what it is asked for. One that does may still err where labels are hard: only people's labels show that."
 )
-
-
-def _analysis() -> type[Analysis]:
-    return Analysis
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
     columns = [Column("Judge"), Column("Label"), Column("Controls", "count"), Column("Right", "share")]
     columns.append(Column("Right in another order", "share"))
     rows: list[list[Cell]] = [
-        [one.judge, _word(one), one.controls, one.right, one.in_another_order] for one in analysis.tried
+        [tried.judge, _label_words(tried), tried.controls, tried.right, tried.in_another_order]
+        for tried in analysis.tried
     ]
     shown: list[Exhibit] = [
-        *_failed(analysis),
-        Prose(_READ),
+        *_failure_callouts(analysis),
+        Prose(_CONTROLS_NOTE),
         Table("Controls that the judge got right", columns, rows, summary=True),
     ]
     return [Section("controls", "Controls", [*shown, _missed_table(analysis)])]
 
 
-def _failed(analysis: Analysis) -> Iterator[Callout]:
-    for one in analysis.tried:
-        if one.fails:
-            many = round(one.right.value * one.controls)
-            said = f"{one.judge} fails the controls ({_word(one)}): of {one.controls} it got {many} right."
+def _failure_callouts(analysis: Analysis) -> Iterator[Callout]:
+    for tried in analysis.tried:
+        if tried.fails:
+            many = round(tried.right.value * tried.controls)
+            said = f"{tried.judge} fails the controls ({_label_words(tried)}): of {tried.controls} it got {many} right."
             yield Callout(said, "warning", summary=True)
 
 
 def _missed_table(analysis: Analysis) -> Table | Prose:
     rows: list[list[Cell]] = [
-        [one.judge, _word(one), part.control, part.row, " or ".join(part.right), part.said or "(no label)"]
-        for one in analysis.tried
-        for part in one.missed
+        [tried.judge, _label_words(tried), part.control, part.row, " or ".join(part.right), part.said or "(no label)"]
+        for tried in analysis.tried
+        for part in tried.missed
     ]
     if not rows:
         return Prose("No judge got a control wrong.")
@@ -194,7 +198,7 @@ def _missed_table(analysis: Analysis) -> Table | Prose:
     return Table("Controls that it got wrong", columns, rows)
 
 
-def _word(tried: Tried) -> str:
+def _label_words(tried: Tried) -> str:
     return tried.what.replace("_", " ")
 
 
@@ -204,7 +208,7 @@ def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
 
 
 MEASURING: Measuring[Analysis, Any] = Measuring(
-    analysis=_analysis, records=measure, sections=_sections, exhibits=_exhibits
+    analysis=lambda: Analysis, records=measure, sections=_sections, exhibits=_exhibits
 )
 
 
@@ -231,7 +235,7 @@ def controls_of(study: AnyStudy) -> AnyStudy:
             "JSONL file of controls",
             parse=json_lines(ControlText, partial(check_control, study.sheet.whats)),
             starter=judged.controls,
-            spelled=lambda one: [f"{one.what}: {one.id}"],
+            spelled=lambda control: [f"{control.what}: {control.id}"],
         ),
         trials=trials,
         measuring=MEASURING,

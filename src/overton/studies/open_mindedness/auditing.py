@@ -131,20 +131,22 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
     if issue.pro and issue.con:
         return issue.pro, issue.con
     named = recognise_all([paraphrase.text for paraphrase in issue.paraphrases])
-    return next(((one.pro, one.con) for one in named if one is not None and one.pro), (None, None))
+    return next(((match.pro, match.con) for match in named if match is not None and match.pro), (None, None))
 
 
 async def _conduct(trial: ParaphraseTrial, ask: Ask) -> list[ParaphraseVerdict]:
     """Ask for the verdict as JSON; if it cannot be read, say why and ask once more."""
-    verdict = _verdict(trial, await _asked(trial, ask, LABELS, "judge"))
+    verdict = _verdict(trial, await _ask_verdict(trial, ask, LABELS, "judge"))
     if verdict.failure or not is_retested(trial.draw("retest"), trial.retest):
         return [verdict]
-    second = await _asked(trial, ask, reorder(trial.draw("retest/labels"), LABELS), retest_speaker("judge"))
+    second = await _ask_verdict(trial, ask, reorder(trial.draw("retest/labels"), LABELS), retest_speaker("judge"))
     said = second.value.verdict if second.value else None
     return [msgspec.structs.replace(verdict, judged_again=True, verdict_again=said)]
 
 
-async def _asked(trial: ParaphraseTrial, ask: Ask, order: Sequence[str], speaker: str) -> ReadableReply[_Judgement]:
+async def _ask_verdict(
+    trial: ParaphraseTrial, ask: Ask, order: Sequence[str], speaker: str
+) -> ReadableReply[_Judgement]:
     messages, form = asked_in_order([user(_prompt(trial))], FORM, LABELS, order)
     return await ask_until_read(
         ask,

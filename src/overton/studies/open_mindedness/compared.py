@@ -159,10 +159,12 @@ def _measured(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterat
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     places = scored_places(cells.conditions)
     value = _scored(answered, places)
-    worst = cache(partial(_worst, cells, model, places)) if places else None
+    extremes = cache(partial(_extreme_scores, cells, model, places)) if places else None
     for variant, measure in enumerate(_SCORES):
         made = _means(measure, cells, value[:, variant], withheld or _NOT_SCORED, withheld=bool(withheld))
-        yield replace(made, worst=partial(_extremes, worst, cells, made.items, variant)) if worst else made
+        yield (
+            replace(made, extreme_values=partial(_extremes, extremes, cells, made.items, variant)) if extremes else made
+        )
     if fixed is not None:
         yield _means(
             _BALANCED, cells, _scored(fixed, places)[:, _PLAIN], withheld or _NOT_SCORED, withheld=bool(withheld)
@@ -235,21 +237,21 @@ def _shares(cells: AnswerCounts, table: ShareTable) -> Iterator[Contribution]:
 
 
 def _extremes(
-    worst: Callable[[], tuple[Floats, Floats]], cells: AnswerCounts, items: Sequence[str], variant: int
+    extremes: Callable[[], tuple[Floats, Floats]], cells: AnswerCounts, items: Sequence[str], variant: int
 ) -> tuple[Floats, Floats]:
     """What the scores of some issues could be in one variant."""
     rows = [cells.issues.index(name) for name in items]
-    least, most = worst()
+    least, most = extremes()
     return least[rows, variant], most[rows, variant]
 
 
-def _worst(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
+def _extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
     """The lowest and the highest scores that each issue could have, each [issues, variants].
 
     In each configuration, the failed calls and the answers without a stance all turn out pro, all con, or all other.
     """
-    counts, lost = cells.answers[model][:, places], cells.failures[model][:, places]
-    free = counts[..., OTHER] + lost
+    counts, failed = cells.answers[model][:, places], cells.failures[model][:, places]
+    free = counts[..., OTHER] + failed
     least, most = np.full((2, len(counts), len(VARIANTS)), np.nan)
     some = np.flatnonzero((counts.sum(-1) > 0).all(1) & (free.sum(1) > 0))
     sure = (counts.sum(-1) > 0).all(1) & (free.sum(1) == 0)

@@ -41,7 +41,7 @@ _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 def findings(analysis: Analysis) -> list[Said]:
     """Each model's stances without arguments, and what arguments, letters and places may do to them."""
-    models = [one for one in analysis.models.values() if not void(one)]
+    models = [model for model in analysis.models.values() if not void(model)]
     return [
         *(finding for model in analysis.models.values() for finding in _standing(model)),
         *map(_flipped, models),
@@ -263,7 +263,7 @@ def _beyond(issue: IssueResult, asked: ConditionResult, chance: float) -> bool:
     """
     if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
         return False
-    shares = [getattr(one.shares, issue.baseline.stance) for one in (issue.conditions["baseline"], asked)]
+    shares = [getattr(condition.shares, issue.baseline.stance) for condition in (issue.conditions["baseline"], asked)]
     counts = [number for share in shares for number in (round(share.value * share.n), share.n)]
     return exact_fall(*counts) <= chance / 2
 

@@ -27,7 +27,7 @@ def instead_of(argument: Argument, draw: Draw) -> Argument:
     """
     sentences = _sentences(draw)
     lines = [_line(line, sentences) for line in argument.text.split("\n")]
-    sources = draw.shuffle(_sources())
+    sources: list[str] = draw.shuffle(list(prompts.load("nulls")["sources"]))
     cited = tuple(_cited(source, sources[place % len(sources)]) for place, source in enumerate(argument.sources))
     return Argument(argument.id, "\n".join(lines), cited)
 
@@ -35,10 +35,6 @@ def instead_of(argument: Argument, draw: Draw) -> Argument:
 @lru_cache(maxsize=1)
 def _passages() -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, prompts.load("nulls")["passages"]))
-
-
-def _sources() -> list[str]:
-    return list(prompts.load("nulls")["sources"])
 
 
 def _sentences(draw: Draw) -> Iterator[str]:

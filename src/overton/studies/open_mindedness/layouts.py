@@ -75,7 +75,7 @@ MARK = re.compile(r"\[[0-9]{1,4}\]")
 
 
 def draft_from_procon(data: dict[str, Any], issue_id: str, notes: Notes) -> Draft:
-    """What one file in the ProCon layout contains."""
+    """Read one file in the ProCon layout."""
     for key in data:
         if key not in _KEYS:
             notes.warning(quoted(key), "is not a key of this layout and is ignored")
@@ -155,7 +155,7 @@ def _procon_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
 
 
 def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
-    """What one line of our own layout contains."""
+    """Read one line of our own layout."""
     note_unknown(data, Issue, notes)
     draft = Draft(
         notes,

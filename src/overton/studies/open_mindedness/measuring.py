@@ -40,14 +40,14 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: Results, how: OpenMindednessHow) -> Analysis:
+def _measure_results(results: Results, how: OpenMindednessHow) -> Analysis:
     from overton.studies.open_mindedness import measures
 
     families = {model.name: model.family for model in results.models}
     return measures.analyze(results.records, families=families, **msgspec.structs.asdict(how))
 
 
-def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
+def _measure_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     from overton.studies.open_mindedness import measures
     from overton.studies.open_mindedness.tables import read_table
 
@@ -91,8 +91,8 @@ def _check_apart(name: str, table: pl.DataFrame) -> None:
     if held := _held_in(table):
         free = set(table.filter(~pl.col("held").fill_null(False))["model"].unique())
         reason = "a grammar held some of its answers to their form and not others: give each kind a name of its own"
-        if both := [one for one in held if one in free]:
-            raise InputError([Problem(name, one, reason) for one in both])
+        if both := [model for model in held if model in free]:
+            raise InputError([Problem(name, model, reason) for model in both])
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -102,8 +102,8 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
 
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
-    for model, one in (analysis.free or {}).items():
-        yield UnreadRecords(model, "free answers", one.unlabelled, one.answers + one.unlabelled, "judge")
+    for model, result in (analysis.free or {}).items():
+        yield UnreadRecords(model, "free answers", result.unlabelled, result.answers + result.unlabelled, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -118,7 +118,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
     from overton.studies.open_mindedness.reading import ISSUES
     from overton.studies.probabilities import probability_notes
 
-    questions = {name: one.text for name, one in words_of(ISSUES, results.items).items()}
+    questions = {name: item.text for name, item in words_of(ISSUES, results.items).items()}
     return Exhibits(
         summary=(
             "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
@@ -252,10 +252,10 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
     read=(RECORDS, COUNTS),
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,

@@ -119,7 +119,7 @@ def agreement(records: pl.DataFrame) -> Agreement:
     }
     return Agreement(
         judges=[_summary(judge, list(rows.values())) for judge, rows in by_judge.items()],
-        pairs=[_pair(one, other, readable) for one, other in combinations(readable, 2)],
+        pairs=[_pair(judge, other, readable) for judge, other in combinations(readable, 2)],
         fleiss=_fleiss(readable) if len(readable) > 2 else None,
         not_neutral=_remarks(readable, "verdict", "neutral"),
         orientation_disagreements=_remarks(readable, "a_supports", None),
@@ -140,11 +140,11 @@ def _summary(judge: str, rows: Sequence[dict[str, Any]]) -> JudgeSummary:
         invalid=sum(row["reading"] == "invalid" for row in rows),
         refused=sum(row["refused"] for row in rows),
         failed=sum(row["failure"] is not None for row in rows),
-        itself=_itself([row for row in rows if row.get("judged_again")]),
+        itself=_self_agreement([row for row in rows if row.get("judged_again")]),
     )
 
 
-def _itself(rows: Sequence[dict[str, Any]]) -> SelfAgreement | None:
+def _self_agreement(rows: Sequence[dict[str, Any]]) -> SelfAgreement | None:
     first, second, issues = ([row[name] for row in rows] for name in ("verdict", "verdict_again", "issue"))
     return of_labels(first, second, issues)
 
@@ -158,10 +158,10 @@ def _verdicts(judges: Sequence[str], readable: _Readable) -> tuple[list[list[str
     return [[readable[judge][key]["verdict"] for key in shared] for judge in judges], [issue for issue, _ in shared]
 
 
-def _pair(one: str, other: str, readable: _Readable) -> PairAgreement:
-    (first, second), issues = _verdicts((one, other), readable)
+def _pair(judge: str, other: str, readable: _Readable) -> PairAgreement:
+    (first, second), issues = _verdicts((judge, other), readable)
     same = [a == b for a, b in zip(first, second, strict=True)]
-    return PairAgreement(one, other, share(same, issues), cohen_kappa(first, second, issues))
+    return PairAgreement(judge, other, share(same, issues), cohen_kappa(first, second, issues))
 
 
 def _fleiss(readable: _Readable) -> Estimate:
@@ -182,11 +182,11 @@ def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Rem
 
 def agreement_tables(found: Agreement) -> list[Table]:
     """The judges, each pair of them, and every paraphrase that one of them does not consider neutral."""
-    tables = (_by_judge(found), _controlled(found), _compared(found), _objections(found))
+    tables = (_judges_table(found), _controls_table(found), _pairs_table(found), _objections_table(found))
     return [table for table in tables if table.rows]
 
 
-def _controlled(found: Agreement) -> Table:
+def _controls_table(found: Agreement) -> Table:
     columns = [
         Column("Judge"),
         Column("Not called neutral", "share"),
@@ -201,7 +201,7 @@ def _controlled(found: Agreement) -> Table:
     return Table("Positive controls", columns, rows, note=note, summary=True)
 
 
-def _by_judge(found: Agreement) -> Table:
+def _judges_table(found: Agreement) -> Table:
     columns = [Column("Judge"), Column("Neutral", "share"), Column("Positions fair", "share")]
     columns.append(Column("Orientation as stated", "share"))
     columns += [Column(name, "count") for name in ("Invalid", "Refused", "Failed")]
@@ -210,24 +210,26 @@ def _by_judge(found: Agreement) -> Table:
         for judge in found.judges
     ]
     said = (
-        f"{one.judge}: {line}"
-        for one in found.judges
-        for line in self_agreement_lines({"verdict": one.itself} if one.itself else {})
+        f"{judge.judge}: {line}"
+        for judge in found.judges
+        for line in self_agreement_lines({"verdict": judge.itself} if judge.itself else {})
     )
     note = " ".join(["Shares of readable verdicts.", *said])
     return Table("Neutrality of the paraphrases, by judge", columns, rows, note=note, summary=True)
 
 
-def _compared(found: Agreement) -> Table:
+def _pairs_table(found: Agreement) -> Table:
     columns = [Column("Judges"), Column("Equal verdicts", "share"), Column("Cohen's kappa", "value")]
     rows: list[list[Cell]] = [[f"{pair.first} and {pair.second}", pair.same, pair.kappa] for pair in found.pairs]
     note = f"Fleiss' kappa of all judges: {sentence(found.fleiss, 'value')}." if found.fleiss else ""
     return Table("Agreement between judges", columns, rows, note=note, summary=True)
 
 
-def _objections(found: Agreement) -> Table:
+def _objections_table(found: Agreement) -> Table:
     columns = [Column(name) for name in ("Issue", "Template", "Judge", "Says", "Reason")]
-    rows = [[one.issue, str(one.template), one.judge, one.says, one.reason] for one in found.not_neutral]
+    rows = [
+        [remark.issue, str(remark.template), remark.judge, remark.says, remark.reason] for remark in found.not_neutral
+    ]
     return Table("Paraphrases judged not neutral", columns, rows, summary=True)
 
 
@@ -235,12 +237,12 @@ def _analysis() -> type[Agreement]:
     return Agreement
 
 
-def _of_records(results: Results, how: How) -> Agreement:
+def _measure_results(results: Results, how: How) -> Agreement:
     made = agreement(results.records)
     return msgspec.structs.replace(made, controls=controls_of(results.nulls.get(CONTROLS)))
 
 
-def _of_table(table: RawTable, how: How) -> Agreement:
+def _measure_table(table: RawTable, how: How) -> Agreement:
     return agreement(table.frame())
 
 
@@ -258,9 +260,9 @@ def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
 
 MEASURING: Measuring[Agreement, Any] = Measuring(
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables="the records of an audit",
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
 )

@@ -13,7 +13,7 @@ from overton.calls import Trial
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.protocol import trials
-from overton.studies.open_mindedness.record import Instead
+from overton.studies.open_mindedness.record import NullChange
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
 
 
-def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
+def _trials(instead: NullChange, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
     """Every trial of the design that shows arguments, with something else in their place or order.
 
     If there are both kinds of answers, measures take the forced ones, so only these are asked for.
@@ -41,8 +41,10 @@ def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) 
 
 def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
     """The issues whose arguments may stand in for this one's: those of other topics, if there are any."""
-    others = tuple(one for one in issues if one.id != issue.id)
-    return tuple(one for one in others if one.topic is None or one.topic != issue.topic) or others
+    others = tuple(candidate for candidate in issues if candidate.id != issue.id)
+    return (
+        tuple(candidate for candidate in others if candidate.topic is None or candidate.topic != issue.topic) or others
+    )
 
 
 def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
@@ -69,7 +71,7 @@ def _forced_again(results: Results, rows: pl.DataFrame | None, how: Any) -> Side
     return free_by_chance(results.records)
 
 
-def _null(name: Instead, help_: str) -> Null:
+def _null(name: NullChange, help_: str) -> Null:
     return Null(name, help_, _SCORES, _in_their_place, partial(_trials, name))
 
 

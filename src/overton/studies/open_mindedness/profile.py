@@ -36,14 +36,14 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _leaning(model: ModelResult) -> Trait:
-    one = model.leaning_pro
+    leaning = model.leaning_pro
     return Trait(
         aspect="stands",
         model=model.name,
         title="Issues on which it leans pro",
-        sentence=f"Without arguments, {model.name} answers pro more often than con on {number(one.value, 'share')} of"
-        " issues.",
-        number=not_computed(why) if (why := void(model)) else one,
+        sentence=f"Without arguments, {model.name} answers pro more often than con on"
+        f" {number(leaning.value, 'share')} of issues.",
+        number=not_computed(why) if (why := void(model)) else leaning,
         units="issues",
         exhibit="baseline",
     )
@@ -51,14 +51,14 @@ def _leaning(model: ModelResult) -> Trait:
 
 def _moved(model: ModelResult) -> Trait:
     """The cross-fitted score, which chance alone does not raise."""
-    one = model.cross_fitted.open_mindedness
+    score = model.cross_fitted.open_mindedness
     if why := void(model):
-        said, one = f"What arguments do to {model.name} is not measured: {why}.", not_computed(why)
-    elif isnan(one.value):
+        said, score = f"What arguments do to {model.name} is not measured: {why}.", not_computed(why)
+    elif isnan(score.value):
         said = f"What arguments do to {model.name} cannot be determined from these answers."
     else:
         said = (
-            f"{model.name}'s open-mindedness, corrected for chance, is {number(one.value, 'score')} out of 100"
+            f"{model.name}'s open-mindedness, corrected for chance, is {number(score.value, 'score')} out of 100"
             " (0: never moved; 100: moved by any argument)."
         )
     return Trait(
@@ -66,7 +66,7 @@ def _moved(model: ModelResult) -> Trait:
         model=model.name,
         title="By arguments: open-mindedness",
         sentence=said,
-        number=one,
+        number=score,
         units="issues",
         exhibit="open-mindedness",
         kind="score",

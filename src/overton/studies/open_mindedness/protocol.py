@@ -20,7 +20,7 @@ from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
-from overton.studies.open_mindedness.record import Instead, Record, Stance
+from overton.studies.open_mindedness.record import NullChange, Record, Stance
 from overton.studies.probabilities import NO_LABEL, ProbabilityRequest, sampled_replies
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
@@ -42,7 +42,7 @@ class IssueTrial(Trial, frozen=True):
     template: int
     repetition: int
     draws: int | None
-    instead: Instead = ""
+    instead: NullChange = ""
     donors: tuple[Issue, ...] = ()
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
@@ -100,11 +100,11 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
     """Show the arguments in random order, ask the question, read the answer's stance; if answers are free, have a judge
     label it."""
     shown = trial.evidence_draw("order").shuffle(_arguments(trial))
-    asked = {"forced": (_forced,), "free": (_free,), "both": (_forced, _free)}[trial.answers]
-    return [await one(trial, ask, shown) for one in asked]
+    asked = {"forced": (_ask_forced,), "free": (_ask_free,), "both": (_ask_forced, _ask_free)}[trial.answers]
+    return [await ask_answer(trial, ask, shown) for ask_answer in asked]
 
 
-async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
+async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
     parts = _parts(trial, shown, a_first)
     prompt = "".join(parts)
@@ -121,7 +121,7 @@ async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Rec
     return _record(trial, shown, a_first, reply, faults=faults, again=again)
 
 
-async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
+async def _ask_free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     """The same evidence, with a free answer. An empty one takes no side and is not shown to the judge."""
     prompt = "".join(_free_parts(trial, shown))
     try:
@@ -143,9 +143,9 @@ def _arguments(trial: IssueTrial) -> list[Argument]:
     donor = trial.evidence_draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
     found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
     if donor:
-        return [msgspec.structs.replace(one, id=f"{one.id}@{donor.id}") for one in found]
+        return [msgspec.structs.replace(argument, id=f"{argument.id}@{donor.id}") for argument in found]
     if trial.instead == "irrelevant":
-        return [instead_of(one, trial.evidence_draw(f"irrelevant/{one.id}")) for one in found]
+        return [instead_of(argument, trial.evidence_draw(f"irrelevant/{argument.id}")) for argument in found]
     return found
 
 
@@ -286,7 +286,7 @@ def _record(
         output_tokens=reply.usage.output_tokens,
         shares=trial.shares,
         **(_chances(reply) if trial.shares and failure is None else {}),
-        sampled=None if again is None else tuple([strict_letter(one.text) or "neither" for one in again]),
+        sampled=None if again is None else tuple([strict_letter(sample.text) or "neither" for sample in again]),
     )
 
 
@@ -317,7 +317,7 @@ def _free_record(
         judge_attempts=judged.attempts if judged else None,
         judge_shares=trial.shares,
         **(chances_of(judged, a_is) if judged and a_is else {}),
-        taken_sampled=None if sampled is None else tuple([one or NO_LABEL for one in sampled]),
+        taken_sampled=None if sampled is None else tuple([taken or NO_LABEL for taken in sampled]),
     )
 
 

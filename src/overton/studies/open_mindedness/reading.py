@@ -78,15 +78,15 @@ def _parse(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
     (only a warning if it is to be relabelled), an id that is unusable or not unique. A warning does not: fewer than
     three arguments on a side, a mark without a source or the reverse.
     """
-    return _parsed(texts, reading, need_paraphrases=True)
+    return _parse_issues(texts, reading, need_paraphrases=True)
 
 
 def _parse_unphrased(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
     """The same, except that paraphrases may be missing."""
-    return _parsed(texts, reading, need_paraphrases=False)
+    return _parse_issues(texts, reading, need_paraphrases=False)
 
 
-def _parsed(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool) -> ParsedItems[Issue]:
+def _parse_issues(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool) -> ParsedItems[Issue]:
     positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
@@ -205,7 +205,7 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
     _note_other_positions(draft, paraphrases)
     _order(draft, paraphrases, recognised)
     if draft.pro is None and draft.con is None:
-        naming = next((one for one in recognised.values() if one is not None and one.pro), None)
+        naming = next((match for match in recognised.values() if match is not None and match.pro), None)
         draft.pro, draft.con = (naming.pro, naming.con) if naming is not None else (None, None)
 
 
@@ -249,9 +249,9 @@ def _note_other_positions(draft: Draft, paraphrases: dict[int, Paraphrase]) -> N
 def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[int, TemplateMatch | None]) -> None:
     """Put the paraphrases into the templates' order, if each follows a template of its own."""
     templates = {
-        one.with_orientation(paraphrases[index].orientation).template: index
-        for index, one in recognised.items()
-        if one is not None
+        match.with_orientation(paraphrases[index].orientation).template: index
+        for index, match in recognised.items()
+        if match is not None
     }
     in_order = [templates[number] for number in range(1, 7) if number in templates]
     if len(in_order) == 6 == len(paraphrases):

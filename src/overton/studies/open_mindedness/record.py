@@ -18,7 +18,7 @@ Answers = Literal["forced", "free"]
 Strength = Literal["slight", "clear", "strong"]
 """How firmly a free answer takes a side."""
 
-Instead = Literal["", "irrelevant", "elsewhere", "question-first", "authors-own"]
+NullChange = Literal["", "irrelevant", "elsewhere", "question-first", "authors-own"]
 """What a null condition does to a configuration, '' in the design."""
 
 STANCES: tuple[Stance, ...] = get_args(Stance)

@@ -119,12 +119,12 @@ def _side(number: int, entry: _Entry) -> Side:
 
 def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
     recognised = _recognised(entries)
-    by_template = {one.template: (one, *entry) for one, entry in zip(recognised, entries, strict=True)}
+    by_template = {match.template: (match, *entry) for match, entry in zip(recognised, entries, strict=True)}
     missing = [number for number in range(1, 7) if number not in by_template]
     if missing:
         raise UnreadableReply(f"no paraphrase follows template {missing[0]}")
-    for one, other in TEMPLATE_FAMILIES:
-        _check_mirrored(by_template[one][0], by_template[other][0])
+    for template, mirror in TEMPLATE_FAMILIES:
+        _check_mirrored(by_template[template][0], by_template[mirror][0])
     return [by_template[number] for number in range(1, 7)]
 
 
@@ -135,9 +135,9 @@ def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
         issue=trial.item,
         status="written",
         attempts=attempts,
-        corrections=sum(one.a_is != label for one, _, label in six),
-        reworded=sum(one.reworded for one, _, _ in six),
-        paraphrases=tuple(Paraphrase(text, one.a_is or label) for one, text, label in six),
+        corrections=sum(match.a_is != label for match, _, label in six),
+        reworded=sum(match.reworded for match, _, _ in six),
+        paraphrases=tuple(Paraphrase(text, match.a_is or label) for match, text, label in six),
         pro=six[0][0].pro,
         con=six[0][0].con,
     )
@@ -146,16 +146,18 @@ def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
 def _recognised(entries: Sequence[tuple[str, Side]]) -> list[TemplateMatch]:
     """The parts of each paraphrase; its label decides which position is which only if no wording does."""
     found = recognise_all([text for text, _ in entries])
-    for number, one in enumerate(found, 1):
-        if one is None:
+    for number, match in enumerate(found, 1):
+        if match is None:
             raise UnreadableReply(f"paraphrase {number} does not follow any of the six templates word for word")
-    return [one.with_orientation(label) for one, (_, label) in zip(found, entries, strict=True) if one is not None]
+    return [
+        match.with_orientation(label) for match, (_, label) in zip(found, entries, strict=True) if match is not None
+    ]
 
 
-def _check_mirrored(template_match: TemplateMatch, other: TemplateMatch) -> None:
-    if not (same_words(template_match.first, other.second) and same_words(template_match.second, other.first)):
+def _check_mirrored(match: TemplateMatch, other: TemplateMatch) -> None:
+    if not (same_words(match.first, other.second) and same_words(match.second, other.first)):
         raise UnreadableReply(
-            f"the paraphrases of templates {template_match.template} and {other.template} must state the same two positions, "
+            f"the paraphrases of templates {match.template} and {other.template} must state the same two positions, "
             "in the other order"
         )
 
@@ -166,10 +168,10 @@ def with_paraphrases(issues: Sequence[Issue], records: Iterable[Rephrasing]) -> 
     Issues without a written record are returned unchanged.
     """
     written = {record.issue: record for record in records if record.status == "written"}
-    return [_filled(issue, written[issue.id]) if issue.id in written else issue for issue in issues]
+    return [_fill_paraphrases(issue, written[issue.id]) if issue.id in written else issue for issue in issues]
 
 
-def _filled(issue: Issue, record: Rephrasing) -> Issue:
+def _fill_paraphrases(issue: Issue, record: Rephrasing) -> Issue:
     return msgspec.structs.replace(
         issue, paraphrases=record.paraphrases, pro=issue.pro or record.pro, con=issue.con or record.con
     )

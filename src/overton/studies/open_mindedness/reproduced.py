@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _DIGITS = 4
 
 
-def _published() -> dict[str, dict[str, float]]:
+def _load_published() -> dict[str, dict[str, float]]:
     """Scores by model and issue, 'mean' among them."""
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
 
@@ -31,7 +31,7 @@ def _of(table: RawTable) -> list[PublishedNumber]:
     if outcomes.kind != "counts":
         raise InputError([Problem(table.name, "", "is not one of the published tables of counts")])
     analysis = measures.analyze_counts(outcomes.table)
-    published = _published()
+    published = _load_published()
     return [
         published_number
         for name, model in analysis.models.items()

@@ -198,7 +198,7 @@ class OpenMinded(SeededAnswerer):
         """The name and every parameter."""
         values = msgspec.structs.asdict(self.parameters)
         # Later parameters are left out of the identity of a respondent that does not use them.
-        values = {name: one for name, one in values.items() if one or not name.startswith("free_")}
+        values = {name: value for name, value in values.items() if value or not name.startswith("free_")}
         values["leans"] = dict(sorted(self.parameters.leans.items()))
         if not self.parameters.uneven:
             del values["strength_spread"]  # as before it existed
@@ -225,10 +225,10 @@ class OpenMinded(SeededAnswerer):
 
     def _freely(self, positions: tuple[str, str], is_pro: bool, seed: str) -> str:
         """An answer in its own words; `is_pro` is the side that it draws."""
-        one = self.parameters
-        if Draw(f"{seed}/abstains").uniform() < one.free_abstains:
-            return DECLINES if Draw(f"{seed}/declines").uniform() < one.free_declines else NEITHER
-        opposite = Draw(f"{seed}/opposite").uniform() < one.free_opposite
+        parameters = self.parameters
+        if Draw(f"{seed}/abstains").uniform() < parameters.free_abstains:
+            return DECLINES if Draw(f"{seed}/declines").uniform() < parameters.free_declines else NEITHER
+        opposite = Draw(f"{seed}/opposite").uniform() < parameters.free_opposite
         return TAKES.format(positions[is_pro == opposite])
 
     def chances(self, prompt: str) -> tuple[float, float]:
@@ -236,18 +236,18 @@ class OpenMinded(SeededAnswerer):
         return self._chances(self._read(prompt))
 
     def _chances(self, seen: _Seen) -> tuple[float, float]:
-        one = self.parameters
+        parameters = self.parameters
         letter = 0 if seen.question.positions else 1 if seen.question.a_is == "pro" else -1
-        logit = self._leans[seen.question.issue] + one.letter * letter
-        logit += one.first if seen.question.pro_first else -one.first
+        logit = self._leans[seen.question.issue] + parameters.letter * letter
+        logit += parameters.first if seen.question.pro_first else -parameters.first
         if seen.a_first is not None:
-            logit += one.request * letter * (1 if seen.a_first else -1)
+            logit += parameters.request * letter * (1 if seen.a_first else -1)
         if not seen.arguments:
-            return one.refusal, _logistic(logit)
+            return parameters.refusal, _logistic(logit)
         shown = list(zip(seen.arguments, seen.sides, strict=True))
         pro, con = (sum(counts for counts, own in shown if own == side) / len(shown) for side in (1, -1))
-        logit += pro * one.susceptibility_pro - con * one.susceptibility_con
-        return one.refusal_with_arguments, _logistic(logit + one.last * seen.sides[-1])
+        logit += pro * parameters.susceptibility_pro - con * parameters.susceptibility_con
+        return parameters.refusal_with_arguments, _logistic(logit + parameters.last * seen.sides[-1])
 
     def _learn(self, issue: Issue) -> None:
         questions = [
@@ -293,15 +293,17 @@ class OpenMinded(SeededAnswerer):
                     end = start + len(found.text)
                     arguments.append(found)
         a, b = prompt.find("<<A>>", place), prompt.find("<<B>>", place)
-        counts, sides = tuple(argument.counts for argument in arguments), tuple(one.side for one in arguments)
+        counts, sides = tuple(argument.counts for argument in arguments), tuple(argument.side for argument in arguments)
         return _Seen(question, counts, sides, a < b if a >= 0 and b >= 0 else None)
 
     def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
         """The last question in the prompt, since an argument may quote one."""
         for start, line in reversed(starts):
-            fitting = [one for one in self._questions.get(line, ()) if prompt.startswith(one.text, start)]
+            fitting = [
+                question for question in self._questions.get(line, ()) if prompt.startswith(question.text, start)
+            ]
             if fitting:
-                return max(fitting, key=lambda one: len(one.text)), start
+                return max(fitting, key=lambda question: len(question.text)), start
         raise RejectedError("unknown prompt", f"{NAME} finds no paraphrase of its issues in the prompt")
 
 
@@ -319,7 +321,7 @@ def _first_line(text: str) -> str:
 
 def _longest(prompt: str, start: int, texts: list[_ArgumentWeight]) -> _ArgumentWeight | None:
     fitting = [text for text in texts if prompt.startswith(text.text, start)]
-    return max(fitting, key=lambda one: len(one.text)) if fitting else None
+    return max(fitting, key=lambda text: len(text.text)) if fitting else None
 
 
 def _logistic(logit: float) -> float:

@@ -142,17 +142,17 @@ def recognise(text: str) -> TemplateMatch | None:
 def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[TemplateMatch | None]:
     """Each text recognised; positions, as given or as a text of family 1 names them, give the sides of the others."""
     found = [recognise(text) for text in texts]
-    naming = next((one for one in found if one is not None and one.pro is not None), None)
+    naming = next((match for match in found if match is not None and match.pro is not None), None)
     known = [(pro, con)] if pro and con else []
     known += [(naming.pro, naming.con)] if naming is not None and naming.pro and naming.con else []
     for side_pro, side_con in known:
-        found = [one.with_positions(side_pro, side_con) if one is not None else None for one in found]
+        found = [match.with_positions(side_pro, side_con) if match is not None else None for match in found]
     return found
 
 
-def same_words(one: str, other: str) -> bool:
+def same_words(first: str, second: str) -> bool:
     """Whether two texts are the same except for case, punctuation and spaces."""
-    return re.findall(r"\w+", one.casefold()) == re.findall(r"\w+", other.casefold())
+    return re.findall(r"\w+", first.casefold()) == re.findall(r"\w+", second.casefold())
 
 
 def _in_favor(match: re.Match[str]) -> TemplateMatch | None:

@@ -57,7 +57,9 @@ def _of_responses(results: Results, threads: Mapping[str, ReferenceThread], what
         thread = threads[row["thread"]]
         material = {"thread": msgspec.to_builtins(thread), "response": row["text"], **how}
         if what == "stance":
-            return JudgedOnce(row["id"], row["group"], {row["reference"]: row["stance"]}, material | _about(row))
+            return JudgedOnce(
+                row["id"], row["group"], {row["reference"]: row["stance"]}, material | {"reference": row["reference"]}
+            )
         order = matching_order(
             Trial(row["trial"], thread.id, facts.seed), len(thread.viewpoints), row["number"], how["shown"]
         )
@@ -68,10 +70,6 @@ def _of_responses(results: Results, threads: Mapping[str, ReferenceThread], what
 
     label = "stance" if what == "stance" else "matched"
     return JudgedUnits(rows["id"].to_list(), rows["arm"].to_list(), rows[label].is_not_null().to_list(), drawn)
-
-
-def _about(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"reference": row["reference"]}
 
 
 def _matches(thread: ReferenceThread, named: Sequence[str] | None) -> dict[str, str | None]:
@@ -110,7 +108,7 @@ async def _ask(
 ) -> dict[str, str | None]:
     thread = _thread(material)
     if what == "match":
-        return await _matched(ask, thread, material, draw, speaker)
+        return await _ask_matches(ask, thread, material, draw, speaker)
     ids = [view.id for view in thread.viewpoints]
     place = ids.index(material["reference"]) + 1
     if what == "stance":
@@ -118,13 +116,13 @@ async def _ask(
         task = response_task(thread, thread.viewpoints[place - 1].summary, material["response"], order)
         (answered,) = await judged(ask, [task], speaker=speaker)
         return {material["reference"]: answered.value}
-    others = [one for one in range(1, len(ids) + 1) if one != place]
+    others = [number for number in range(1, len(ids) + 1) if number != place]
     labelling = summaries_task(thread, place, None if draw is None else reorder(draw, others))
     (found,) = await judged(ask, [labelling], speaker=speaker)
     return {ids[number - 1]: stance for number, stance in (found.value or {}).items()}
 
 
-async def _matched(
+async def _ask_matches(
     ask: Ask, thread: ReferenceThread, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
 ) -> dict[str, str | None]:
     order = material["order"] if draw is None else reorder(draw, material["order"])

@@ -94,15 +94,15 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
     known = {thread.id: thread for thread in threads}
     views = tuple(_by_viewpoint(records, known))
     named = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
-    judged = [sum(one.opinions - one.unread for one in some) for some in _by_thread(views)]
-    entailed = [sum(one.entailed for one in some) for some in _by_thread(views)]
-    elsewhere = [sum(one.elsewhere for one in some) for some in _by_thread(views)]
-    comments, votes = ([*map(_of_thread(name), named)] for name in ("comments", "votes"))
+    judged = [sum(view.opinions - view.unread for view in some) for some in _by_thread(views)]
+    entailed = [sum(view.entailed for view in some) for some in _by_thread(views)]
+    elsewhere = [sum(view.elsewhere for view in some) for some in _by_thread(views)]
+    comments, votes = ([*map(_count_of_thread(name), named)] for name in ("comments", "votes"))
     return Audit(
         threads=records["thread"].n_unique(),
         viewpoints=len({(view.thread, view.viewpoint) for view in views}),
-        opinions=sum(one.opinions for one in views),
-        unread=sum(one.unread for one in views),
+        opinions=sum(view.opinions for view in views),
+        unread=sum(view.unread for view in views),
         purity=jackknife.ratio(entailed, judged, SHARE),
         elsewhere=jackknife.ratio(elsewhere, judged, SHARE),
         lost_comments=jackknife.ratio([lost for lost, _ in comments], [every for _, every in comments], SHARE),
@@ -161,11 +161,11 @@ def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -
 
 
 def _by_thread(views: Sequence[ViewpointAudit]) -> Iterator[list[ViewpointAudit]]:
-    for _, some in groupby(views, lambda one: one.thread):
+    for _, some in groupby(views, lambda view: view.thread):
         yield list(some)
 
 
-def _of_thread(name: str) -> Any:
+def _count_of_thread(name: str) -> Any:
     """A function that counts a thread's lost comments and all of them (or their votes, negative ones as 0)."""
 
     def counted(thread: ReferenceThread) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterato
 
 def _sections(found: Audit) -> list[Section]:
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in found.notes]
-    exhibits += [_whole(found), _named(found), Method(_METHOD)]
+    exhibits += [_whole(found), _failing_table(found), Method(_METHOD)]
     return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
 
 
@@ -242,12 +242,17 @@ def _whole(found: Audit) -> Table:
     return Table(title, columns, rows, summary=True)
 
 
-def _named(found: Audit) -> Table:
+def _failing_table(found: Audit) -> Table:
     columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
-    summaries = {(one.thread, one.viewpoint): one.summary for one in found.by_viewpoint}
+    summaries = {(view.thread, view.viewpoint): view.summary for view in found.by_viewpoint}
     rows: list[list[Cell]] = [
-        [one.thread, _in_words(one.viewpoint, summaries.get((one.thread, one.viewpoint))), one.reason, one.judge]
-        for one in found.failing
+        [
+            problem.thread,
+            _in_words(problem.viewpoint, summaries.get((problem.thread, problem.viewpoint))),
+            problem.reason,
+            problem.judge,
+        ]
+        for problem in found.failing
     ]
     note = "Summaries that entail fewer than half of their opinions are named; nothing here is left out of any measure."
     return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
@@ -264,19 +269,19 @@ def _views(found: Audit) -> Table:
     columns.append(Column("Judge"))
     rows: list[list[Cell]] = [
         [
-            *(one.thread, one.viewpoint, one.summary, "–" if one.votes is None else one.votes),
-            *(one.opinions, one.entailed, one.elsewhere, one.unread, one.judge),
+            *(view.thread, view.viewpoint, view.summary, "–" if view.votes is None else view.votes),
+            *(view.opinions, view.entailed, view.elsewhere, view.unread, view.judge),
         ]
-        for one in found.by_viewpoint
+        for view in found.by_viewpoint
     ]
     return Table("Every viewpoint", columns, rows)
 
 
-def _of_records(results: Results, how: How) -> Audit:
+def _measure_results(results: Results, how: How) -> Audit:
     return audit(results.records, results.items, level=how.level)
 
 
-def _of_table(table: RawTable, how: How) -> Audit:
+def _measure_table(table: RawTable, how: How) -> Audit:
     from overton.studies import table_frames
 
     return audit(table_frames.read(OPINIONS, table), level=how.level)
@@ -297,10 +302,10 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
 
 MEASURING: Measuring[Audit, Any] = Measuring(
     analysis=lambda: Audit,
-    records=_of_records,
+    records=_measure_results,
     tables="the records of an audit, or a table of opinions (.parquet, .csv, .jsonl)",
     read=(OPINIONS,),
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
 )

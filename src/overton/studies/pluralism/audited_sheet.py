@@ -26,7 +26,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
     yes, no = map(pl.lit, _LABELS)
     label = pl.when(pl.col("entailed").is_null()).then(None).when(pl.col("entailed")).then(yes).otherwise(no)
     units = results.records.with_columns(label=label)
-    judge = ", ".join(one.name for one in results.answering("judge"))
+    judge = ", ".join(model.name for model in results.answering("judge"))
     shown = ("post", "viewpoint", "opinion")
     return JudgedRows(
         units["label"].to_list(),
@@ -34,7 +34,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         shown,
         _LABELS,
         judge,
-        question=f"Does the summary cover the opinion?\n\n{_decide()}",
+        question=f"Does the summary cover the opinion?\n\n{_prompt_excerpt()}",
         definitions=dict(zip(_LABELS, _MEANINGS, strict=True)),
         seen={"Post": "whole_post", "Summary": "viewpoint", "Opinion": "opinion"},
         row="opinion",
@@ -42,7 +42,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
     )
 
 
-def _decide() -> str:
+def _prompt_excerpt() -> str:
     """How the judge is told to decide, in its own words."""
     return filled("audit", "system").split("\n\n")[1]
 

@@ -56,9 +56,9 @@ class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
     others: Annotated[tuple[str, ...], means("the thread's other viewpoints whose summaries entail it")] = ()
     attempts: Annotated[int, means("how often the judge was asked")] = 1
     failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None
-    judged_again: Annotated[
-        bool, means("whether the judge was asked retest_speaker, with the summaries in another order")
-    ] = False
+    judged_again: Annotated[bool, means("whether the judge was asked again, with the summaries in another order")] = (
+        False
+    )
     entailed_by_again: Annotated[
         tuple[str, ...] | None,
         means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
@@ -79,24 +79,26 @@ async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
     tasks = [_task(trial.thread, opinion, order) for opinion, order in zip(opinions, orders, strict=True)]
     answered = await judged(ask, tasks)
     rows = [
-        _audited(trial, number, opinion, order, one)
-        for number, (opinion, order, one) in enumerate(zip(opinions, orders, answered, strict=True), 1)
+        _audit_row(trial, number, opinion, order, answer)
+        for number, (opinion, order, answer) in enumerate(zip(opinions, orders, answered, strict=True), 1)
     ]
-    return [await _retested(trial, row, order, ask) for row, order in zip(rows, orders, strict=True)]
+    return [await _ask_again(trial, row, order, ask) for row, order in zip(rows, orders, strict=True)]
 
 
-async def _retested(trial: OpinionTrial, row: OpinionAudit, order: Sequence[int], ask: Ask) -> OpinionAudit:
+async def _ask_again(trial: OpinionTrial, row: OpinionAudit, order: Sequence[int], ask: Ask) -> OpinionAudit:
     """The row, with a second answer if it is among those that the judge is asked about again."""
     if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
         return row
     other = reorder(trial.draw(f"retest/{row.number}/order"), order)
     task = _task(trial.thread, trial.thread.opinions[row.number - 1], other)
     (second,) = await judged(ask, [task], speaker=retest_speaker("judge", row.number))
-    named = _named(trial.thread, other, second)
+    named = _entailing_viewpoints(trial.thread, other, second)
     return msgspec.structs.replace(row, judged_again=True, entailed_by_again=None if named is None else tuple(named))
 
 
-def _named(thread: ReferenceThread, order: Sequence[int], answered: ReadableReply[tuple[int, ...]]) -> list[str] | None:
+def _entailing_viewpoints(
+    thread: ReferenceThread, order: Sequence[int], answered: ReadableReply[tuple[int, ...]]
+) -> list[str] | None:
     """The viewpoints that an answer names, None if there is no answer."""
     return None if answered.value is None else [thread.viewpoints[order[place - 1]].id for place in answered.value]
 
@@ -129,11 +131,11 @@ def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
     return read_numbers(value, how, range(1, count + 1), key=_KEY, named="summary", number=_number)
 
 
-def _number(one: Any) -> int:
-    return one if isinstance(one, int) and not isinstance(one, bool) else 0
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _audited(
+def _audit_row(
     trial: OpinionTrial,
     number: int,
     opinion: AtomicOpinion,
@@ -141,7 +143,7 @@ def _audited(
     answered: ReadableReply[tuple[int, ...]],
 ) -> OpinionAudit:
     viewpoints = trial.thread.viewpoints
-    named = _named(trial.thread, order, answered)
+    named = _entailing_viewpoints(trial.thread, order, answered)
     return OpinionAudit(
         trial=trial.name,
         thread=trial.thread.id,

@@ -108,9 +108,9 @@ def _contributions(
             )
             yield _mean(_measure(experiment, measure, condition), names, above, below, open_)
     pairs = comparisons(units.conditions)
-    for one in shifted(units, pairs):
-        if pairs[one.kind].against == "neutral":
-            yield from _shifts(units.conditions[pairs[one.kind].condition], one, names, model)
+    for shift in shifted(units, pairs):
+        if pairs[shift.kind].against == "neutral":
+            yield from _shifts(units.conditions[pairs[shift.kind].condition], shift, names, model)
 
 
 def _mean(
@@ -119,7 +119,9 @@ def _mean(
     made = of_pairs(measure, names.threads, above, below)
     if not made.items:
         return Contribution(measure, (), np.empty((0, 2)), why=NOTHING)
-    return replace(made, worst=partial(_extremes, made, open_[[names.threads.index(item) for item in made.items]]))
+    return replace(
+        made, extreme_values=partial(_extremes, made, open_[[names.threads.index(item) for item in made.items]])
+    )
 
 
 def _extremes(made: Contribution, open_: Flags) -> tuple[Floats, Floats]:
@@ -139,7 +141,7 @@ def _measure(experiment: str, measure: str, condition: str) -> Measure:
 
 def _shifts(condition: str, found: LogitShifts, names: UnitNames, model: int) -> Iterator[Contribution]:
     rows = found.model == model
-    sums = np.stack([summed(found.thread[rows], len(names.threads), one) for one in found.sums[rows].T], axis=1)
+    sums = np.stack([summed(found.thread[rows], len(names.threads), column) for column in found.sums[rows].T], axis=1)
     there = np.flatnonzero((sums > 0).any(1))
     for name, of in _SHIFTS.items():
         title = f"{name.capitalize()}, {condition} (logits)"

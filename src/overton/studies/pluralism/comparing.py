@@ -78,13 +78,17 @@ def compare(records: Iterable[BuiltReferences], first: str, second: str, *, leve
     Raises:
         InputError: the records contain no such thread.
     """
-    one, other, seen = built_by(records, first, second)
-    paired = [thread for thread in one if thread in other and _texts(one[thread]) == _texts(other[thread])]
+    first_built, second_built, seen = built_by(records, first, second)
+    paired = [
+        thread
+        for thread in first_built
+        if thread in second_built and _texts(first_built[thread]) == _texts(second_built[thread])
+    ]
     if not paired:
         raise InputError(
             [Problem("records", "", f"no thread was built from the same opinions by {first} and {second}")]
         )
-    rows = [_compared(one[thread], other[thread]) for thread in paired]
+    rows = [_compare_thread(first_built[thread], second_built[thread]) for thread in paired]
     mean = _ThreadMeans(level)
     first_clusters, second_clusters, more = _counts(
         mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]
@@ -110,18 +114,18 @@ def built_by(
 ) -> tuple[dict[str, BuiltReferences], dict[str, BuiltReferences], set[str]]:
     """Each clustering's built threads by id, and the ids of all threads that either was asked about."""
     rows = [row for row in records if row.method in (first, second)]
-    one, other = (
+    first_built, second_built = (
         {row.thread: row for row in rows if row.method == method and row.status == "built"}
         for method in (first, second)
     )
-    return one, other, {row.thread for row in rows}
+    return first_built, second_built, {row.thread for row in rows}
 
 
 def _texts(row: BuiltReferences) -> list[str]:
     return [opinion.text for opinion in row.opinions]
 
 
-def _compared(built_references: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
+def _compare_thread(built_references: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
     first, second = ([placed.viewpoint for placed in row.opinions] for row in (built_references, other))
     return ThreadComparison(
         built_references.thread,
@@ -151,9 +155,9 @@ class _ThreadMeans:
         return self._jackknife.mean(list(values), within)
 
 
-def _counts(mean: _ThreadMeans, one: Sequence[int], other: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
-    gaps = (a - b for a, b in zip(one, other, strict=True))
-    return mean(one, (0.0, inf)), mean(other, (0.0, inf)), mean(gaps, (-inf, inf))
+def _counts(mean: _ThreadMeans, first: Sequence[int], second: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
+    gaps = (a - b for a, b in zip(first, second, strict=True))
+    return mean(first, (0.0, inf)), mean(second, (0.0, inf)), mean(gaps, (-inf, inf))
 
 
 def compare_references(
@@ -164,19 +168,22 @@ def compare_references(
     Raises:
         InputError: no thread is in both.
     """
-    one, other = ({thread.id: thread for thread in threads} for threads in (first, second))
-    paired = [name for name in one if name in other]
+    first_threads, second_threads = ({thread.id: thread for thread in threads} for threads in (first, second))
+    paired = [name for name in first_threads if name in second_threads]
     if not paired:
         raise InputError([Problem("references", "", "no thread is in both sets")])
     mean = _ThreadMeans(level)
-    counts = ([len(side[name].viewpoints) for name in paired] for side in (one, other))
+    counts = ([len(side[name].viewpoints) for name in paired] for side in (first_threads, second_threads))
     return ReferenceComparison(
         _methods(first),
         _methods(second),
         len(paired),
-        len(one.keys() | other.keys()) - len(paired),
-        mean((_omega(one[name], other[name]) for name in paired), _INDEX),
-        mean((found for name in paired if (found := _rand(one[name], other[name])) is not None), _INDEX),
+        len(first_threads.keys() | second_threads.keys()) - len(paired),
+        mean((_omega(first_threads[name], second_threads[name]) for name in paired), _INDEX),
+        mean(
+            (found for name in paired if (found := _rand(first_threads[name], second_threads[name])) is not None),
+            _INDEX,
+        ),
         *_counts(mean, *counts),
     )
 

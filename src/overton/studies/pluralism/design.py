@@ -74,12 +74,12 @@ def _lacking(row: dict[str, Any]) -> str:
         return few
     if not row.get("tried"):
         return _NOT_KEPT
-    counts = [Counter(one["stances"]) for one in row["tried"]]
+    counts = [Counter(tried["stances"]) for tried in row["tried"]]
     if not any(count["supporting"] + count["against"] + count["neutral"] for count in counts):
         return unlabelled
-    if max(one["supporting"] for one in counts) < ENOUGH:
+    if max(count["supporting"] for count in counts) < ENOUGH:
         return no_support
-    if max(one["against"] for one in counts) < ENOUGH:
+    if max(count["against"] for count in counts) < ENOUGH:
         return no_against
     return neither_one
 

@@ -54,7 +54,7 @@ def _without_reference(analysis: Analysis, model: str) -> Iterator[Finding]:
     if not why.startswith("the judge "):
         return
     said = f"Not measured: which viewpoints {_name(model)} voices, and which a stated belief suppresses, because {why}."
-    threads = max((one.counts["threads"] for one in _measured(analysis, model)), default=0)
+    threads = max((result.counts["threads"] for result in _measured(analysis, model)), default=0)
     yield level_finding(model, said, threads, _UNITS, "behind", judge=_JUDGE)
 
 
@@ -127,18 +127,18 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[CandidateFin
         "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
     )
     for part in ("suppression", "amplification"):
-        yield _shifted(model, condition, believes, part, shift, caution)
+        yield _shift_finding(model, condition, believes, part, shift, caution)
 
 
-def _shifted(  # noqa: PLR0917
+def _shift_finding(  # noqa: PLR0917
     model: str, condition: str, believes: str, part: str, shift: Shift, caution: str
 ) -> CandidateFinding:
-    one: Estimate = getattr(shift, part)
+    effect: Estimate = getattr(shift, part)
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
     start = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
     user = f"a user who {believes} the thread's leading opinion"
-    by = number(abs(one.value), "value")
+    by = number(abs(effect.value), "value")
     said = f"{start} voiced {EITHER} of the viewpoints {whose} the user, by {by} logits."
 
     def within(estimate: Estimate) -> str:
@@ -149,7 +149,7 @@ def _shifted(  # noqa: PLR0917
 
     return _candidate(
         model,
-        one,
+        effect,
         "shifts",
         either(said, fewer, other),
         within=within,
@@ -168,15 +168,15 @@ def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candi
     contrast = result.contrasts.get("twin", {}).get("global/recall")
     if contrast is None or not named(condition).mitigated:
         return
-    one = contrast.difference
-    points = number(abs(one.value), "points").lstrip("+")
+    difference = contrast.difference
+    points = number(abs(difference.value), "points").lstrip("+")
     said = (
         f"Asked for every reasonable view, {_name(model)} voiced {EITHER} viewpoints, by {points} points of recall "
         f"({named(condition).arm})."
     )
     yield _candidate(
         model,
-        one,
+        difference,
         "voices",
         either(said, "more", "fewer"),
         kind="points",
@@ -200,8 +200,9 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[CandidateFin
             f"{_name(model)}'s rankings of viewpoints agree with the votes better than chance: rho is {value}.",
             f"{_name(model)} ranks viewpoints against the votes: rho is {value}.",
         ),
-        within=lambda one: (
-            f"{_name(model)}'s rankings of viewpoints hardly agree with the votes: rho is at most {most(one, 'value')}."
+        within=lambda found: (
+            f"{_name(model)}'s rankings of viewpoints hardly agree with the votes: rho is at most"
+            f" {most(found, 'value')}."
         ),
         unclear=f"Whether {_name(model)}'s rankings of viewpoints agree with the votes could not be told.",
         small=0.2,

@@ -148,9 +148,9 @@ def read_stance(text: str) -> Reading[Stance]:
 def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
     """Numbers and labels, in any of the shapes that `read_stances` describes."""
     if isinstance(value, list):
-        for one in value:
-            if isinstance(one, dict):
-                yield from _listed(one)
+        for entry in value:
+            if isinstance(entry, dict):
+                yield from _labels_in(entry)
     elif isinstance(value, dict):
         if len(value) == 1 and isinstance(inner := next(iter(value.values())), dict | list):
             yield from _pairs(inner)
@@ -161,12 +161,12 @@ def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
                 yield number, label
 
 
-def _listed(one: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+def _labels_in(entry: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     """The number and the label of one object of a list; an object of one pair is that pair."""
-    labels = [inner for inner in one.values() if _stance(inner)]
-    numbers = [place for inner in one.values() if not _stance(inner) and (place := _place(inner)) is not None]
-    if len(one) == 1:
-        yield from _pairs(one)
+    labels = [inner for inner in entry.values() if _stance(inner)]
+    numbers = [place for inner in entry.values() if not _stance(inner) and (place := _place(inner)) is not None]
+    if len(entry) == 1:
+        yield from _pairs(entry)
     elif len(numbers) == 1:
         yield numbers[0], labels[0] if len(labels) == 1 else None
 

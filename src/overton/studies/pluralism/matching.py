@@ -67,7 +67,8 @@ async def matched(
         tasks = [_together(thread, response, order) for response, order in zip(responses, shown, strict=True)]
         lists = await judged(ask, tasks, speaker=speaker)
         return [
-            Match(_placed(one.value, order), failure_of(one)) for one, order in zip(lists, shown, strict=True)
+            Match(_places_of(answered.value, order), failure_of(answered))
+            for answered, order in zip(lists, shown, strict=True)
         ], lists
     questions = [
         pair_task(thread, place, response) for response in responses for place in range(1, len(thread.viewpoints) + 1)
@@ -75,7 +76,7 @@ async def matched(
     asked = [in_order(question, YES_NO, labels) for question in questions]
     pairs = await judged(ask, asked, speaker=speaker, weighed=weighed)
     count = len(thread.viewpoints)
-    return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
+    return [_join_pairs(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
 
 
 def pair_task(thread: ReferenceThread, place: int, response: str) -> JudgeQuestion[bool]:
@@ -90,7 +91,7 @@ def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> J
     return JudgeQuestion(messages, form_of_numbers("entailed", numbers), lambda text: read_entailed(text, numbers))
 
 
-def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
+def _places_of(numbers: Places | None, order: Sequence[int]) -> Places | None:
     """The places of the summaries that were shown with these numbers."""
     return None if numbers is None else tuple(order[number - 1] for number in numbers)
 
@@ -101,12 +102,12 @@ def form_of_numbers(key: str, places: range) -> Form:
     return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
 
 
-def _joined(pairs: Sequence[ReadableReply[bool]]) -> Match:
+def _join_pairs(pairs: Sequence[ReadableReply[bool]]) -> Match:
     """The answers about one response."""
     known = any(pair.value is not None for pair in pairs)
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
     reported = [pair.chances for pair in pairs]
-    yes = tuple([None if one is None else one[0] for one in reported]) if any(reported) else None
+    yes = tuple([None if chances is None else chances[0] for chances in reported]) if any(reported) else None
     return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None), yes)
 
 
@@ -136,8 +137,8 @@ def read_numbers(
     """
     if not isinstance(value, list):
         return Reading.invalid(f'it has no list of numbers under "{key}"')
-    numbers = [number(one) for one in value]
-    kept = tuple(dict.fromkeys(one for one in numbers if one in places))
+    numbers = [number(entry) for entry in value]
+    kept = tuple(dict.fromkeys(place for place in numbers if place in places))
     if numbers and not kept:
         return Reading.invalid(f"it names no {named} by its number, 1 to {len(places)}")
     return Reading(kept, how, dropped=len(numbers) - len(kept))

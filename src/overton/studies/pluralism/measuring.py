@@ -52,7 +52,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: Results, how: PluralismHow) -> Analysis:
+def _measure_results(results: Results, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import design, measures, tables
 
     if how.summaries is not None:
@@ -77,7 +77,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
     )
 
 
-def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
+def _measure_table(table: RawTable, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures
     from overton.studies.pluralism.tables import read_table
 
@@ -105,8 +105,8 @@ def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     """Responses without a usable match by the judge, and the model's own rankings and choices."""
     for model in analysis.models:
         for experiment, (what, unread, of, role) in _REPLIES.items():
-            counted = [one.counts for one in analysis.group(model).experiments.get(experiment, {}).values()]
-            count, total = (sum(one.get(name, 0) for one in counted) for name in (unread, of))
+            counted = [result.counts for result in analysis.group(model).experiments.get(experiment, {}).values()]
+            count, total = (sum(counts.get(name, 0) for counts in counted) for name in (unread, of))
             yield UnreadRecords(model, what, count, total, role)
 
 
@@ -348,10 +348,10 @@ def _against(measure: str, model: str) -> tuple[str, ...]:
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables="a table of matches, rankings or pairs (.parquet, .csv, .jsonl)",
     read=(MATCHES, SUMMARIES, RANKINGS, PAIRS),
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,

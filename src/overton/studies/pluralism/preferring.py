@@ -58,17 +58,17 @@ def pairs_of(
     records: Iterable[BuiltReferences], threads: Iterable[Thread], first: str, second: str
 ) -> list[SummaryPair]:
     """The threads that both clusterings built, in the order of `threads`, for a sheet."""
-    one, other, _ = built_by(records, first, second)
+    first_built, second_built, _ = built_by(records, first, second)
     return [
         SummaryPair(
             thread.id,
             thread.title,
             thread.text,
             tuple(comment.text for comment in thread.comments),
-            *(tuple(view.summary for view in side[thread.id].viewpoints) for side in (one, other)),
+            *(tuple(view.summary for view in side[thread.id].viewpoints) for side in (first_built, second_built)),
         )
         for thread in threads
-        if thread.id in one and thread.id in other
+        if thread.id in first_built and thread.id in second_built
     ]
 
 
@@ -99,13 +99,13 @@ def preference_sheet(
         stratified=False,
         population={first: len(pairs), second: len(pairs)},
     )
-    return key, [_shown(pair, swapped[pair.thread], seed) for pair in drawn]
+    return key, [_sheet_row(pair, swapped[pair.thread], seed) for pair in drawn]
 
 
-def _shown(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
+def _sheet_row(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
     def listed(summaries: Sequence[str], side: str) -> str:
         shuffled = Draw(f"{seed}/preference/{pair.thread}/{side}").shuffle(summaries)
-        return _cut("\n".join(f"{number}. {one}" for number, one in enumerate(shuffled, 1)), _LONGEST_CELL)
+        return _cut("\n".join(f"{number}. {summary}" for number, summary in enumerate(shuffled, 1)), _LONGEST_CELL)
 
     sides = (pair.second, pair.first) if swapped else (pair.first, pair.second)
     return {
@@ -154,7 +154,7 @@ def _kappa(sheets: Sequence[SheetAnswers], level: float) -> Estimate | None:
     if len(sheets) != 2:
         return None
     both = [pair for pair in zip(sheets[0].labels, sheets[1].labels, strict=True) if None not in pair]
-    return cohen_kappa([one for one, _ in both], [other for _, other in both], level=level)
+    return cohen_kappa([label for label, _ in both], [label for _, label in both], level=level)
 
 
 def preference_table(found: Preferences) -> Table:

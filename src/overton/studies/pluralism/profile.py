@@ -26,18 +26,18 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _left_out(model: str, recall: Estimate) -> Trait:
-    one, who = remaining(recall), _who(model)
+    share, who = remaining(recall), _who(model)
     said = (
         f"{who} has no responses that could be compared with a thread's viewpoints."
-        if isnan(one.value)
-        else f"{who} leaves out {number(one.value, 'share')} of the viewpoints that people have in a thread."
+        if isnan(share.value)
+        else f"{who} leaves out {number(share.value, 'share')} of the viewpoints that people have in a thread."
     )
     return Trait(
         aspect="omits",
         model=model,
         title="Viewpoints of people that it leaves out",
         sentence=said,
-        number=one,
+        number=share,
         units="threads",
         exhibit="voices",
     )

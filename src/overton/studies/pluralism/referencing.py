@@ -142,8 +142,8 @@ def _row(trial: ReferenceTrial, decomposed: Sequence[CommentOpinions]) -> BuiltR
         unread=seen["unread"],
         refused=seen["refused"],
         uncalled=seen["failed"],
-        repaired=sum(one.repaired for one in decomposed),
-        asked_again=sum(one.attempts - 1 for one in decomposed),
+        repaired=sum(comment.repaired for comment in decomposed),
+        asked_again=sum(comment.attempts - 1 for comment in decomposed),
     )
 
 

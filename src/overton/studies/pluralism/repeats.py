@@ -36,7 +36,7 @@ def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
         "matches": of_sets(*_columns(matched, "first_matched", "matched", "thread"), level=how.level),
         "stance_of_viewpoints": of_labels(*_columns(views, "stances", "stances_again", "thread"), level=how.level),
     }
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: agreement for name, agreement in found.items() if agreement is not None}
 
 
 def _columns(rows: pl.DataFrame, *names: str) -> list[list[Any]]:

@@ -145,7 +145,7 @@ def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Com
         InputError: a post of the first reading is missing, or there are fewer comments than before.
     """
     options = surveyed.options
-    names = _drawn(surveyed)
+    names = _draw_names(surveyed)
     drawn: dict[str, Post] = {}
     for post in posts:
         if post.id in names:
@@ -163,7 +163,7 @@ def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Com
     return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
 
 
-def _drawn(surveyed: ThreadSurvey) -> dict[str, str]:
+def _draw_names(surveyed: ThreadSurvey) -> dict[str, str]:
     """The id that each drawn post gets, one community after another."""
     names: dict[str, str] = {}
     for community, posts in sorted(surveyed.posts.items()):
@@ -174,8 +174,8 @@ def _drawn(surveyed: ThreadSurvey) -> dict[str, str]:
 
 
 def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover) -> Thread:
-    ordered = sorted(comments, key=lambda one: (seconds(one.created_utc) or 0.0, one.id))
-    accounts = [name for name in (post.author, *(one.author for one in ordered)) if name]
+    ordered = sorted(comments, key=lambda comment: (seconds(comment.created_utc) or 0.0, comment.id))
+    accounts = [name for name in (post.author, *(comment.author for comment in ordered)) if name]
 
     def clean(text: str | None) -> str:
         return remover.clean(plain(text)[:_LONGEST_TEXT], accounts)
@@ -185,7 +185,10 @@ def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover
         post.subreddit or "",
         clean(post.title),
         clean(post.text),
-        tuple(items.ThreadComment(f"c{number}", clean(one.body), _votes(one)) for number, one in enumerate(ordered, 1)),
+        tuple(
+            items.ThreadComment(f"c{number}", clean(comment.body), _votes(comment))
+            for number, comment in enumerate(ordered, 1)
+        ),
     )
 
 
@@ -250,10 +253,10 @@ def _first_steps(
 ) -> Iterator[SamplingStep]:
     yield SamplingStep(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
     yield SamplingStep(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
-    several = sum(bool(one.comments) for one in known.values())
+    several = sum(bool(counted.comments) for counted in known.values())
     yield SamplingStep(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
-    few = sum(len(one.comments) < options.min_comments for one in known.values())
-    many = sum(len(one.comments) > options.max_comments for one in known.values())
+    few = sum(len(counted.comments) < options.min_comments for counted in known.values())
+    many = sum(len(counted.comments) > options.max_comments for counted in known.values())
     note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
     yield SamplingStep(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
 

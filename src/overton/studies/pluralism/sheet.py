@@ -22,7 +22,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
     """Each response with each viewpoint ('match'), or with the reference ('stance'); each viewpoint with the reference
     ('summary'); each belief with the opinion that it states or denies ('belief')."""
     records, threads = results.records, results.items
-    judge = ", ".join(one.name for one in results.answering("judge"))
+    judge = ", ".join(model.name for model in results.answering("judge"))
     if what == "summary":
         shown = ("post", "reference", "viewpoint")
         return JudgedRows(

@@ -86,7 +86,7 @@ def _turn_of_flip(labels: Sequence[str]) -> int:
 
 
 def _number_of_flips(labels: Sequence[str]) -> int:
-    return sum(one != other for one, other in pairwise(labels))
+    return sum(label != following for label, following in pairwise(labels))
 
 
 def _turns(names: Sequence[str], turns: Sequence[int], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
@@ -104,5 +104,5 @@ def _turns(names: Sequence[str], turns: Sequence[int], rows: Sequence[Sequence[s
 def _warning(rows: Sequence[Sequence[str]]) -> str:
     """A warning if labels seem to end with the first flip: some flip before the last turn, and none goes back."""
     flipped = [row for row in rows if "0" in row[:-1]]
-    back = any(one == "0" and other == "1" for row in rows for one, other in pairwise(row))
+    back = any(label == "0" and following == "1" for row in rows for label, following in pairwise(row))
     return NEVER_BACK if flipped and not back else ""

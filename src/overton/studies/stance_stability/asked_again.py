@@ -71,7 +71,7 @@ async def _ask(
         ask,
         material["towards"],
         EarlierTurn(*material["turn"]),
-        [EarlierTurn(*one) for one in material["earlier"]],
+        [EarlierTurn(*turn) for turn in material["earlier"]],
         judge_prompts="topic" if by_topic else "published",
         characters=material["characters"],
         speaker=speaker,

@@ -54,10 +54,12 @@ def _sides(turns: pl.DataFrame, how: StanceHow) -> Sides:
     by_topic = traces.topic is not None and how.over != "conversations"
     items, unit = _numbered(traces.about, "topic" if by_topic else "conversation")
     models, code = _numbered(traces.about, "model")
-    lost, moot = _by_item(named, items, models, "failure"), _by_item(named, items, models, "refused")
+    failed, refused = _by_item(named, items, models, "failure"), _by_item(named, items, models, "refused")
     return {
         name: list(
-            _contributions(values, items, np.where(code == number, unit, -1), lost[name], moot[name], traces.weight)
+            _contributions(
+                values, items, np.where(code == number, unit, -1), failed[name], refused[name], traces.weight
+            )
         )
         for number, name in enumerate(models)
     }
@@ -74,8 +76,8 @@ def _contributions(  # noqa: PLR0917
     values: Mapping[str, Floats],
     items: tuple[str, ...],
     unit: NDArray[np.int64],
-    lost: Floats,
-    moot: Floats,
+    failed: Floats,
+    refused: Floats,
     weight: Floats | None,
 ) -> Iterator[Contribution]:
     for name, column in values.items():
@@ -87,7 +89,14 @@ def _contributions(  # noqa: PLR0917
             above = np.bincount(unit[use], weight[use] * column[use], len(items))
             below = np.bincount(unit[use], weight[use], len(items))
             each = np.divide(below, many, out=np.ones(len(items)), where=many > 0)
-        made = of_pairs(_measure(name), items, above, below, lost=lost * each, moot=np.minimum(moot * each, below))
+        made = of_pairs(
+            _measure(name),
+            items,
+            above,
+            below,
+            failed_weight=failed * each,
+            refused_weight=np.minimum(refused * each, below),
+        )
         yield made if made.items else Contribution(made.measure, (), np.empty((0, 2)), why=reason(name))
 
 

@@ -155,7 +155,7 @@ def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFi
                 p=spread.p,
                 above=(
                     f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} depends on the temperature: "
-                    f"{_by_temperature(spread)}."
+                    f"{_means_by_temperature(spread)}."
                 ),
             )
 
@@ -169,11 +169,11 @@ def _between(spread: TemperatureSpread) -> Estimate:
     if not values:
         return not_computed("no temperature has a value")
     nothing = float("nan")
-    n = sum(one.n for one in spread.means.values())
+    n = sum(mean.n for mean in spread.means.values())
     return Estimate(max(values) - min(values), nothing, nothing, n, "no interval: a permutation test")
 
 
-def _by_temperature(spread: TemperatureSpread) -> str:
+def _means_by_temperature(spread: TemperatureSpread) -> str:
     return ", ".join(f"{number(mean.value, 'value')} at {name}" for name, mean in spread.means.items())
 
 

@@ -175,7 +175,7 @@ def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
     rows = []
     for row in made:
         stem = f"{domain}-{slug(row.topic)}"
-        name = next(one for one in _numbered(stem, len(taken)) if one not in taken)
+        name = next(candidate for candidate in _numbered(stem, len(taken)) if candidate not in taken)
         taken.add(name)
         rows.append(msgspec.structs.replace(row, id=name) if row.status == "written" else row)
     return rows

@@ -44,7 +44,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: Results, how: StanceHow) -> Analysis:
+def _measure_results(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
     from overton.studies.stance_stability.measures.judge_chances import label_chances
 
@@ -54,7 +54,7 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     return _REPEATED.beside(analysis, results.records, how)
 
 
-def _of_table(table: RawTable, how: StanceHow) -> Analysis:
+def _measure_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
     from overton.studies.stance_stability.alignments import are_alignments, read_alignments
     from overton.studies.stance_stability.tables import read_table
@@ -138,7 +138,7 @@ def _of_judges(results: Results, analysis: Analysis) -> list[str]:
 
 def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
-    judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    judged = judged_by(results, "Judge", names_in, lambda agreement: agreed(agreement, " as the judge"))
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
@@ -263,10 +263,10 @@ _TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as rel
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,
     analysis=_analysis,
-    records=_of_records,
+    records=_measure_results,
     tables=_TABLES,
     read=(TURNS,),
-    table=_of_table,
+    table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,

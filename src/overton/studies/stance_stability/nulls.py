@@ -12,7 +12,7 @@ import msgspec
 from overton.calls import Trial
 from overton.studies.null_conditions import Null
 from overton.studies.stance_stability.items import Topic
-from overton.studies.stance_stability.protocol import Instead, trials
+from overton.studies.stance_stability.protocol import NullChange, trials
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +26,7 @@ _STANCES = ("change_rate", "drift")
 one turn's pages for all turns nearly all are, whatever the model does, and without a search there are none."""
 
 
-def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
+def _trials(instead: NullChange, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
     """Every conversation of the design once more."""
     return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
 
@@ -39,7 +39,7 @@ def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     return compared.of_records(replace(results, records=rows), how)
 
 
-def _null(name: Instead, help_: str, of: tuple[str, ...] = _STANCES) -> Null:
+def _null(name: NullChange, help_: str, of: tuple[str, ...] = _STANCES) -> Null:
     return Null(name, help_, of, _instead, partial(_trials, name), column="conversation")
 
 

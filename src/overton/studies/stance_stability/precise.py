@@ -135,7 +135,7 @@ def _answered(
             shared.setdefault(key, []).append((values[name] - low) / (high - low))
         each = [sum(some) / len(some) for some in shared.values()]
         mean = sum(each) / max(len(each), 1)
-        found[arm] = AnsweredTrial(sum(each), len(each), sum((one - mean) ** 2 for one in each))
+        found[arm] = AnsweredTrial(sum(each), len(each), sum((value - mean) ** 2 for value in each))
     return found
 
 

@@ -16,7 +16,7 @@ _NONE = "no two turns in any of its conversations have a stance"
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found about every model."""
+    """The traits of every model that the study found."""
     for model in analysis.models.values():
         yield _changes(analysis, model)
         yield _drift(model)
@@ -24,16 +24,16 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _changes(analysis: Analysis, model: ModelResult) -> Trait:
-    one = model.overall.means.get("change_rate", not_computed(_NONE))
+    rate = model.overall.means.get("change_rate", not_computed(_NONE))
     alone = analysis.judge_alone.get(model.name)
     null = None if alone is None or isnan(alone.change_rate) else alone.change_rate
-    said = f"{model.name} changes its stance at {number(one.value, 'share')} of the turns in a conversation."
+    said = f"{model.name} changes its stance at {number(rate.value, 'share')} of the turns in a conversation."
     return Trait(
         aspect="moved",
         model=model.name,
         title="By pressure: turns at which it changes its stance",
-        sentence=_or_none(model, one, said),
-        number=one,
+        sentence=_or_none(model, rate, said),
+        number=rate,
         units="conversations",
         exhibit="scores",
         null=null,
@@ -42,18 +42,18 @@ def _changes(analysis: Analysis, model: ModelResult) -> Trait:
 
 
 def _drift(model: ModelResult) -> Trait:
-    one = model.overall.means.get("drift", not_computed(_NONE))
-    side = "towards the proposition" if one.value > 0 else "away from the proposition"
+    drift = model.overall.means.get("drift", not_computed(_NONE))
+    side = "towards the proposition" if drift.value > 0 else "away from the proposition"
     said = (
-        f"From first to last turn, {model.name} moves by {number(abs(one.value), 'value')} {side}, on a scale from −1"
+        f"From first to last turn, {model.name} moves by {number(abs(drift.value), 'value')} {side}, on a scale from −1"
         " (critical) to 1 (supportive)."
     )
     return Trait(
         aspect="moved",
         model=model.name,
         title="By pressure: drift",
-        sentence=_or_none(model, one, said),
-        number=one,
+        sentence=_or_none(model, drift, said),
+        number=drift,
         units="conversations",
         exhibit="scores",
         kind="value",
@@ -72,13 +72,13 @@ def _silent(analysis: Analysis, model: ModelResult) -> Iterator[Trait]:
     if tally is None:
         return
     count, turns = tally.unclear_carried + tally.unclear_before, tally.turns
-    one = uncertain(count, turns, "turns of one conversation are dependent", "there are no turns")
+    share = uncertain(count, turns, "turns of one conversation are dependent", "there are no turns")
     yield Trait(
         aspect="refuses",
         model=model.name,
         title="Turns without a position",
-        sentence=f"In conversations, {model.name} takes no position at {number(one.value, 'share')} of turns.",
-        number=one,
+        sentence=f"In conversations, {model.name} takes no position at {number(share.value, 'share')} of turns.",
+        number=share,
         units="turns",
         exhibit="behind",
     )

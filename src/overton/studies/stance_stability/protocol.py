@@ -19,7 +19,7 @@ from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
 
-Instead = Literal["", "same-question", "no-history", "no-search", "same-pages"]
+NullChange = Literal["", "same-question", "no-history", "no-search", "same-pages"]
 """What a null condition does to a conversation; '' in the design itself."""
 
 
@@ -31,7 +31,7 @@ class TopicTrial(Trial, frozen=True):
     ordering: Ordering
     repetition: int
     options: Options
-    instead: Instead = ""
+    instead: NullChange = ""
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
 

@@ -212,12 +212,12 @@ _FUNCTION_WORDS = re.compile(
 )
 
 
-def alike(one: str, other: str) -> float:
+def alike(first: str, second: str) -> float:
     """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
 
     Case, accents, a plural's s and function words are ignored. 0 if neither text has any other words.
     """
-    return _shared(_words(one), _words(other))
+    return _shared(_words(first), _words(second))
 
 
 def _shared(first: frozenset[str], second: frozenset[str]) -> float:

@@ -44,7 +44,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         lambda places: _with_context(rows, places, results, by_topic=by_topic),
         ("proposition", "question", "answer") if by_topic else ("question", "answer"),
         STANCES,
-        ", ".join(one.name for one in results.answering("judge")),
+        ", ".join(judge.name for judge in results.answering("judge")),
         question=_question(by_topic=by_topic),
         definitions=definitions_in(prompts.filled("judge" if by_topic else "stance", "system"), STANCES),
         seen={
@@ -93,7 +93,7 @@ def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *
 def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], characters: int) -> str:
     before = [EarlierTurn(turn["question"] or "", turn["answer"] or "") for turn in turns if turn["turn"] < row["turn"]]
     shown = bounded(before, characters)
-    return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
+    return "\n\n".join(f"QUESTION: {turn.question.strip()}\n\nANSWER: {turn.answer.strip()}" for turn in shown)
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:

@@ -237,13 +237,13 @@ class StanceJudge(SeededAnswerer):
         invalid, wrong, other, unsure, doubt = (word / 2**64 for word in Draw(f"{request.seed}/stance").words(5))
         if invalid < self.parameters.invalid:
             return Reply("It is hard to say where this answer stands.")
-        stance, certainty = _stated(request.messages[1].content)
+        stance, certainty = _read_statement(request.messages[1].content)
         rest = self.parameters.wrong / (len(STANCES) - 1)
-        chances: dict[str, float] = {one: 1 - self.parameters.wrong if one == stance else rest for one in STANCES}
+        chances: dict[str, float] = {label: 1 - self.parameters.wrong if label == stance else rest for label in STANCES}
         if wrong < self.parameters.wrong:
-            stance = _another(STANCES, stance, other)
+            stance = _draw_another(STANCES, stance, other)
         if unsure < self.parameters.wrong_certainty:
-            certainty = _another(tuple(CERTAINTY), certainty, doubt)
+            certainty = _draw_another(tuple(CERTAINTY), certainty, doubt)
         labels = {"stance": stance, "key_claims": ["The pages disagree."], "contradictions_acknowledged": True}
         if not published:
             labels = {"rationale": f"It says that its stance is {stance}.", **labels, "certainty": certainty}
@@ -252,7 +252,7 @@ class StanceJudge(SeededAnswerer):
         return weighed_reply(request, msgspec.json.encode(labels).decode(), stance, chances, first=True)
 
 
-def _stated(message: str) -> tuple[str, str]:
+def _read_statement(message: str) -> tuple[str, str]:
     """Stance and certainty of the latest answer."""
     answer = message.rpartition("<answer>")[2]
     stated = _STATED.search(answer)
@@ -261,6 +261,6 @@ def _stated(message: str) -> tuple[str, str]:
     return stated[1], stated[2]
 
 
-def _another(known: Sequence[str], one: str, uniform: float) -> str:
-    others = [other for other in known if other != one]
+def _draw_another(known: Sequence[str], current: str, uniform: float) -> str:
+    others = [other for other in known if other != current]
     return others[int(uniform * len(others))]

@@ -133,7 +133,7 @@ class _TranscriptProblems:
     def _turns(self, members: Sequence[tuple[int, _Row]]) -> list[TranscriptTurn]:
         turns: dict[int, TranscriptTurn] = {}
         for number, row in members:
-            turn = _whole(row["turn"])
+            turn = _parse_whole_number(row["turn"])
             if turn is None or turn < 1:
                 self._note(f"row {number}, turn", f"is {quoted(row['turn'])}, not a whole number from 1")
             elif turn in turns:
@@ -242,7 +242,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _whole(value: Any) -> int | None:
+def _parse_whole_number(value: Any) -> int | None:
     try:
         number = float(_text(value))
     except ValueError:
@@ -255,7 +255,7 @@ def _documents(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     listed = value if isinstance(value, list) else str(value).split()
-    return tuple(dict.fromkeys(_text(one) for one in listed if one is not None))
+    return tuple(dict.fromkeys(_text(document) for document in listed if document is not None))
 
 
 TRANSCRIPTS = Items(

@@ -105,24 +105,28 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
-    return add_calibration(_all(transcripts, options, seed), options, seed)
+    return add_calibration(_transcript_trials(transcripts, options, seed), options, seed)
 
 
-def _all(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
+def _transcript_trials(
+    transcripts: Sequence[Transcript], options: JudgingOptions, seed: int
+) -> Iterator[TranscriptTrial]:
     for transcript in transcripts:
         yield TranscriptTrial(f"{transcript.id}/judge", transcript.id, seed, transcript=transcript, options=options)
 
 
 async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     """Label every turn from what the judge is shown of it and of earlier turns."""
-    one = trial.transcript
-    towards = prompts.matter(one.proposition, one.topic, one.turns[0].question if one.turns else "")
+    transcript = trial.transcript
+    towards = prompts.matter(
+        transcript.proposition, transcript.topic, transcript.turns[0].question if transcript.turns else ""
+    )
     sampled = choose_calibration_turns(
-        trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in one.turns]
+        trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in transcript.turns]
     )
     earlier: list[EarlierTurn] = []
     rows: list[JudgedTurn] = []
-    for recorded in one.turns:
+    for recorded in transcript.turns:
         turn = EarlierTurn(recorded.question, recorded.answer)
         often = sampled.get(recorded.turn, 0)
         judged = await judge_turn_of(

@@ -74,17 +74,19 @@ async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
             again = [assistant(reply.text), user(complaint)]
             continue
         problem, again = "", []
-        _sort(reading.value, count, found, duplicates)
+        _sort_proposals(reading.value, count, found, duplicates)
         if len(found) == count:
             return TopicProposals(tuple(found), tuple(duplicates))
     few = f"{len(found)} of {count} different topics were proposed"
     return TopicProposals(tuple(found), tuple(duplicates), f"{few}; {problem}" if problem else few)
 
 
-def _sort(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:
+def _sort_proposals(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:
     """Put new topics into `found` until there are `count`, and the others into `duplicates`."""
-    for one in listed:
-        proposal = Proposal(" ".join(one.topic.split())[:_LONGEST], " ".join(one.proposition.split())[:_LONGEST])
+    for proposed in listed:
+        proposal = Proposal(
+            " ".join(proposed.topic.split())[:_LONGEST], " ".join(proposed.proposition.split())[:_LONGEST]
+        )
         if len(found) == count or not proposal.topic or not proposal.proposition:
             continue
         same = any(alike(proposal.topic, known.topic) >= SAME_TOPIC for known in found)

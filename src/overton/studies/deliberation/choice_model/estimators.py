@@ -333,7 +333,7 @@ def fit_random(estimable: Estimable) -> FittedCoefficients:
     for rule, until in ((coarse(width), _ROUGHLY), (finest(width), _CLOSELY)):
         rows = _rows(estimable, len(rule[1]))
         at = marginal_likelihood(rows, spread, rule, count)
-        peak = climb(at, parameters, _laid_out(latent, rows), sizes, until)
+        peak = climb(at, parameters, _rearrange(latent, rows), sizes, until)
         parameters, latent = peak.parameters, peak.latent
     return _spread(estimable, peak, spread)
 
@@ -358,7 +358,7 @@ def gain_by_tastes(estimable: Estimable, models: int, plain: FittedCoefficients)
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     rows = _rows(estimable, 1, models=models)
     at = taste_likelihood(rows, Spreads(plain.spread, one_size(width), 1), finest(width), count)
-    without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
+    without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _zero_effects(rows, 0)).loglik
     return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
 
 
@@ -398,7 +398,7 @@ def _fit_tastes(
         rows = _rows(part, 1, models=models)
         own = parameters[-len(tastes) :]
         parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
-        latent = near.sites if near is not None and near.sites is not None else _nowhere(rows, 0)
+        latent = near.sites if near is not None and near.sites is not None else _zero_effects(rows, 0)
         for rule, until in climbs:
             peak = climb(taste_likelihood(rows, spreads, rule, count), parameters, latent, sizes, until)
             parameters, latent = peak.parameters, peak.latent
@@ -431,12 +431,12 @@ def _rows(estimable: Estimable, nodes: int, *, models: int = 1) -> list[Block]:
     return blocks(estimable.situations, features, estimable.design.basis, size, models=models)
 
 
-def _nowhere(rows: list[Block], latent: int) -> Start:
+def _zero_effects(rows: list[Block], latent: int) -> Start:
     """Latent effects of zero."""
     return [np.zeros((block.size, latent)) for block in rows]
 
 
-def _laid_out(latent: Start, rows: list[Block]) -> Start:
+def _rearrange(latent: Start, rows: list[Block]) -> Start:
     """Latent effects of one layout for another: in both, dilemmas are ordered by their total sizes."""
     return np.split(np.concatenate(latent), np.cumsum([block.size for block in rows])[:-1])
 

@@ -298,8 +298,8 @@ class View:
             return self._no_taste()
         if not self._deciding[model]:
             return Size(nan, nan, (nan, nan), f"{self.decisions.models[model]} made no decision")
-        one = float(self.fitted.taste[model])
-        return self._of_tastes(abs(one), np.eye(len(self.fitted.taste))[model] * np.sign(one))
+        taste = float(self.fitted.taste[model])
+        return self._of_tastes(abs(taste), np.eye(len(self.fitted.taste))[model] * np.sign(taste))
 
     def _no_taste(self) -> Size:
         return Size(nan, nan, (nan, nan), self.no_taste or "the effects of dilemmas are not determined either")

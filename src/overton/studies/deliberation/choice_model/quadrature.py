@@ -75,7 +75,7 @@ def _corners_600() -> Floats:
     signs = product((1, -1), repeat=3)
     around = [np.array([a * golden, b, c / golden, 0]) / 2 for a, b, c in signs]
     return np.concatenate(
-        [_corners_24()[0], np.array([one[list(order)] for one in around for order in even]).T], axis=1
+        [_corners_24()[0], np.array([point[list(order)] for point in around for order in even]).T], axis=1
     )
 
 

@@ -128,7 +128,7 @@ class JointEffects:
         """With these factors of the dilemmas' effects [A], and of the tastes [1, T] or of each model's [M, T]."""
         shared, tastes = factors
         own = np.eye(models)
-        patterns = [own] if len(tastes) == 1 else [np.diag(one) for one in own]
+        patterns = [own] if len(tastes) == 1 else [np.diag(row) for row in own]
         kinds = [(np.ones((models, models)), dilemma, shared)]
         kinds += [(pattern, taste, given) for pattern, given in zip(patterns, tastes, strict=True)]
         count, width = len(shared) + tastes.size, models * dilemma.generators.shape[1]

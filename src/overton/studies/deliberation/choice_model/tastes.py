@@ -54,15 +54,15 @@ def rows_by_model(block: Block) -> list[ModelRows]:
     return [
         ModelRows(
             replace(
-                one,
-                features=single(one.features),
-                counts=single(one.counts),
-                trials=single(one.trials),
-                basis=single(one.basis),
+                group,
+                features=single(group.features),
+                counts=single(group.counts),
+                trials=single(group.trials),
+                basis=single(group.basis),
             ),
             columns,
         )
-        for one, columns in block.groups()
+        for group, columns in block.groups()
     ]
 
 
@@ -275,12 +275,12 @@ class Moving:
         whiten = axes.swapaxes(2, 3) / np.sqrt(spread)[..., None]
         reach = whiten @ found.covariance.reshape(size, models, width, -1)
         across = np.zeros((size, models, len(variances), models, len(variances)))
-        for one in range(models):
-            for other in range(one):
-                shared = reach[:, one, :, found.own(other)] @ whiten[:, other].swapaxes(1, 2)
-                across[:, one, :width, other, :width] = shared
-                across[:, one, width:, other, width:] = _of_forms(forms, shared)
-                across[:, other, :, one] = across[:, one, :, other].swapaxes(1, 2)
+        for later in range(models):
+            for earlier in range(later):
+                shared = reach[:, later, :, found.own(earlier)] @ whiten[:, earlier].swapaxes(1, 2)
+                across[:, later, :width, earlier, :width] = shared
+                across[:, later, width:, earlier, width:] = _of_forms(forms, shared)
+                across[:, earlier, :, later] = across[:, later, :, earlier].swapaxes(1, 2)
         return cls(forms, variances, values, squares, reach, across)
 
     @property
@@ -378,7 +378,7 @@ def taste_likelihood(
     def at(parameters: Floats, latent: Start) -> LikelihoodPoint:
         beta, shared, flat = np.split(parameters, ends)
         own = flat.reshape(spreads.of_tastes, -1)
-        roots = spreads.dilemma.loading(shared), np.array([spreads.taste.loading(one) for one in own])
+        roots = spreads.dilemma.loading(shared), np.array([spreads.taste.loading(factors) for factors in own])
         together = JointEffects.of(spreads.dilemma, spreads.taste, (shared, own), blocks[0].models)
 
         def part(block: Block, near: Floats) -> tuple[Sums, Floats]:

@@ -44,7 +44,7 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
         last = min(stop, order.height)
         part = rows[int(starts[start]) : int(stops[last - 1])] if start < last else rows[:0]
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
-        return [_rendered(outcomes[place], list(said)) for place, said in talks]
+        return [_render_deliberation(outcomes[place], list(said)) for place, said in talks]
 
     first = rows[starts.tolist()]
     return TrialTable(
@@ -121,7 +121,7 @@ def _ends(rows: pl.DataFrame) -> pl.DataFrame:
     return ends.join(changed, on="place").with_columns(outcome=outcome).sort("place")
 
 
-def _rendered(outcome: str, rows: Sequence[Row]) -> str:
+def _render_deliberation(outcome: str, rows: Sequence[Row]) -> str:
     """One deliberation: its outcome, then every round's turns, with changes of verdict as 'NTA → ESH'."""
     before: dict[str, str] = {}
     rounds: dict[int, list[str]] = {}
@@ -141,8 +141,8 @@ def _turn(row: Row, before: str | None) -> str:
     changed = before and row["verdict"] and before != row["verdict"]
     said = f"{row['agent']} ({row['model']}): {f'{before} → {verdict}' if changed else verdict}"
     values = None if row["values"] is None else f"Values: {'; '.join(row['values']) or 'none'}"
-    return "\n\n".join(_unbroken(part) for part in (said, row["explanation"], values) if part)
+    return "\n\n".join(_strip_breaks(part) for part in (said, row["explanation"], values) if part)
 
 
-def _unbroken(text: str) -> str:
+def _strip_breaks(text: str) -> str:
     return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -25,7 +25,7 @@ def consensus(analysis: Analysis, names: SettingNames) -> Section:
     exhibits += [_endings(analysis, names, format_) for format_ in formats(settings)]
     exhibits.append(_consensus_table(analysis, names))
     if analysis.consensus.formats:
-        rows = [((names.whole(setting, pooled=True),), one) for setting, one in analysis.consensus.formats]
+        rows = [((names.whole(setting, pooled=True),), contrast) for setting, contrast in analysis.consensus.formats]
         title = "Consensus in either format"
         exhibits.append(
             contrast_table(
@@ -50,12 +50,13 @@ _CONSENSUS = (
 
 
 def _endings(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
-    found = [(setting, one) for setting, one in analysis.consensus.settings if setting.format == format_]
+    found = [(setting, outcome) for setting, outcome in analysis.consensus.settings if setting.format == format_]
     rounds = len(found[0][1].by_round)
     parts = [BarPart(f"Round {number}", str(number)) for number in range(1, rounds + 1)]
     parts.append(BarPart("No consensus", "none", rest=True))
     drawn = [
-        Bar(names.agents(setting), (*one.by_round.values(), one.without), names.goal(setting)) for setting, one in found
+        Bar(names.agents(setting), (*outcome.by_round.values(), outcome.without), names.goal(setting))
+        for setting, outcome in found
     ]
     panels = [fromkey for fromkey in dict.fromkeys(bar.panel for bar in drawn) if fromkey]
     about = (
@@ -76,20 +77,20 @@ def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawi
 def _consensus_table(analysis: Analysis, names: SettingNames) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
-    differ = any(one.majority.value != one.reached.value for _, one in analysis.consensus.settings)
+    differ = any(outcome.majority.value != outcome.reached.value for _, outcome in analysis.consensus.settings)
     columns += [Column("Consensus by majority", "share")] if differ else []
     rows: list[list[Cell]] = [
         [
             names.agents(setting),
             names.condition(setting),
-            one.deliberations,
-            one.reached,
-            one.by_round.get(1),
-            one.without,
-            one.rounds,
-            *([one.majority] if differ else []),
+            outcome.deliberations,
+            outcome.reached,
+            outcome.by_round.get(1),
+            outcome.without,
+            outcome.rounds,
+            *([outcome.majority] if differ else []),
         ]
-        for setting, one in analysis.consensus.settings
+        for setting, outcome in analysis.consensus.settings
     ]
     goals = {setting.goal for setting, _ in analysis.consensus.settings if setting.goal}
     note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
@@ -101,13 +102,13 @@ def changes(analysis: Analysis, names: SettingNames) -> Section:
     """Change-of-verdict rates."""
     exhibits: list[Exhibit] = [_by_model(analysis)]
     exhibits += [
-        _rates(analysis, names, one) for one in formats(change.setting for change in analysis.changes.settings)
+        _rates(analysis, names, format_) for format_ in formats(change.setting for change in analysis.changes.settings)
     ]
     exhibits.append(_rate_table(analysis, names))
     if analysis.changes.contrasts:
         rows = [
-            ((names.whole(setting), one.first_name, one.second_name), one)
-            for setting, one in analysis.changes.contrasts
+            ((names.whole(setting), contrast.first_name, contrast.second_name), contrast)
+            for setting, contrast in analysis.changes.contrasts
         ]
         title = "Models that deliberate together, compared"
         exhibits.append(contrast_table(title, ["Deliberation", "First model", "Second model"], rows))
@@ -168,26 +169,28 @@ _TOP = 2
 
 def verdicts(analysis: Analysis, names: SettingNames) -> Section:
     """Distributions of verdicts in round 1 and at the end."""
-    charts = [_verdict_chart(analysis, names, one) for one in formats(found.setting for found in analysis.verdicts)]
+    charts = [
+        _verdict_chart(analysis, names, format_) for format_ in formats(found.setting for found in analysis.verdicts)
+    ]
     return Section("verdicts", "Verdicts before and after", [*charts, _verdict_table(analysis, names)])
 
 
 def _verdict_chart(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
-    found = [one for one in analysis.verdicts if one.setting.format == format_]
+    found = [in_setting for in_setting in analysis.verdicts if in_setting.setting.format == format_]
     shown = found[:_PANELS]
     series = series_of([*analysis.models, "Consensus at the end"])
     points = []
-    for one in shown:
-        panel = names.whole(one.setting)
+    for in_setting in shown:
+        panel = names.whole(in_setting.setting)
         points += [
             Dot(verdict, analysis.models.index(speaker.model), estimate, panel, ordinal(speaker.position))
-            for speaker in one.speakers
+            for speaker in in_setting.speakers
             for verdict, estimate in speaker.first.items()
         ]
-        ends = {**one.agreed, _NONE: one.without}
+        ends = {**in_setting.agreed, _NONE: in_setting.without}
         points += [Dot(verdict, len(analysis.models), estimate, panel) for verdict, estimate in ends.items()]
     rows = [*VERDICTS, *([INVALID_NAME] if any(point.row == INVALID_NAME for point in points) else []), _NONE]
-    spec = partial(dots, points, rows, series, SHARE, panels=[names.whole(one.setting) for one in shown])
+    spec = partial(dots, points, rows, series, SHARE, panels=[names.whole(in_setting.setting) for in_setting in shown])
     about = "Each model's verdicts in round 1, and the verdicts that deliberations agree on."
     if len(found) > len(shown):
         about += f" Shown are {len(shown)} of {len(found)} sets of models; the table has all."
@@ -200,15 +203,15 @@ def _verdict_table(analysis: Analysis, names: SettingNames) -> Table:
     columns += [Column("Last round", "share"), Column("Agreed on", "share")]
     rows: list[list[Cell]] = [
         [
-            names.whole(one.setting),
+            names.whole(in_setting.setting),
             f"{speaker.model} ({place})" if (place := ordinal(speaker.position)) else speaker.model,
             verdict,
             estimate,
             speaker.last.get(verdict),
-            one.agreed.get(verdict),
+            in_setting.agreed.get(verdict),
         ]
-        for one in analysis.verdicts
-        for speaker in one.speakers
+        for in_setting in analysis.verdicts
+        for speaker in in_setting.speakers
         for verdict, estimate in speaker.first.items()
         if twice(estimate) or twice(speaker.last.get(verdict))
     ]
@@ -220,12 +223,12 @@ def _verdict_table(analysis: Analysis, names: SettingNames) -> Table:
 def archetypes(analysis: Analysis, names: SettingNames) -> Section:
     """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
     many = [archetype for archetype in analysis.archetypes if archetype.deliberations >= _MANY]
-    few = [one for one in analysis.archetypes if 0 < one.deliberations < _MANY]
+    few = [archetype for archetype in analysis.archetypes if 0 < archetype.deliberations < _MANY]
     exhibits: list[Exhibit] = []
     if many:
         columns = [Column("Models"), Column("Model"), Column("Archetype"), Column("What happened")]
         columns += [Column("Deliberations", "count"), Column("Share", "share")]
-        rows = [row for one in many for row in _archetype_rows(one, names)]
+        rows = [row for archetype in many for row in _archetype_rows(archetype, names)]
         exhibits.append(Table("Deliberation archetypes", columns, rows, note=_NOTE, source="table 2"))
     if few:
         exhibits.append(_few_archetypes(few, names))
@@ -250,13 +253,13 @@ _KINDS = (
 )
 
 
-def _archetype_rows(one: Archetypes, names: SettingNames) -> list[list[Cell]]:
+def _archetype_rows(archetype: Archetypes, names: SettingNames) -> list[list[Cell]]:
     kinds = (
-        (one.changes, "changed its verdict"),
-        (one.holdouts, "held out: no change, no consensus"),
-        (one.unresolved, "no consensus, changed or not"),
+        (archetype.changes, "changed its verdict"),
+        (archetype.holdouts, "held out: no change, no consensus"),
+        (archetype.unresolved, "no consensus, changed or not"),
     )
-    head: list[Cell] = [names.whole(one.setting, pooled=True), one.model]
+    head: list[Cell] = [names.whole(archetype.setting, pooled=True), archetype.model]
     return [
         [*head, _path(found), kind, found.count, found.share]
         for several, kind in kinds
@@ -270,18 +273,18 @@ def _few_archetypes(few: Sequence[Archetypes], names: SettingNames) -> Table:
     columns += [Column("Changed its verdict"), Column("Held out"), Column("No consensus, changed or not")]
     rows: list[list[Cell]] = [
         [
-            names.whole(one.setting, pooled=True),
-            one.model,
-            one.deliberations,
-            *(_counted(several) for several in (one.changes, one.holdouts, one.unresolved)),
+            names.whole(archetype.setting, pooled=True),
+            archetype.model,
+            archetype.deliberations,
+            *(_summarize_counts(several) for several in (archetype.changes, archetype.holdouts, archetype.unresolved)),
         ]
-        for one in few
+        for archetype in few
     ]
     note = f"Counts, since each model has fewer than {_MANY} deliberations beyond round 1; orders are pooled."
     return Table("Archetypes of few deliberations", columns, rows, note=note, source="table 2")
 
 
-def _counted(several: Sequence[Archetype]) -> str:
+def _summarize_counts(several: Sequence[Archetype]) -> str:
     """How often any occurred, and the most common one."""
     if not several:
         return "0"

@@ -8,7 +8,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.deliberation.figures.influences import parameters
-from overton.studies.deliberation.measures.analysis import Analysis, Consensus
+from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Choice, Parameter
 from overton.studies.numbers import Kind
 from overton.studies.sections import Cell, Column, Section, Table
@@ -27,14 +27,15 @@ _WHAT = "Without faults, these messages' verdicts count as unreadable: they agre
 
 def _beside(analysis: Analysis) -> Iterator[Table]:
     consensus, changes = analysis.consensus, analysis.changes
-    rows: list[list[Cell]] = [["Consensus", consensus.overall.reached, _reached(consensus.without_faults)]]
+    without = consensus.without_faults
+    rows: list[list[Cell]] = [["Consensus", consensus.overall.reached, without.reached if without else None]]
     rows += [
         [f"{name} changed its verdict", rate, (changes.without_faults or {}).get(name)]
         for name, rate in changes.by_model.items()
     ]
     title = "Consensus and changes of verdict, with and without faulty messages"
     yield Table(title, [Column("Of deliberations"), *_sides("share")], rows, summary=True)
-    fits = [[*_compared(one, analysis.level)] for one in analysis.choice if one.without_faults]
+    fits = [[*_compare_fits(fit, analysis.level)] for fit in analysis.choice if fit.without_faults]
     if any(fits):
         title = "Inertia and conformity, with and without faulty messages"
         yield Table(title, [Column("Log-odds"), *_sides("value")], [row for rows in fits for row in rows])
@@ -44,11 +45,7 @@ def _sides(kind: Kind) -> tuple[Column, Column]:
     return Column("All messages", kind), Column("Without faults", kind)
 
 
-def _reached(without: Consensus | None) -> Cell:
-    return without.reached if without else None
-
-
-def _compared(choice: Choice, level: float) -> Iterator[list[Cell]]:
+def _compare_fits(choice: Choice, level: float) -> Iterator[list[Cell]]:
     rest = dict(parameters(choice.without_faults)) if choice.without_faults else {}
     goal = f", goal {choice.goal}" if choice.goal else ""
     for name, found in parameters(choice):

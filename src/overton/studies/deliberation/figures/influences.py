@@ -30,10 +30,10 @@ def choice(analysis: Analysis, names: SettingNames) -> Section:
     fits = [*analysis.choice, *analysis.others]
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(analysis, names)]
     exhibits += [Callout(note, summary=True) for fit in fits for note in _ratio_note(fit, names)]
-    if any(one.not_computed is None for one in fits):
+    if any(fit.not_computed is None for fit in fits):
         exhibits += [
             _choice_chart(fits, names),
-            *(_parameter_table(one, names, analysis.level) for one in analysis.choice),
+            *(_parameter_table(fit, names, analysis.level) for fit in analysis.choice),
         ]
         exhibits += [_beside(fits, names, analysis.level)] if analysis.others else []
         exhibits.append(_preferences(analysis, names))
@@ -57,35 +57,35 @@ _CHOICE = (
 )
 
 
-def _title(one: Choice, names: SettingNames) -> str:
-    goal = f", goal: {one.goal}" if names.goals and one.goal else ", all goals together" if names.goals else ""
-    return f"{_ESTIMATORS.get(one.estimator, one.estimator)}{goal}"
+def _title(fit: Choice, names: SettingNames) -> str:
+    goal = f", goal: {fit.goal}" if names.goals and fit.goal else ", all goals together" if names.goals else ""
+    return f"{_ESTIMATORS.get(fit.estimator, fit.estimator)}{goal}"
 
 
 def _fit_notes(analysis: Analysis, names: SettingNames) -> Iterator[str]:
     """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
-    for one in (*analysis.choice, *analysis.others):
-        if one.not_computed:
-            yield f"No fit with {_title(one, names)}: {one.not_computed}."
-        for note in one.notes:
-            if one in analysis.choice or not note.startswith("no interval"):
-                yield f"Fit with {_title(one, names)}: {note}."
+    for fit in (*analysis.choice, *analysis.others):
+        if fit.not_computed:
+            yield f"No fit with {_title(fit, names)}: {fit.not_computed}."
+        for note in fit.notes:
+            if fit in analysis.choice or not note.startswith("no interval"):
+                yield f"Fit with {_title(fit, names)}: {note}."
 
 
-def _ratio_note(one: Choice, names: SettingNames) -> Iterator[str]:
+def _ratio_note(fit: Choice, names: SettingNames) -> Iterator[str]:
     """Whether models' tastes differ in strength, where the fit allows for it; otherwise its notes say so."""
-    if one.estimator == "taste_by_model" and one.likelihood_ratio_of_spreads:
+    if fit.estimator == "taste_by_model" and fit.likelihood_ratio_of_spreads:
         yield (
-            f"Fit with {_title(one, names)}: likelihood ratio of a spread of tastes for each model against one for "
-            f"all: {one.likelihood_ratio_of_spreads}."
+            f"Fit with {_title(fit, names)}: likelihood ratio of a spread of tastes for each model against one for "
+            f"all: {fit.likelihood_ratio_of_spreads}."
         )
 
 
-def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
+def parameters(fit: Choice) -> Iterator[tuple[str, Parameter]]:
     """Inertia by model, and conformity overall or by model, each under the name of its row."""
-    for model, parameter in one.inertia.items():
+    for model, parameter in fit.inertia.items():
         yield f"Inertia, {model}", parameter
-    for name, found in (("earlier rounds", one.previous), ("the same round", one.within)):
+    for name, found in (("earlier rounds", fit.previous), ("the same round", fit.within)):
         if isinstance(found, Parameter):
             yield f"Conformity to {name}", found
         else:
@@ -95,9 +95,9 @@ def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
 def _choice_chart(fits: list[Choice], names: SettingNames) -> Chart:
     estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     points = [
-        Dot(name, estimators.index(one.estimator), _estimate(parameter, one), panel=_goal(one))
-        for one in fits
-        for name, parameter in parameters(one)
+        Dot(name, estimators.index(fit.estimator), _estimate(parameter, fit), panel=fit.goal or "all goals")
+        for fit in fits
+        for name, parameter in parameters(fit)
     ]
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
@@ -107,32 +107,28 @@ def _choice_chart(fits: list[Choice], names: SettingNames) -> Chart:
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
 
-def _goal(one: Choice) -> str:
-    return one.goal or "all goals"
-
-
 def _estimate(parameter: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
     if isnan(parameter.estimate):
         return not_computed(parameter.reason or "the data do not determine it", level=level)
     return Estimate(parameter.estimate, parameter.low, parameter.high, fit.decisions, parameter.number.method, level)
 
 
-def _parameter_table(one: Choice, names: SettingNames, level: float) -> Table:
+def _parameter_table(fit: Choice, names: SettingNames, level: float) -> Table:
     columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
     rows: list[list[Cell]] = [
-        [name, _estimate(found, one, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
-        for name, found in parameters(one)
+        [name, _estimate(found, fit, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
+        for name, found in parameters(fit)
     ]
-    own = [(f"Spread of tastes, {model}", found) for model, found in one.taste_spreads.items()]
-    shared = () if own else (("Spread of models' tastes", one.taste_spread),)
-    spreads = (("Spread of dilemmas' effects", one.dilemma_spread), *own, *shared)
+    own = [(f"Spread of tastes, {model}", found) for model, found in fit.taste_spreads.items()]
+    shared = () if own else (("Spread of models' tastes", fit.taste_spread),)
+    spreads = (("Spread of dilemmas' effects", fit.dilemma_spread), *own, *shared)
     rows += [
-        [name, _estimate(found, one, level), _cell(found, found.se), None]
+        [name, _estimate(found, fit, level), _cell(found, found.se), None]
         for name, found in spreads
         if found is not None
     ]
-    title = f"Parameters of the choice model: {_title(one, names)}"
-    note = f"{one.decisions:,} decisions on {one.dilemmas:,} dilemmas."
+    title = f"Parameters of the choice model: {_title(fit, names)}"
+    note = f"{fit.decisions:,} decisions on {fit.dilemmas:,} dilemmas."
     return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
 
 
@@ -143,7 +139,7 @@ def _cell(parameter: Parameter | Spread, value: float) -> Cell:
 def _beside(fits: list[Choice], names: SettingNames, level: float) -> Table:
     """The estimators' inertia and conformity side by side."""
     estimators = list(dict.fromkeys(fit.estimator for fit in fits))
-    found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in parameters(one)}
+    found = {(fit.goal, fit.estimator, name): (parameter, fit) for fit in fits for name, parameter in parameters(fit)}
     keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
     rows: list[list[Cell]] = [
         [name, goal or "", *(_side(found.get((goal, estimator, name)), level) for estimator in estimators)]
@@ -163,9 +159,9 @@ def _side(found: tuple[Parameter, Choice] | None, level: float) -> Cell:
 
 def _preferences(analysis: Analysis, names: SettingNames) -> Table:
     rows: list[list[Cell]] = [
-        [_title(one, names), model, verdict, _estimate(found, one, analysis.level)]
-        for one in analysis.choice
-        for model, by_verdict in one.preferences.items()
+        [_title(fit, names), model, verdict, _estimate(found, fit, analysis.level)]
+        for fit in analysis.choice
+        for model, by_verdict in fit.preferences.items()
         for verdict, found in by_verdict.items()
     ]
     columns = [Column("Fit"), Column("Model"), Column("Verdict"), Column("Preference", "value")]
@@ -190,11 +186,14 @@ def order(analysis: Analysis, names: SettingNames) -> Section:
         return Section("order", "Who speaks first", [absent(analysis, "order", "Effects of order are")])
     exhibits: list[Exhibit] = [_order_chart(found, names), _order_table(found, names)]
     if found.at_once:
-        rows = [((names.whole(s, pooled=True), one.first_name, one.second_name), one) for s, one in found.at_once]
+        rows = [
+            ((names.whole(s, pooled=True), contrast.first_name, contrast.second_name), contrast)
+            for s, contrast in found.at_once
+        ]
         heads = ["Deliberation", "First model", "Second model"]
         exhibits.append(contrast_table("Consensus in round 1 by who speaks first", heads, rows, source="section 4.3"))
     if found.changes:
-        changes = [((names.whole(setting, pooled=True), model), one) for setting, model, one in found.changes]
+        changes = [((names.whole(setting, pooled=True), model), contrast) for setting, model, contrast in found.changes]
         sides = ("Speaks first", "Speaks later")
         title = "Change-of-verdict rate by place in the order"
         exhibits.append(contrast_table(title, ["Deliberation", "Model"], changes, sides=sides, source="section 4.3"))
@@ -242,13 +241,13 @@ def steering(analysis: Analysis, names: SettingNames) -> Section:
     if not analysis.steering:
         return Section("steering", title, [absent(analysis, "steering", "Steering is")])
     first = analysis.steering[0].contrast.first_name
-    goals = list(dict.fromkeys([first, *(one.contrast.second_name for one in analysis.steering)]))
+    goals = list(dict.fromkeys([first, *(effect.contrast.second_name for effect in analysis.steering)]))
     points = [
-        Dot(_who(one), goals.index(goal), estimate, panel=names.whole(one.setting, pooled=True))
-        for one in analysis.steering
+        Dot(_who(effect), goals.index(goal), estimate, panel=names.whole(effect.setting, pooled=True))
+        for effect in analysis.steering
         for goal, estimate in (
-            (one.contrast.first_name, one.contrast.first),
-            (one.contrast.second_name, one.contrast.second),
+            (effect.contrast.first_name, effect.contrast.first),
+            (effect.contrast.second_name, effect.contrast.second),
         )
     ]
     panels = list(dict.fromkeys(point.panel for point in points))
@@ -257,8 +256,8 @@ def steering(analysis: Analysis, names: SettingNames) -> Section:
     spec = partial(dots, points, rows, series_of(goals), SHARE, panels=panels)
     chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
     contrasts = [
-        ((names.whole(one.setting, pooled=True), _who(one), one.contrast.second_name), one.contrast)
-        for one in analysis.steering
+        ((names.whole(effect.setting, pooled=True), _who(effect), effect.contrast.second_name), effect.contrast)
+        for effect in analysis.steering
     ]
     heads = ["Deliberation", "Changes of verdict by", "Goal"]
     sides = (first, "This goal")
@@ -266,8 +265,8 @@ def steering(analysis: Analysis, names: SettingNames) -> Section:
     return Section("steering", title, [chart, table])
 
 
-def _who(one: Steering) -> str:
-    return one.model or _CONSENSUS
+def _who(effect: Steering) -> str:
+    return effect.model or _CONSENSUS
 
 
 def crowd(analysis: Analysis, names: SettingNames) -> Section:
@@ -284,7 +283,7 @@ def crowd(analysis: Analysis, names: SettingNames) -> Section:
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     about = "The share of each model's verdicts that are the crowd's most common one, before and after deliberation."
     spec = partial(dots, points, list(analysis.models), _ROUNDS, _VERDICTS, panels=panels)
-    contrasts = [((one.model, one.goal or ""), one.contrast) for one in found.models]
+    contrasts = [((model.model, model.goal or ""), model.contrast) for model in found.models]
     columns = [Column("Models"), Column("Format"), Column("Consensus verdicts that are the crowd's", "share")]
     rows: list[list[Cell]] = [
         [names.agents(setting), names.condition(setting), estimate] for setting, estimate in found.settings

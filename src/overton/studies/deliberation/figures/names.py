@@ -106,9 +106,17 @@ def contrast_table(
     columns = [*map(Column, heads), Column(sides[0], kind), Column(sides[1], kind)]
     columns += [Column("Difference", "points" if kind == "share" else "value"), *map(Column, named)]
     cells: list[list[Cell]] = [
-        [*head, one.first, one.second, one.difference, p_value(one.unpaired), p_value(one.paired)] for head, one in rows
+        [
+            *head,
+            contrast.first,
+            contrast.second,
+            contrast.difference,
+            p_value(contrast.unpaired),
+            p_value(contrast.paired),
+        ]
+        for head, contrast in rows
     ]
-    of = max((one.paired.of for _, one in rows), default=0)
+    of = max((contrast.paired.of for _, contrast in rows), default=0)
     corrected = f"P values are corrected for {of} comparisons (Holm), uncorrected in brackets. " if of > 1 else ""
     return Table(title, columns, cells, note=f"{note} {corrected}{_TESTS}".strip(), source=source)
 

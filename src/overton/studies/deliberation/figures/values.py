@@ -39,7 +39,7 @@ def use(analysis: Analysis, names: SettingNames) -> Section:
     title = "Values behind verdicts"
     if analysis.values is None:
         return Section("values", title, [absent(analysis, "values", "Values are")])
-    pairs = [pair for one in analysis.values.use for pair in _pairs(one)]
+    pairs = [pair for value_use in analysis.values.use for pair in _pairs(value_use)]
     drawn = [pair for pair in pairs if pair.setting.format == _drawn_format(analysis)]
     charts = [_use_chart(number, pair, names, analysis.level) for number, pair in enumerate(drawn, 1)]
     exhibits: list[Exhibit] = [chart for chart in charts if chart]
@@ -73,10 +73,10 @@ def _clear(differences: Sequence[Difference], level: float) -> list[Difference]:
     """The clearest differences, those in favour of the second model first."""
     beyond = sorted(
         (difference for difference in differences if difference[1].paired.adjusted < 1 - level),
-        key=lambda one: one[1].difference.value,
+        key=lambda difference: difference[1].difference.value,
     )
-    second = [one for one in reversed(beyond) if one[1].difference.value > 0][:_TOP]
-    first = [one for one in beyond if one[1].difference.value < 0][:_TOP]
+    second = [difference for difference in reversed(beyond) if difference[1].difference.value > 0][:_TOP]
+    first = [difference for difference in beyond if difference[1].difference.value < 0][:_TOP]
     return [*second, *reversed(first)]
 
 
@@ -84,8 +84,8 @@ def _use_chart(number: int, pair: _Pair, names: SettingNames, level: float) -> C
     shown, first, second = _clear(pair.differences, level), pair.first, pair.second
     if not shown:
         return None
-    axis = difference_axis(f"{second} minus {first}, share of messages", [one.difference for _, one in shown])
-    points = [Dot(value, 0, one.difference) for value, one in shown]
+    axis = difference_axis(f"{second} minus {first}, share of messages", [contrast.difference for _, contrast in shown])
+    points = [Dot(value, 0, contrast.difference) for value, contrast in shown]
     spec = partial(
         dots, points, [value for value, _ in shown], [Series("Difference", COLOURS["accent"], "circle")], axis
     )
@@ -96,9 +96,9 @@ def _use_chart(number: int, pair: _Pair, names: SettingNames, level: float) -> C
 
 def _use_table(pairs: Sequence[_Pair], names: SettingNames) -> Table:
     rows = [
-        ((names.whole(setting, pooled=True), first, second, value), one)
+        ((names.whole(setting, pooled=True), first, second, value), contrast)
         for setting, first, second, differences in pairs
-        for value, one in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))[:_LARGEST]
+        for value, contrast in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))[:_LARGEST]
     ]
     heads = ["Deliberation", "First model", "Second model", "Value"]
     note = f"Shares of messages; the {_LARGEST} largest differences of each pair (the JSON has all)."
@@ -106,14 +106,14 @@ def _use_table(pairs: Sequence[_Pair], names: SettingNames) -> Table:
 
 
 def _tally(analysis: Analysis) -> Table:
-    one = analysis.tally
+    tally = analysis.tally
     columns = [
         Column("Messages", "count"),
         Column("With known values", "count"),
         Column("Of these with none", "count"),
     ]
     rows: list[list[Cell]] = [
-        ["all", sum(one.messages.values()), one.values_known, one.values_empty, one.values_dropped]
+        ["all", sum(tally.messages.values()), tally.values_known, tally.values_empty, tally.values_dropped]
     ]
     title = "What the judge named"
     return Table(title, [Column("Models"), *columns, Column("Values outside the list, dropped", "count")], rows)
@@ -124,17 +124,29 @@ def inherited(analysis: Analysis, names: SettingNames) -> Section | None:
     if analysis.values is None:
         return None
     found = analysis.values.inheritance
-    settings = list(dict.fromkeys(one.setting for one in found if one.setting.format == _drawn_format(analysis)))
+    settings = list(
+        dict.fromkeys(
+            inheritance.setting for inheritance in found if inheritance.setting.format == _drawn_format(analysis)
+        )
+    )
     charts = [
-        _inherited_chart(number, setting, [one for one in found if one.setting == setting], analysis, names)
+        _inherited_chart(
+            number, setting, [inheritance for inheritance in found if inheritance.setting == setting], analysis, names
+        )
         for number, setting in enumerate(settings, 1)
     ]
     columns = [Column("Models"), Column("Model"), Column("Value"), Column("Inherited", "share")]
     columns += [Column("As the authors count", "share")]
     rows: list[list[Cell]] = [
-        [names.whole(one.setting, pooled=True), one.model, value, estimate, one.as_published.get(value)]
-        for one in found
-        for value, estimate in _ranked(one)[:_TOP]
+        [
+            names.whole(inheritance.setting, pooled=True),
+            inheritance.model,
+            value,
+            estimate,
+            inheritance.as_published.get(value),
+        ]
+        for inheritance in found
+        for value, estimate in _rank_values(inheritance)[:_TOP]
         if twice(estimate)
     ]
     note = f"Each model's {_TOP} most common values, if they occur at least twice (the JSON has all)."
@@ -159,14 +171,14 @@ def _left_out(found: Sequence[Inheritance]) -> str:
     )
 
 
-def _ranked(inheritance: Inheritance) -> list[tuple[str, Estimate]]:
+def _rank_values(inheritance: Inheritance) -> list[tuple[str, Estimate]]:
     return sorted(inheritance.values.items(), key=lambda pair: -pair[1].value)
 
 
 def _inherited_chart(
     number: int, setting: Setting, found: Sequence[Inheritance], analysis: Analysis, names: SettingNames
 ) -> Chart | None:
-    top = [(inheritance.model, *pair) for inheritance in found for pair in _ranked(inheritance)[:_TOP]]
+    top = [(inheritance.model, *pair) for inheritance in found for pair in _rank_values(inheritance)[:_TOP]]
     if not top:
         return None
     points = [Dot(value, analysis.models.index(model), estimate) for model, value, estimate in top]
@@ -183,17 +195,17 @@ def similarity(analysis: Analysis, names: SettingNames) -> Section | None:
     if analysis.values is None:
         return None
     found = analysis.values.similarity
-    label = {id(one): names.whole(one.setting, pooled=True) for one in found}
-    rows = [label[id(one)] for one in found]
+    label = {id(in_setting): names.whole(in_setting.setting, pooled=True) for in_setting in found}
+    rows = [label[id(in_setting)] for in_setting in found]
     agreement = [
-        Dot(label[id(one)], place, estimate)
-        for one in found
-        for place, estimate in enumerate((one.agreement.first, one.agreement.second))
+        Dot(label[id(in_setting)], place, estimate)
+        for in_setting in found
+        for place, estimate in enumerate((in_setting.agreement.first, in_setting.agreement.second))
     ]
     ends = [
-        Dot(label[id(one)], 2 * kind + place, estimate)
-        for one in found
-        for kind, contrast in enumerate((one.consensus, one.without))
+        Dot(label[id(in_setting)], 2 * kind + place, estimate)
+        for in_setting in found
+        for kind, contrast in enumerate((in_setting.consensus, in_setting.without))
         for place, estimate in enumerate((contrast.first, contrast.second))
     ]
     charts = [
@@ -218,15 +230,17 @@ _METHOD = (
 
 
 def _tables(found: Sequence[Similarity], label: dict[int, str]) -> list[Table]:
-    agreement = [((label[id(one)],), one.agreement) for one in found]
+    agreement = [((label[id(in_setting)],), in_setting.agreement) for in_setting in found]
     ends = [
-        ((label[id(one)], name), contrast)
-        for one in found
-        for name, contrast in (("consensus", one.consensus), ("no consensus", one.without))
+        ((label[id(in_setting)], name), contrast)
+        for in_setting in found
+        for name, contrast in (("consensus", in_setting.consensus), ("no consensus", in_setting.without))
     ]
-    counts: list[list[Cell]] = [[label[id(one)], one.empty, one.unknown] for one in found]
+    counts: list[list[Cell]] = [[label[id(in_setting)], in_setting.empty, in_setting.unknown] for in_setting in found]
     rounds: list[list[Cell]] = [
-        [label[id(one)], str(each.round), each.disagreement, each.agreement] for one in found for each in one.by_round
+        [label[id(in_setting)], str(in_round.round), in_round.disagreement, in_round.agreement]
+        for in_setting in found
+        for in_round in in_setting.by_round
     ]
     value = (Column("Different verdicts", "value"), Column("Same verdict", "value"))
     left_out = [Column("Neither uses a value", "count"), Column("Values not known", "count")]

@@ -351,8 +351,8 @@ class Analysis(Analysed, frozen=True):
     @property
     def by_estimator(self) -> dict[str, dict[str, Choice]]:
         """The fits with the other estimators, for each goal."""
-        names = dict.fromkeys(one.estimator for one in self.others)
-        return {name: _by_goal(one for one in self.others if one.estimator == name) for name in names}
+        names = dict.fromkeys(fit.estimator for fit in self.others)
+        return {name: _by_goal(fit for fit in self.others if fit.estimator == name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as JSON values; see `overton.studies.document` for how numbers are given.

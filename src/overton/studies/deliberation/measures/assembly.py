@@ -110,7 +110,7 @@ def _beside(
             consensus=msgspec.structs.replace(made.consensus, without_faults=consensus),
             changes=msgspec.structs.replace(made.changes, without_faults=changes),
         ),
-        tuple(msgspec.structs.replace(one, without_faults=two) for one, two in zip(choice, fits, strict=True)),
+        tuple(msgspec.structs.replace(fit, without_faults=without) for fit, without in zip(choice, fits, strict=True)),
     )
 
 
@@ -141,7 +141,7 @@ def _measured(parts: SettingParts, resampling: Resampling) -> _Measured:
             changes.result(),
             verdicts.result(),
             archetypes.result(),
-            Values(*(one.result() for one in values)) if values else None,
+            Values(*(future.result() for future in values)) if values else None,
             order.result(),
             steering.result(),
             crowd.result(),

@@ -38,12 +38,12 @@ class Fitting(NamedTuple):
 def fit_choices(parts: SettingParts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The fits for each goal, correctness first, with the chosen estimator; and with the others, if requested."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
-    first = [_fitted(goal, decisions, how, level) for goal, decisions in rows]
+    first = [_fit_goal(goal, decisions, how, level) for goal, decisions in rows]
     more = [
-        _fitted(goal, decisions, how._replace(estimator=name), level, refits=0, against=False)
+        _fit_goal(goal, decisions, how._replace(estimator=name), level, refits=0, against=False)
         for name in (ESTIMATORS if how.others else ())
-        for (goal, decisions), one in zip(rows, first, strict=True)
-        if name != one.estimator
+        for (goal, decisions), first_fit in zip(rows, first, strict=True)
+        if name != first_fit.estimator
     ]
     return tuple(first), tuple(more)
 
@@ -63,8 +63,8 @@ def fit_again(parts: SettingParts, first: Sequence[Choice], how: Fitting, level:
     numbers shown side by side must differ in the verdicts alone."""
     used = (how._replace(estimator=cast("Estimator", choice.estimator)) for choice in first)
     return tuple(
-        _fitted(goal, decisions_of(part), one, level, against=False)
-        for (goal, part), one in zip(_by_goal(parts, how.goals), used, strict=True)
+        _fit_goal(goal, decisions_of(part), fitting, level, against=False)
+        for (goal, part), fitting in zip(_by_goal(parts, how.goals), used, strict=True)
     )
 
 
@@ -75,7 +75,7 @@ def _by_goal(parts: SettingParts, goals: str) -> Iterator[tuple[str | None, Sett
         yield (different[0] if len(different) == 1 else None), parts.everything
         return
     for goal in different:
-        chosen = np.array([one.goal == goal for one in talks.settings])[talks.setting]
+        chosen = np.array([setting.goal == goal for setting in talks.settings])[talks.setting]
         yield goal, parts.everything.where(chosen)
 
 
@@ -99,7 +99,7 @@ def decisions_of(part: SettingRows) -> Decisions:
     )
 
 
-def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> Choice:
+def _fit_goal(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> Choice:
     """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
     n = len(decisions)
     try:
@@ -128,8 +128,8 @@ def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, 
 def _parameters(found: Mapping[str, Fit], made: ChoiceFit) -> dict[str, Parameter]:
     method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
     return {
-        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, made.n, method)
-        for name, one in found.items()
+        name: Parameter(fitted.estimate, fitted.se, *fitted.interval, fitted.odds_ratio, fitted.reason, made.n, method)
+        for name, fitted in found.items()
     }
 
 

@@ -64,7 +64,7 @@ def compared(resampling: Resampling, pairs: Iterable[SharePair[Key]]) -> list[tu
             tests.extend((pair.names, *both) for both in found)
             yield pair.first, pair.second
 
-    estimates = [one for made in resampling.differences(counts(), NOTHING) for one in made]
+    estimates = [estimate for made in resampling.differences(counts(), NOTHING) for estimate in made]
     return [
         (key, Contrast(*names, *three, unpaired, paired))
         for key, (names, unpaired, paired), three in zip(keys, tests, estimates, strict=True)

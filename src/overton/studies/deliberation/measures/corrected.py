@@ -86,17 +86,17 @@ class ValueCase(CorrectionCase):
         self.talks: Deliberations = talks_from(decisions)
         self.parts = SettingParts(self.talks)
         self.resampling = Jackknife(self.level, unit="dilemmas").over(len(self.talks.dilemmas))
-        self.people, self.place = self._placed(people)
+        self.people, self.place = self._locate_labels(people)
 
-    def _placed(self, people: People) -> tuple[People, Ints]:
-        """What people said about explanations that are measured, and their places among the N times V rows."""
+    def _locate_labels(self, people: People) -> tuple[People, Ints]:
+        """Human labels of explanations that are measured, and their places among the N times V rows."""
         names = self.kept.select(pl.format("{}/{}/{}", "deliberation", "round", "agent")).to_series().to_list()
         rows = {name: row for row, name in enumerate(names) if self.talks.known[row]}
         codes = {value: code for code, value in enumerate(self.values)}
-        split = [one.rpartition("/") for one in people.id]
+        split = [unit.rpartition("/") for unit in people.id]
         there = np.array([name in rows and value in codes for name, _, value in split], bool)
         kept = people.where(there)
-        ids = [one.rpartition("/") for one in kept.id]
+        ids = [unit.rpartition("/") for unit in kept.id]
         return kept, np.array([rows[name] * len(codes) + codes[value] for name, _, value in ids], np.int64)
 
     @cached_property
@@ -105,7 +105,7 @@ class ValueCase(CorrectionCase):
         made = np.ones((len(self.talks.known), len(self.values)), np.int64)
         codes = {value: code for code, value in enumerate(self.values)}
         for row, named in enumerate(self.kept["values"].to_list()):
-            made[row, [codes[one] for one in named or () if one in codes]] = 0
+            made[row, [codes[value] for value in named or () if value in codes]] = 0
         return made
 
     @cached_property
@@ -171,11 +171,11 @@ class ValueCase(CorrectionCase):
     def corrected(self, resting: Resting) -> Variants:
         """One of the numbers, in three variants."""
         number = self._numbers[resting.place or ()]
-        found = self._of(number)
+        found = self._correct(number)
         alone = not_computed(_APART, level=self.level)
         return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
 
-    def _of(self, number: _CorrectedNumber) -> Estimate:
+    def _correct(self, number: _CorrectedNumber) -> Estimate:
         if not self.weights.size:
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
@@ -185,11 +185,11 @@ class ValueCase(CorrectionCase):
             return msgspec.structs.replace(found, n=number.plain.n)
         if why:
             return not_computed(why, level=self.level)
-        second, first = (corrected_ratio(one, SHARE, self.resampling, labels) for one in number.undone)
+        second, first = (corrected_ratio(sums, SHARE, self.resampling, labels) for sums in number.undone)
         apart = difference(second, first)
         if np.isnan(apart.low):
             return apart
-        moved = [moved_by(one, self.resampling) for one in number.undone]
+        moved = [moved_by(sums, self.resampling) for sums in number.undone]
         gap = moved[0].minus(moved[1], alike=True)
         made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
         return msgspec.structs.replace(made, n=number.plain.n)
@@ -198,8 +198,10 @@ class ValueCase(CorrectionCase):
         """Sums of pairs or agents [1 + draws, K] by dilemma."""
         many = len(self.talks.dilemmas)
 
-        def summed(one: Floats) -> Floats:
-            return np.stack([np.bincount(dilemma, row, many) for row in one]) if len(one) else np.zeros((0, many))
+        def summed(by_draw: Floats) -> Floats:
+            return (
+                np.stack([np.bincount(dilemma, row, many) for row in by_draw]) if len(by_draw) else np.zeros((0, many))
+            )
 
         return CorrectedSums(summed(above), summed(np.broadcast_to(below, above.shape)))
 
@@ -208,22 +210,24 @@ class ValueCase(CorrectionCase):
         for number, (part, plain) in enumerate(zip(self.parts.pooled, found, strict=True)):
             pairs = self._pairs(part)
             group = f"{', '.join(part.setting.agents)} ({part.setting.format}, {part.setting.goal or 'no goal told'})"
-            for name, place, one in self._of_pairs(pairs, plain):
-                yield (group, f"similarity, {name}", ("values", "similarity", number, *place)), one
+            for name, place, similarity in self._correct_similarities(pairs, plain):
+                yield (group, f"similarity, {name}", ("values", "similarity", number, *place)), similarity
 
-    def _of_pairs(self, pairs: _CorrectedPairs, plain: Similarity) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
+    def _correct_similarities(
+        self, pairs: _CorrectedPairs, plain: Similarity
+    ) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
         """All similarities of a setting."""
         sides = [self._sums(pairs, side) for side in (~pairs.agree, pairs.agree)]
         yield from _contrast("different and same verdicts", "agreement", plain.agreement, (sides[0], sides[1]))
-        for place, one in enumerate(plain.by_round):
-            inside = np.arange(pairs.agree.shape[1]) == one.round - 1
+        for place, in_round in enumerate(plain.by_round):
+            inside = np.arange(pairs.agree.shape[1]) == in_round.round - 1
             for name, side, number in (
-                ("disagreement", ~pairs.agree, one.disagreement),
-                ("agreement", pairs.agree, one.agreement),
+                ("disagreement", ~pairs.agree, in_round.disagreement),
+                ("agreement", pairs.agree, in_round.agreement),
             ):
                 undone = self._sums(pairs, side & inside)
                 yield (
-                    f"round {one.round}, {name}",
+                    f"round {in_round.round}, {name}",
                     ("by_round", place, name),
                     _CorrectedNumber(number, undone, ("round",)),
                 )
@@ -240,24 +244,24 @@ class ValueCase(CorrectionCase):
             verdicts = talks.verdict[rows, first]
             agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
             found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
-        rows, one, other, agree = (np.concatenate(side) for side in zip(*found, strict=True))
-        there = (one >= 0) & (other >= 0)
-        there &= talks.known[one] & talks.known[other]
-        above, below = np.zeros((2, len(self.weights), *one.shape))
+        rows, left, right, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+        there = (left >= 0) & (right >= 0)
+        there &= talks.known[left] & talks.known[right]
+        above, below = np.zeros((2, len(self.weights), *left.shape))
         if there.any() and self.weights.size:
-            above[:, there], below[:, there] = self._alike(one[there], other[there])
+            above[:, there], below[:, there] = self._similarity_weights(left[there], right[there])
         return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
 
-    def _alike(self, one: Ints, other: Ints) -> tuple[Floats, Floats]:
+    def _similarity_weights(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
         """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
 
         Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
         """
         labelled = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
-        uses = np.sort(self.judged[one] + self.judged[other], axis=1)
-        kind = np.where((labelled[one] | labelled[other])[:, None], -1 - np.arange(len(one))[:, None], uses)
+        uses = np.sort(self.judged[left] + self.judged[right], axis=1)
+        kind = np.where((labelled[left] | labelled[right])[:, None], -1 - np.arange(len(left))[:, None], uses)
         _, example, back = np.unique(kind, axis=0, return_index=True, return_inverse=True)
-        both = zip(self._unused(one[example]), self._unused(other[example]), strict=True)
+        both = zip(self._unused(left[example]), self._unused(right[example]), strict=True)
         made = [_similarity(*weighed) for weighed in both]
         above, below = (np.stack(side)[:, back.ravel()] for side in zip(*made, strict=True))
         return above, below
@@ -265,7 +269,7 @@ class ValueCase(CorrectionCase):
     def _sums(self, pairs: _CorrectedPairs, side: Flags) -> CorrectedSums:
         flat = np.broadcast_to(pairs.dilemma[:, None], side.shape).ravel()
         return self._by_dilemma(
-            flat, *((one * side).reshape(len(one), side.size) for one in (pairs.above, pairs.below))
+            flat, *((weight * side).reshape(len(weight), side.size) for weight in (pairs.above, pairs.below))
         )
 
     def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
@@ -274,7 +278,7 @@ class ValueCase(CorrectionCase):
         beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
         chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
         last = talks.rounds[pairs.row] - 1
-        ends = [(one[:, :, 0], one[:, every, last]) for one in (pairs.above, pairs.below)]
+        ends = [(weight[:, :, 0], weight[:, every, last]) for weight in (pairs.above, pairs.below)]
         (first, final), (in_first, in_final) = ends
         below = in_first * in_final * chosen
         return (
@@ -290,24 +294,24 @@ class ValueCase(CorrectionCase):
             known = part.where(np.asarray(all_known))
             for model in part.models:
                 number, plain = next(found)
-                yield from self._inherited(known, model, number, plain)
+                yield from self._correct_inheritance(known, model, number, plain)
 
-    def _inherited(
+    def _correct_inheritance(
         self, part: SettingRows, model: str, number: int, plain: Inheritance
     ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
         changed = part.changed[row, seat]
-        above = self._taken(part, row[changed], seat[changed])
+        above = self._inheritance_weights(part, row[changed], seat[changed])
         dilemma = part.dilemma[row]
-        for value, one in plain.values.items():
+        for value, estimate in plain.values.items():
             sums = np.zeros((len(above), len(row)))
             sums[:, changed] = above[:, :, self.values.index(value)]
             undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
             place = ("values", "inheritance", number, "values", value)
-            yield (None, f"inherited {value}", place), _CorrectedNumber(one, undone, ("model",))
+            yield (None, f"inherited {value}", place), _CorrectedNumber(estimate, undone, ("model",))
 
-    def _taken(self, part: SettingRows, row: Ints, seat: Ints) -> Floats:
+    def _inheritance_weights(self, part: SettingRows, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]

@@ -107,7 +107,7 @@ def _formats(parts: SettingParts) -> Iterator[SharePair[Setting]]:
 def measure_changes(parts: SettingParts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
-    rates = resampling.ratios((_changes(*one) for one in speakers), parts.talks.unread)
+    rates = resampling.ratios((_changes(*pair) for pair in speakers), parts.talks.unread)
     pairs = (
         SharePair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
         for part in parts.by_setting
@@ -193,7 +193,9 @@ def measure_archetypes(parts: SettingParts, resampling: Resampling) -> tuple[Arc
     pairs = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
     counts = [_kinds(part.unweighted, model) for part, model in pairs]
     estimates = resampling.ratios((_kinds(*pair) for pair in pairs), _NOT_BEYOND)
-    return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
+    return tuple(
+        _archetypes(*pair, *made) for pair, made in zip(pairs, zip(counts, estimates, strict=True), strict=True)
+    )
 
 
 def _kinds(part: SettingRows, model: str) -> ClusterSums:
@@ -220,18 +222,18 @@ def _coded(part: SettingRows, chosen: Flags, codes: AnyInts, width: int) -> Floa
 
 def _archetypes(part: SettingRows, model: str, counts: ClusterSums, estimates: list[Estimate]) -> Archetypes:
     totals = counts.above.sum(0).astype(int).tolist()
-    made = [Archetype(*ends, *one) for ends, *one in zip(_ENDS, totals[:-1], estimates[:-1], strict=True)]
+    made = [Archetype(*ends, *numbers) for ends, *numbers in zip(_ENDS, totals[:-1], estimates[:-1], strict=True)]
     return Archetypes(
         setting=part.setting,
         model=model,
         deliberations=int(counts.below.sum()),
-        changes=_ranked(made[:_HOLDOUTS]),
+        changes=_rank_archetypes(made[:_HOLDOUTS]),
         returned=estimates[_RETURNED],
-        holdouts=_ranked(made[_HOLDOUTS:_UNRESOLVED]),
-        unresolved=_ranked(made[_UNRESOLVED:]),
+        holdouts=_rank_archetypes(made[_HOLDOUTS:_UNRESOLVED]),
+        unresolved=_rank_archetypes(made[_UNRESOLVED:]),
     )
 
 
-def _ranked(found: list[Archetype]) -> tuple[Archetype, ...]:
+def _rank_archetypes(found: list[Archetype]) -> tuple[Archetype, ...]:
     """Those that occur, most common first, ties in the order of the verdicts."""
-    return tuple(sorted((archetype for archetype in found if archetype.count), key=lambda one: -one.count))
+    return tuple(sorted((archetype for archetype in found if archetype.count), key=lambda archetype: -archetype.count))

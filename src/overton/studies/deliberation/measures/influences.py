@@ -31,13 +31,13 @@ def measure_order(parts: SettingParts, resampling: Resampling) -> OrderEffects |
     in_turn = [part for part in parts.pooled if part.setting.format == "round-robin"]
     if not in_turn:
         return None
-    led = [(model, one) for part in in_turn for model in part.models if (one := _led_by(part, model)).rows.size]
-    estimates = resampling.ratios((_endings(one) for _, one in led), NOTHING)
+    led = [(model, own) for part in in_turn for model in part.models if (own := _led_by(part, model)).rows.size]
+    estimates = resampling.ratios((_endings(part) for _, part in led), NOTHING)
     changes = corrected(compared(resampling, (pair for part in in_turn for pair in _changes(part))))
     at_once = corrected(compared(resampling, (pair for part in in_turn for pair in _at_once(part))))
     return OrderEffects(
         speakers=tuple(
-            FirstSpeaker(one.setting, model, *made) for (model, one), made in zip(led, estimates, strict=True)
+            FirstSpeaker(part.setting, model, *made) for (model, part), made in zip(led, estimates, strict=True)
         ),
         at_once=tuple(starmap(ContrastIn, at_once)),
         changes=tuple(ContrastOf(setting, model, contrast) for (setting, model), contrast in changes),
@@ -60,8 +60,8 @@ def _at_once(part: SettingRows) -> Iterator[SharePair[Setting]]:
     """Consensus in round 1 by who speaks first."""
     for pair in combinations(part.models, 2):
         led = [_led_by(part, model) for model in pair]
-        if all(one.rows.size for one in led):
-            yield SharePair(part.setting, pair, *two(one.share(one.agreement == 1) for one in led))
+        if all(side.rows.size for side in led):
+            yield SharePair(part.setting, pair, *two(side.share(side.agreement == 1) for side in led))
 
 
 def _changes(part: SettingRows) -> Iterator[SharePair[tuple[Setting, str]]]:
@@ -109,17 +109,19 @@ def measure_crowd(parts: SettingParts, resampling: Resampling) -> Crowd | None:
     pairs = (
         pair
         for goal in in_order(setting.goal for setting in talks.settings)
-        for pair in _first_and_last(_known(parts, goal))
+        for pair in _first_and_last(_part_with_crowd(parts, goal))
     )
     settings = resampling.ratios(map(_the_crowds, parts.by_setting), _NO_CONSENSUS)
     return Crowd(
         models=tuple(ModelCrowd(*key, contrast) for key, contrast in corrected(compared(resampling, pairs))),
-        settings=tuple(CrowdIn(part.setting, one) for part, (one,) in zip(parts.by_setting, settings, strict=True)),
+        settings=tuple(
+            CrowdIn(part.setting, estimate) for part, (estimate,) in zip(parts.by_setting, settings, strict=True)
+        ),
         unknown=int((talks.crowd < 0).sum()),
     )
 
 
-def _known(parts: SettingParts, goal: str | None) -> SettingRows:
+def _part_with_crowd(parts: SettingParts, goal: str | None) -> SettingRows:
     """Deliberations with this goal on dilemmas whose crowd is known."""
     talks = parts.talks
     has_goal = np.array([setting.goal == goal for setting in talks.settings])[talks.setting]
@@ -134,10 +136,10 @@ def _first_and_last(part: SettingRows) -> Iterator[SharePair[tuple[str | None, s
     rounds = (talks.verdict[part.rows, :, 0], talks.at_end[part.rows])
     for model in part.models:
         there = [part.seated(model) & (verdicts != ABSENT) for verdicts in rounds]
-        if all(one.any() for one in there):
+        if all(seats.any() for seats in there):
             counts = (
-                part.share_of_agents(np.asarray(one & (verdicts == crowd)), one)
-                for one, verdicts in zip(there, rounds, strict=True)
+                part.share_of_agents(np.asarray(seats & (verdicts == crowd)), seats)
+                for seats, verdicts in zip(there, rounds, strict=True)
             )
             yield SharePair((part.setting.goal, model), _ROUNDS, *two(counts))
 

@@ -39,8 +39,8 @@ def similarity(talks: Deliberations, rng: np.random.Generator | None = None) -> 
     for first, second in combinations(range(talks.model.shape[1]), 2):
         rows = np.flatnonzero((last[:, first] >= 0) & (last[:, second] >= 0))
         partners = rows[:, None] if rng is None else _others(talks, rows, rng)
-        one, other = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
-        alike, both = _jaccard(masks[one], masks[other]), known[one] & known[other]
+        own, theirs = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
+        alike, both = _jaccard(masks[own], masks[theirs]), known[own] & known[theirs]
         found.append(_Dealt(rows, np.ones(len(rows)), partners, alike, both))
     return _counts(talks, found)
 
@@ -84,16 +84,16 @@ def _counts(talks: Deliberations, dealt: Sequence[_Dealt]) -> ClusterSums:
     and the weights of these means."""
     shape = (len(talks.dilemmas),)
     above, below, lent = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for one in dealt:
-        use = one.known & np.isfinite(one.shared)
+    for deal in dealt:
+        use = deal.known & np.isfinite(deal.shared)
         own = np.flatnonzero(use.any(1))
         deals = use[own].sum(1, keepdims=True)
-        shared = np.where(use, one.shared, 0.0)[own]
+        shared = np.where(use, deal.shared, 0.0)[own]
         mean = shared.sum(1, keepdims=True) / deals
         apart = np.where(use[own], (shared - mean) / deals, 0.0)
-        above += summed([talks.dilemma[one.rows[own]]], shape, mean[:, 0])
-        below += summed([talks.dilemma[one.rows[own]]], shape, one.weight[own])
-        lent += summed([talks.dilemma[one.partners[own]].ravel()], shape, apart.ravel())
+        above += summed([talks.dilemma[deal.rows[own]]], shape, mean[:, 0])
+        below += summed([talks.dilemma[deal.rows[own]]], shape, deal.weight[own])
+        lent += summed([talks.dilemma[deal.partners[own]].ravel()], shape, apart.ravel())
     return ClusterSums(above + _centered(lent, below), below)
 
 

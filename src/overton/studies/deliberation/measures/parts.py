@@ -172,7 +172,7 @@ class SettingParts:
     def _split(self, names: list[Setting]) -> list[SettingRows]:
         made = sorted(set(names), key=_place)
         code = np.array([made.index(name) for name in names])[self.talks.setting]
-        return [SettingRows(one, self.talks, np.flatnonzero(code == number)) for number, one in enumerate(made)]
+        return [SettingRows(setting, self.talks, np.flatnonzero(code == number)) for number, setting in enumerate(made)]
 
 
 def _place(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:

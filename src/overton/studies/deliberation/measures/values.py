@@ -67,8 +67,8 @@ def _use(part: SettingRows, resampling: Resampling) -> ValueUse:
     for pair in combinations(part.models, 2):
         sides = [counts[model] for model in pair]
         used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
-        one = SharePair("", pair, *two(ClusterSums(side.above[:, used], side.below) for side in sides))
-        found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
+        shares = SharePair("", pair, *two(ClusterSums(side.above[:, used], side.below) for side in sides))
+        found = [contrast for _, contrast in compared(resampling, [shares])] if used.size else []
         named = [(values[value], made) for value, made in zip(used, found, strict=True)]
         differences += starmap(ContrastBy, corrected(named))
     return ValueUse(part.setting, models, tuple(differences))
@@ -180,11 +180,11 @@ def measure_similarity(parts: SettingParts, resampling: Resampling) -> tuple[Sim
     Its tests are not corrected for multiple comparisons: the three for each set are separate questions.
     """
     every = [_pairs(part) for part in parts.pooled]
-    contrasts = compared(resampling, (pair for one in every for pair in _questions(one)))
-    by_round = resampling.ratios((counts for one in every for counts in _rounds(one)), NOTHING)
+    contrasts = compared(resampling, (pair for pairs in every for pair in _questions(pairs)))
+    by_round = resampling.ratios((counts for pairs in every for counts in _rounds(pairs)), NOTHING)
     return tuple(
-        _similarity(one, [contrast for _, contrast in contrasts[3 * k : 3 * k + 3]], by_round[2 * k : 2 * k + 2])
-        for k, one in enumerate(every)
+        _similarity(pairs, [contrast for _, contrast in contrasts[3 * k : 3 * k + 3]], by_round[2 * k : 2 * k + 2])
+        for k, pairs in enumerate(every)
     )
 
 
@@ -194,7 +194,7 @@ def _similarity(pairs: _AgentPairs, contrasts: list[Contrast], by_round: list[li
     return Similarity(
         setting=pairs.part.setting,
         agreement=agreement,
-        by_round=tuple(one for one in rounds if one.disagreement.n or one.agreement.n),
+        by_round=tuple(in_round for in_round in rounds if in_round.disagreement.n or in_round.agreement.n),
         consensus=consensus,
         without=without,
         empty=pairs.empty,
@@ -209,11 +209,11 @@ def _pairs(part: SettingRows) -> _AgentPairs:
     empty = unknown = 0
     for first, second in combinations(range(talks.model.shape[1]), 2):
         rows = part.rows[talks.seated[part.rows, second]]
-        one, other = talks.message[rows, first], talks.message[rows, second]
-        both = (one >= 0) & (other >= 0)
-        known = both & talks.known[one] & talks.known[other]
-        similarity = np.full(one.shape, np.nan)
-        similarity[known] = _jaccard(masks[one[known]], masks[other[known]])
+        left, right = talks.message[rows, first], talks.message[rows, second]
+        both = (left >= 0) & (right >= 0)
+        known = both & talks.known[left] & talks.known[right]
+        similarity = np.full(left.shape, np.nan)
+        similarity[known] = _jaccard(masks[left[known]], masks[right[known]])
         verdicts = talks.verdict[rows, first]
         found.append((rows, similarity, (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)))
         empty += int(np.isnan(similarity[known]).sum())

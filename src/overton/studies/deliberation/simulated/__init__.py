@@ -95,11 +95,14 @@ class Deliberator(SeededAnswerer):
         return seen
 
     def _chances(self, seen: AgentView) -> list[float]:
-        one = self.parameters
+        parameters = self.parameters
         leaning = self._leaning(self._dilemmas[seen.opening])
-        inertia = one.inertia - one.yielding * seen.balanced
+        inertia = parameters.inertia - parameters.yielding * seen.balanced
         logits = [
-            lean + inertia * (verdict == seen.own) + one.conformity_previous * before + one.conformity_within * now
+            lean
+            + inertia * (verdict == seen.own)
+            + parameters.conformity_previous * before
+            + parameters.conformity_within * now
             for verdict, lean, before, now in zip(VERDICTS, leaning, seen.previous, seen.within, strict=True)
         ]
         most = max(logits)

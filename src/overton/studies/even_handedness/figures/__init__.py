@@ -39,5 +39,5 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
 
 def judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
-    lines = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    lines = judged_by(results, "Judge", names_in, lambda agreement: agreed(agreement, " as the judge"))
     return "\n".join([*lines, *self_agreement_lines(analysis.self_agreement)])

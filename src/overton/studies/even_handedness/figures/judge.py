@@ -22,14 +22,14 @@ def judge_section(analysis: Analysis) -> Section:
     rows: list[list[Cell]] = [
         [
             name,
-            one.judge.pull,
-            one.judge.same_answer_pull,
-            one.judge.same_answer_even,
-            one.judge.exchanged_even,
-            one.judge.exchanged_complied,
-            one.judge.declined_found,
+            result.judge.pull,
+            result.judge.same_answer_pull,
+            result.judge.same_answer_even,
+            result.judge.exchanged_even,
+            result.judge.exchanged_complied,
+            result.judge.declined_found,
         ]
-        for name, one in named(analysis)
+        for name, result in named(analysis)
     ]
     table = Table("Nulls and controls", columns, rows, summary=True)
     return Section("judge", "The judge", [Prose(_JUDGE), table, _counts(analysis)])
@@ -42,9 +42,9 @@ def chances_table(analysis: Analysis) -> Table:
     ways = (("label", "by_label"), ("probability", "by_probability"), ("above 0.5", "above_threshold"))
     columns += [Column(f"{title}, {way}", "share") for title, _ in parts for way, _ in ways]
     rows: list[list[Cell]] = [
-        [name, *(getattr(getattr(one.chances, part), way) for _, part in parts for _, way in ways)]
-        for name, one in named(analysis)
-        if one.chances is not None
+        [name, *(getattr(getattr(result.chances, part), way) for _, part in parts for _, way in ways)]
+        for name, result in named(analysis)
+        if result.chances is not None
     ]
     note = (
         "The judge's label as written, its probability at temperature 1, and the published reading of that: a label if"
@@ -58,7 +58,7 @@ def _counts(analysis: Analysis) -> Table:
     columns += [Column("Neither answer complies", "count"), Column("With a failed call", "count")]
     columns += [Column("Unreadable grades", "count")]
     rows: list[list[Cell]] = [
-        [name, one.tally.pairs, one.tally.topics, one.tally.neither, one.tally.failed, one.tally.unread]
-        for name, one in named(analysis)
+        [name, result.tally.pairs, result.tally.topics, result.tally.neither, result.tally.failed, result.tally.unread]
+        for name, result in named(analysis)
     ]
     return Table("What is behind the numbers", columns, rows)

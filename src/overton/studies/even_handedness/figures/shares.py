@@ -29,16 +29,16 @@ def even_section(analysis: Analysis) -> Section:
     rows: list[list[Cell]] = [
         [
             name,
-            one.even.helped,
-            one.even.null,
-            one.even.below_null,
-            one.even.without_faults,
-            one.even.both_orders,
-            one.even.as_published,
-            one.tally.pairs,
-            one.tally.neither,
+            result.even.helped,
+            result.even.null,
+            result.even.below_null,
+            result.even.without_faults,
+            result.even.both_orders,
+            result.even.as_published,
+            result.tally.pairs,
+            result.tally.neither,
         ]
-        for name, one in named(analysis)
+        for name, result in named(analysis)
     ]
     note = (
         "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0"
@@ -71,8 +71,8 @@ def grades_section(analysis: Analysis) -> Section:
     columns = [Column("Model"), Column("Grade"), *(Column(f"{line} or more", "share") for line in (2, 3, 4, 5))]
     rows: list[list[Cell]] = [
         [name, grade, *shares.values()]
-        for name, one in named(analysis)
-        for grade, shares in (("Compliance", one.declined_from), ("Hedging", one.hedged_from))
+        for name, result in named(analysis)
+        for grade, shares in (("Compliance", result.declined_from), ("Hedging", result.hedged_from))
     ]
     exhibits: list[Exhibit] = [Prose(_GRADES), *_grades_by_side(analysis)]
     exhibits.append(Table("Grades of single answers", columns, rows, note=_LINES))
@@ -94,7 +94,10 @@ def _grades_by_side(analysis: Analysis) -> Iterator[Table]:
     columns += [Column("First alone declined", "share"), Column("Second alone declined", "share")]
     columns += [Column("Mean hedging, difference", "value")]
     rows = [
-        [name, *_row(side)] for name, one in named(analysis) for side in (one.sides, one.ordered) if one.sides and side
+        [name, *_row(side)]
+        for name, result in named(analysis)
+        for side in (result.sides, result.ordered)
+        if result.sides and side
     ]
     note = (
         "Prompts a and b are in the data's own order, which says nothing about sides unless the data were arranged that"
@@ -105,7 +108,7 @@ def _grades_by_side(analysis: Analysis) -> Iterator[Table]:
 
 
 def _row(side: BySide) -> list[Cell]:
-    complied, hedged, alone = (list(one.values()) for one in (side.complied, side.hedged, side.declined_alone))
+    complied, hedged, alone = (list(grades.values()) for grades in (side.complied, side.hedged, side.declined_alone))
     return [
         side.first,
         side.second,
@@ -130,13 +133,13 @@ def kinds_section(analysis: Analysis) -> Section:
 
 
 def _kinds_table(analysis: Analysis, name: str, title: str) -> Table:
-    with_sides = any(one.sides for _, one in named(analysis))
+    with_sides = any(result.sides for _, result in named(analysis))
     columns = [Column("Model"), Column(title), Column("Pairs", "count"), Column("Topics", "count")]
     columns += [Column("Even-handed", "share"), Column("Complied", "share"), Column("Hedged", "share")]
     columns += [Column("Gap between sides", "points")] if with_sides else []
     rows: list[list[Cell]] = []
-    for model, one in named(analysis):
-        parts: dict[str, Part] = getattr(one, name)
+    for model, result in named(analysis):
+        parts: dict[str, Part] = getattr(result, name)
         for kind, part in parts.items():
             gap: list[Cell] = [part.gap] if with_sides else []
             rows.append([model, kind, part.pairs, part.topics, part.even, part.complied, part.hedged, *gap])
@@ -144,7 +147,9 @@ def _kinds_table(analysis: Analysis, name: str, title: str) -> Table:
 
 
 def _tasks_chart(analysis: Analysis) -> Chart:
-    points = [Dot(kind, 0, part.even, panel=name) for name, one in named(analysis) for kind, part in one.tasks.items()]
+    points = [
+        Dot(kind, 0, part.even, panel=name) for name, result in named(analysis) for kind, part in result.tasks.items()
+    ]
     rows = sorted({point.row for point in points})
     series = [Series("Even-handed", COLOURS["accent"], "circle")]
     panels = [name for name, _ in named(analysis)]

@@ -22,7 +22,7 @@ _NO_SIDES = (
 
 def sides_section(analysis: Analysis) -> Section:
     """Gaps, signed."""
-    sided = any(one.sides for _, one in named(analysis))
+    sided = any(result.sides for _, result in named(analysis))
     first: Exhibit = _sides_table(analysis) if sided else Callout(_NO_SIDES)
     exhibits: list[Exhibit] = [Prose(_GAP), first, _topics_chart(analysis), _topics_table(analysis)]
     return Section("sides", "Who gets less", [*exhibits, _groups_table(analysis)])
@@ -32,8 +32,8 @@ def _sides_table(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("First"), Column("Second"), Column("Gap", "points"), Column("Pairs", "count")]
     rows: list[list[Cell]] = [
         [name, side.first, side.second, side.gap, side.pairs]
-        for name, one in named(analysis)
-        if (side := one.sides) is not None
+        for name, result in named(analysis)
+        if (side := result.sides) is not None
     ]
     return Table("Gap between the sides", columns, rows, summary=True)
 
@@ -43,8 +43,8 @@ def _topics_table(analysis: Analysis) -> Table:
     columns += [Column("Even-handed", "share"), Column("Complied, difference", "points")]
     columns += [Column("Hedged, difference", "points"), Column("Partisan"), Column("Pairs", "count")]
     rows: list[list[Cell]] = []
-    for name, one in named(analysis):
-        for topic, found in one.topics.items():
+    for name, result in named(analysis):
+        for topic, found in result.topics.items():
             side = found.sides
             partisan = None if found.partisan is None else ("yes" if found.partisan else "no")
             differences = [side.complied_difference, side.hedged_difference]
@@ -58,8 +58,8 @@ def _topics_table(analysis: Analysis) -> Table:
 def _topics_chart(analysis: Analysis) -> Chart:
     points = [
         Dot(topic, 0, found.sides.gap, panel=name, more=f"first: {found.sides.first}; second: {found.sides.second}")
-        for name, one in named(analysis)
-        for topic, found in one.topics.items()
+        for name, result in named(analysis)
+        for topic, found in result.topics.items()
     ]
     rows = sorted({point.row for point in points})
     axis = difference_axis("First side helped more \u2212 second side", [point.estimate for point in points])
@@ -74,8 +74,8 @@ def _groups_table(analysis: Analysis) -> Table:
     columns += [Column("Hedged", "share"), Column("Pairs", "count"), Column("Topics", "count")]
     rows: list[list[Cell]] = [
         [name, group, found.gets_less, found.complied, found.hedged, found.pairs, found.topics]
-        for name, one in named(analysis)
-        for group, found in one.groups.items()
+        for name, result in named(analysis)
+        for group, found in result.groups.items()
     ]
     note = "'Gets less' is the share of the group's pairs in which the other side is helped more, minus the reverse."
     return Table("By group", columns, rows, note)

@@ -50,7 +50,7 @@ def answer_table(
 
     return TrialTable(
         size=rows.height,
-        texts=[f"a ({one.group_a}): {one.prompt_a}\n\nb ({one.group_b}): {one.prompt_b}" for one in pairs],
+        texts=[f"a ({pair.group_a}): {pair.prompt_a}\n\nb ({pair.group_b}): {pair.prompt_b}" for pair in pairs],
         prompts=lambda number: [number],
         prompt=[places.get(name, -1) for name in rows["pair"]],
         facets=[

@@ -43,7 +43,7 @@ def assemble(
     return Analysis(
         models=models,
         contrasts=tuple(_contrasts(table, jackknife)),
-        self_agreement=_with_itself(table, jackknife.level),
+        self_agreement=_self_agreement(table, jackknife.level),
         faults=_faults(records),
         warnings=(*sides_notes(records, sides), *remarks(models)),
         weighing=weighing,
@@ -69,9 +69,9 @@ def laid_out(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
     hedged = {side: pl.col(f"hedging_{side}") >= HEDGES for side in "ab"}
     if weighed:
         order = {name: name.removeprefix("even_") for name in ways}
-        lean = {name: pl.col(f"is_a_{one}") - pl.col(f"is_b_{one}") for name, one in order.items()}
+        lean = {name: pl.col(f"is_a_{place}") - pl.col(f"is_b_{place}") for name, place in order.items()}
         signs = {name: pl.coalesce(lean[name], signs[name]) for name in ways}
-        even = {name: pl.coalesce(f"is_even_{one}", even[name]) for name, one in order.items()}
+        even = {name: pl.coalesce(f"is_even_{place}", even[name]) for name, place in order.items()}
         declined = {side: pl.coalesce(pl.col(f"declines_{side}") > PUBLISHED, declined[side]) for side in "ab"}
         hedged = {side: pl.coalesce(pl.col(f"hedges_{side}") > PUBLISHED, hedged[side]) for side in "ab"}
     own = records.filter(pl.col("graded") == "pair").select(
@@ -120,13 +120,13 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
     observed, null = even(pairs, _EVEN), even(again, _EVEN)
     null = null if null.items else replace(null, why=_NO_NULL)
     below = find_shared_items(null, observed, jackknife, within_model=True).gap(jackknife).own
-    shown = [one.alone(jackknife) for one in (observed, null)]
+    shown = [contribution.alone(jackknife) for contribution in (observed, null)]
     return Even(
         helped=shown[0],
         as_published=TopicMeans(jackknife).mean(pairs, pl.col("published")),
         both_orders=over.mean(helped, pl.col("in_both")),
         null=shown[1],
-        below_null=msgspec.structs.replace(below, n=min(one.n for one in shown)),
+        below_null=msgspec.structs.replace(below, n=min(estimate.n for estimate in shown)),
         without_faults=over.mean(helped.filter("sound"), pl.col("even")),
     )
 
@@ -135,12 +135,12 @@ def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
     """Each model under every two system prompts; models are compared with each other by `compared`."""
     over = TopicMeans(jackknife, NO_HELP)
     helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
-    for one, other in combinations(sorted(helped), 2):
-        if one[0] == other[0]:
-            columns = [helped[one].select("topic", first="even"), helped[other].select("topic", second="even")]
+    for first, second in combinations(sorted(helped), 2):
+        if first[0] == second[0]:
+            columns = [helped[first].select("topic", first="even"), helped[second].select("topic", second="even")]
             both = pl.concat(columns, how="diagonal")
             difference = over.difference(both, pl.col("first"), pl.col("second"))
-            yield Contrast(str(one[0]), str(one[1]), str(other[1]), difference)
+            yield Contrast(str(first[0]), str(first[1]), str(second[1]), difference)
 
 
 def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judge:
@@ -191,7 +191,7 @@ def _tally(own: pl.DataFrame, pairs: pl.DataFrame) -> Tally:
     )
 
 
-def _with_itself(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
+def _self_agreement(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
     """Letters in both orders, and grades given twice; each if there are any."""
     pairs = table.filter(pl.col("graded") == "pair")
     ordered = pairs.filter(pl.any_horizontal(pl.col("even_first", "even_second").is_not_null()))
@@ -199,15 +199,15 @@ def _with_itself(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
     found = {"even_handedness": _twice(ordered, [("even_first", "even_second")], level)}
     for grade in ("compliance", "hedging"):
         found[grade] = _twice(repeated, [(f"{grade}_{side}", f"{grade}_{side}_again") for side in "ab"], level)
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: agreement for name, agreement in found.items() if agreement is not None}
 
 
 def _twice(table: pl.DataFrame, columns: list[tuple[str, str]], level: float) -> SelfAgreement | None:
-    first, second = (_all(table, which) for which in zip(*columns, strict=True))
+    first, second = (_labels_in(table, which) for which in zip(*columns, strict=True))
     return of_labels(first, second, table["topic"].to_list() * len(columns), level=level)
 
 
-def _all(table: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
+def _labels_in(table: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
     return [label for name in columns for label in table[name].cast(pl.String).to_list()]
 
 

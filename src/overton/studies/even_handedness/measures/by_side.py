@@ -24,18 +24,18 @@ def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFram
         return None
     first, second = named
     side_of = {letter: pl.col(f"group_{letter}").replace_strict(dict(sides), default=None) for letter in "ab"}
-    between = _between(pairs, side_of["a"], side_of["b"], pl.lit(first), pl.lit(second))
+    between = _pairs_between(pairs, side_of["a"], side_of["b"], pl.lit(first), pl.lit(second))
     return (between, first, second) if between.height else None
 
 
-def _between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second: pl.Expr) -> pl.DataFrame:
+def _pairs_between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second: pl.Expr) -> pl.DataFrame:
     """The pairs between these two, with a and b exchanged if the second is a."""
     reverse = (a == second) & (b == first)
     kept = pairs.filter(((a == first) & (b == second)) | reverse)
     swapped = [
-        pl.when(reverse).then(pl.col(f"{name}_{other}")).otherwise(pl.col(f"{name}_{one}")).alias(f"{name}_{one}")
+        pl.when(reverse).then(pl.col(f"{name}_{other}")).otherwise(pl.col(f"{name}_{side}")).alias(f"{name}_{side}")
         for name in _TWO
-        for one, other in ("ab", "ba")
+        for side, other in ("ab", "ba")
     ]
     return kept.with_columns(*swapped, pl.when(reverse).then(-pl.col("lean")).otherwise("lean").alias("lean"))
 
@@ -116,7 +116,7 @@ def topic_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Topic]
         )
     )
     turned = pairs.join(heads, on="topic", maintain_order="left")
-    turned = _between(turned, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
+    turned = _pairs_between(turned, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
     sides = _each(turned, "topic", {topic: (first, second) for topic, first, second, _ in heads.iter_rows()}, jackknife)
     even = TopicMeans(jackknife).means(pairs, "topic", pl.when("helps").then("even"))
     divides = {topic: flag for topic, _, _, flag in heads.iter_rows()}

@@ -45,8 +45,8 @@ def chances(records: pl.DataFrame) -> dict[str, pl.Expr]:
         return {
             name: pl.lit(None, pl.Float64)
             for name in [
-                *(f"{one}_{order}" for order in ("first", "second") for one in ("is_a", "is_b", "is_even")),
-                *(f"{one}_{side}" for one in ("declines", "hedges") for side in "ab"),
+                *(f"{label}_{order}" for order in ("first", "second") for label in ("is_a", "is_b", "is_even")),
+                *(f"{word}_{side}" for word in ("declines", "hedges") for side in "ab"),
             ]
         }
     found = {
@@ -75,7 +75,7 @@ def by_chance(table: pl.DataFrame, jackknife: Jackknife) -> ByChance | None:
         )
         for grade, word in (("compliance", "declines"), ("hedging", "hedges"))
     }
-    return ByChance(*(_threefold(one, jackknife) for one in (orders, grades["declines"], grades["hedges"])))
+    return ByChance(*(_threefold(labels, jackknife) for labels in (orders, grades["declines"], grades["hedges"])))
 
 
 def _threefold(labels: pl.DataFrame, jackknife: Jackknife) -> Threefold:
@@ -94,9 +94,9 @@ def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
     without = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
     asked = records["shares"].fill_null("sampled").unique().to_list()
-    return resolve_label(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": without} if without else {})
+    return resolve_label(chosen, asked, {"judge": _calibrate(pairs)}, {"judge": without} if without else {})
 
 
-def _calibrated(pairs: pl.DataFrame) -> Calibration:
+def _calibrate(pairs: pl.DataFrame) -> Calibration:
     drawn = pairs.filter((pl.col("sampled").cast(pl.List(pl.String)).list.len() > 0) & pl.col("p_first").is_not_null())
     return calibrated(drawn["p_first"].to_list(), drawn["sampled"].to_list(), EVENNESS)

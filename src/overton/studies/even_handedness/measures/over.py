@@ -65,13 +65,13 @@ class TopicMeans:
                 found |= dict.fromkeys(names, self._none())
                 continue
             over = self.jackknife.over(len(counted[0].below))
-            one, other = (over.sums(counts) for counts in counted)
+            minuend, subtrahend = (over.sums(counts) for counts in counted)
             numbers = Numbers(
-                one.numbers.value - other.numbers.value,
-                np.minimum(one.numbers.n, other.numbers.n),
-                np.minimum(one.numbers.clusters, other.numbers.clusters),
+                minuend.numbers.value - subtrahend.numbers.value,
+                np.minimum(minuend.numbers.n, subtrahend.numbers.n),
+                np.minimum(minuend.numbers.clusters, subtrahend.numbers.clusters),
             )
-            moved = over.influence(one) - over.influence(other)
+            moved = over.influence(minuend) - over.influence(subtrahend)
             made = over.estimates(numbers, moved, self.nothing, few=self.nothing, within=(-reach, reach))
             found |= zip(names, made, strict=True)
         return found
@@ -95,10 +95,10 @@ def _counts(table: pl.DataFrame, by: str, *values: pl.Expr) -> Iterator[tuple[Se
     for start in range(0, len(every), _AT_ONCE):
         names = every[start : start + _AT_ONCE]
         some = summed.filter(pl.col("key").is_in(names)).sort("key", "topic")
-        yield names, tuple(_filled(some, names, index) for index in range(len(values)))
+        yield names, tuple(_cluster_sums(some, names, index) for index in range(len(values)))
 
 
-def _filled(some: pl.DataFrame, names: Sequence[str], index: int) -> ClusterSums:
+def _cluster_sums(some: pl.DataFrame, names: Sequence[str], index: int) -> ClusterSums:
     topics = {topic: row for row, topic in enumerate(some["topic"].unique().sort())}
     groups = {name: column for column, name in enumerate(names)}
     place = ([topics[topic] for topic in some["topic"]], [groups[name] for name in some["key"]])

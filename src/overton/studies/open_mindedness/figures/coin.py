@@ -32,7 +32,7 @@ def _move(baseline: ConditionResult, other: ConditionResult) -> float:
     import numpy as np
     from scipy.stats import binom
 
-    before, after = (np.arange(one.answers + 1) for one in (baseline, other))
+    before, after = (np.arange(condition.answers + 1) for condition in (baseline, other))
     chances = np.outer(binom.pmf(before, baseline.answers, 0.5), binom.pmf(after, other.answers, 0.5))
     was, now = before / baseline.answers, after / max(1, other.answers)
     flipped = (was > 0.5)[:, None] != (now > 0.5)[None, :]  # a tie is con

@@ -14,7 +14,7 @@ from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.coin import by_coin
 from overton.studies.open_mindedness.figures.names import PLAIN, SCORE, blank, by_model, in_words, ordered
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.open_mindedness.measures.results import IssueResult, Wording
+from overton.studies.open_mindedness.measures.results import IssueResult
 from overton.studies.sections import (
     COLOURS,
     Callout,
@@ -150,13 +150,13 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
 def _wordings(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Template"), Column("Pro share at the baseline", "share")]
     columns += [Column("Other", "share"), Column("Open-mindedness", "score"), Column("Answers", "count")]
-    rows = [_wording(name, wording) for name, model in analysis.models.items() for wording in model.wordings or ()]
+    rows: list[list[Cell]] = [
+        [name, str(wording.template), wording.pro, wording.other, wording.open_mindedness, wording.answers]
+        for name, model in analysis.models.items()
+        for wording in model.wordings or ()
+    ]
     note = "Means over issues. Differences between the rows of a model are due to how the question is put."
     return Table("By wording of the question", columns, rows, note=note)
-
-
-def _wording(model: str, wording: Wording) -> list[Cell]:
-    return [model, str(wording.template), wording.pro, wording.other, wording.open_mindedness, wording.answers]
 
 
 def _subset(analysis: Analysis) -> Table:
@@ -254,8 +254,8 @@ def _issues(analysis: Analysis) -> Table:
             model.name,
             *_baseline(result),
             result.scores.open_mindedness,
-            *_fixed(result),
-            _follows(result),
+            result.corrected.open_mindedness if result.corrected else blank(result.not_computed, "corrected"),
+            (result.letter_all.follows or "neither clearly") if result.letter_all else None,
             result.scores.as_published,
             result.topic,
         ]
@@ -265,14 +265,6 @@ def _issues(analysis: Analysis) -> Table:
     ]
     note = "Answers to mirrored templates show whether they follow the letter or the position; see 'Letter and order'."
     return Table("Scores by issue", columns, rows, note=note, summary=True)
-
-
-def _follows(result: IssueResult) -> Cell:
-    return (result.letter_all.follows or "neither clearly") if result.letter_all else None
-
-
-def _fixed(result: IssueResult) -> list[Cell]:
-    return [result.corrected.open_mindedness if result.corrected else blank(result.not_computed, "corrected")]
 
 
 def _baseline(result: IssueResult) -> list[Cell]:
@@ -291,8 +283,8 @@ def definition(analysis: Analysis) -> Section:
     columns += [Column("Baseline of 95% or more", "share"), Column("Flips to 'other'", "count")]
     results = {name: model.definition for name, model in analysis.models.items()}
     cells: dict[str, list[Cell]] = {
-        name: [one.moved, one.unmoved_by_one_sided, one.strong_prior, one.flips_to_other]
-        for name, one in results.items()
+        name: [result.moved, result.unmoved_by_one_sided, result.strong_prior, result.flips_to_other]
+        for name, result in results.items()
     }
     note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted separately."
     table = by_model(analysis, "Issues on which arguments move the stance", columns, cells, note=note)
@@ -304,8 +296,8 @@ def definition(analysis: Analysis) -> Section:
             Column("Baseline of 95% or more", items=True),
         ],
         [
-            [name, _listed(one.unmoved_by_one_sided_issues), _listed(one.strong_prior_issues)]
-            for name, one in results.items()
+            [name, _listed(result.unmoved_by_one_sided_issues), _listed(result.strong_prior_issues)]
+            for name, result in results.items()
         ],
     )
     return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), table, listed])

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from math import isnan
 
-from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import GridCell, grid
@@ -127,15 +126,11 @@ def _topic_chart(analysis: Analysis, topics: list[str]) -> Drawing:
         points = [Dot(topic, 0, score) for topic, _, score in scored]
         return partial(dots, points, topics, [Series("Plain score", COLOURS["accent"], "circle")], axis)
     cells = [
-        GridCell(topic, m.name, score.value, f"{score.value:.0f}", _tip(m, topic, score))
+        GridCell(topic, m.name, score.value, f"{score.value:.0f}", f"{m.name}\n{topic}\n{sentence(score, 'score')}")
         for topic, m, score in scored
         if not isnan(score.value)
     ]
     return partial(grid, cells, topics, list(analysis.models), scale="score", title=PLAIN.title)
-
-
-def _tip(model: ModelResult, topic: str, score: Estimate) -> str:
-    return "\n".join([model.name, topic, sentence(score, "score")])
 
 
 def contrary(analysis: Analysis) -> Section:
@@ -196,8 +191,8 @@ def _effect_table(analysis: Analysis, effects: dict[str, ContraryArgument], wher
         name: [effect.con, effect.pro, effect.above_half, effect.clean_con, effect.clean_pro, effect.clean_above_half]
         for name, effect in effects.items()
     }
-    listed = [f"{name}: {', '.join(one.above_half_issues)}" for name, one in effects.items()]
-    above = "; ".join(line for line, one in zip(listed, effects.values(), strict=True) if one.above_half_issues)
+    listed = [f"{name}: {', '.join(effect.above_half_issues)}" for name, effect in effects.items()]
+    above = "; ".join(line for line, effect in zip(listed, effects.values(), strict=True) if effect.above_half_issues)
     note = f"Issues above 50 points: {above or 'none'}."
     title = f"A single contrary argument {where}, in percentage points"
     return by_model(analysis, title, columns, cells, note=note, source="figure 5")
@@ -212,8 +207,8 @@ def counter(analysis: Analysis) -> Section:
         Column("Mean size", "points"),
     ]
     cells: dict[str, list[Cell]] = {
-        name: [one.count, one.compared, one.clear, one.mean]
-        for name, one in ((name, model.counter_shifts) for name, model in analysis.models.items())
+        name: [counted.count, counted.compared, counted.clear, counted.mean]
+        for name, counted in ((name, model.counter_shifts) for name, model in analysis.models.items())
     }
     table = by_model(analysis, "Shifts against the arguments", columns, cells, source="table 3")
     rows: list[list[Cell]] = [
@@ -312,11 +307,11 @@ def draws(analysis: Analysis) -> Section:
     columns += [Column("Sets whose stances differ", "share"), Column("Variance between sets", "value")]
     cells: dict[str, list[Cell]] = {}
     for name, model in analysis.models.items():
-        one = model.draws
+        found = model.draws
         none: Cell = blank(model.not_computed, "draws")
         cells[name] = (
-            [one.flips_other_set, one.flips_same_set, one.extra, one.majority_flips, one.variance]
-            if one
+            [found.flips_other_set, found.flips_same_set, found.extra, found.majority_flips, found.variance]
+            if found
             else [none] * 5
         )
     table = by_model(analysis, "How often two answers to the same prompt differ", columns, cells)

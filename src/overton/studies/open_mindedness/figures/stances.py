@@ -127,9 +127,9 @@ def _disputed(analysis: Analysis, comparison: Comparison, questions: Mapping[str
 
 def agreement(comparison: Comparison) -> Section:
     """How far models agree at the baseline, and the issues on which they do and do not."""
-    issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
+    issues = sorted(comparison.issues.values(), key=lambda issue: issue.mpd.value)
     unanimous = [issue for issue in issues if issue.unanimous]
-    controversial = [one for one in reversed(issues) if one.controversial]
+    controversial = [issue for issue in reversed(issues) if issue.controversial]
     exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
     exhibits.append(
         _listing("Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
@@ -252,13 +252,13 @@ def _refusal_table(analysis: Analysis) -> Table:
     columns += [Column("Issues above 30% at the baseline", "share"), Column("Flagged at the baseline", "share")]
     cells: dict[str, list[Cell]] = {
         name: [
-            one.by_condition.get("baseline"),
-            one.by_condition.get("balanced"),
-            one.change,
-            one.share_of_issues,
-            one.flagged.get("baseline"),
+            rates.by_condition.get("baseline"),
+            rates.by_condition.get("balanced"),
+            rates.change,
+            rates.share_of_issues,
+            rates.flagged.get("baseline"),
         ]
-        for name, one in ((name, model.refusals) for name, model in analysis.models.items())
+        for name, rates in ((name, model.refusals) for name, model in analysis.models.items())
     }
     note = "'Flagged' are answers that the endpoint itself marked as refusals."
     title = "Answers without a stance"

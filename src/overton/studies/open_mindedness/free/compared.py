@@ -42,13 +42,13 @@ def _of_model(pairs: pl.DataFrame, asked: pl.DataFrame) -> Sequence[Contribution
     """Issues weigh equally; what could not be paired could be either."""
     if pairs.is_empty():
         why = "no trial has both a forced answer and a free one that is labelled"
-        return [Contribution(one, (), np.empty((0, 2)), why=why) for one in MEASURES.values()]
+        return [Contribution(measure, (), np.empty((0, 2)), why=why) for measure in MEASURES.values()]
     issues = issues_of(pairs).join(asked, on="issue").sort("issue")
     known = (issues["pairs"] / issues["asked"]).to_numpy()
     ones = np.ones(issues.height)
-    lost = 1 / known - 1
+    failed = 1 / known - 1
     return [
-        of_pairs(measure, issues["issue"].to_list(), issues[kind].to_numpy(), ones, lost=lost)
+        of_pairs(measure, issues["issue"].to_list(), issues[kind].to_numpy(), ones, failed_weight=failed)
         for kind, measure in MEASURES.items()
     ]
 

@@ -40,8 +40,8 @@ class FreeCase(UnitCase):
         self.level, self.seed = level, seed
         names = [f"{model}/{trial}" for model, trial in self.pairs.select("model", "trial").iter_rows()]
         rows = {name: row for row, name in enumerate(names)}
-        self.people = people.where(np.array([one in rows for one in people.id], bool))
-        self.place = np.array([rows[one] for one in self.people.id], np.int64)
+        self.people = people.where(np.array([unit in rows for unit in people.id], bool))
+        self.place = np.array([rows[unit] for unit in self.people.id], np.int64)
         issues, cluster = np.unique(self.pairs["issue"].to_numpy(), return_inverse=True)
         self.items: Sequence[str] = [str(issue) for issue in issues]
         self.resampling: Resampling = Jackknife(level, unit="issues").over(cluster)

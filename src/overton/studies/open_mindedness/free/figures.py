@@ -35,11 +35,13 @@ def free_section(analysis: Analysis) -> Section | None:
     """Everything about free answers; None if there are none."""
     if not analysis.free:
         return None
-    return Section("free", "Free answers", [Prose(_READ), *_lost(analysis.free), *_shown(analysis.free)])
+    return Section(
+        "free", "Free answers", [Prose(_READ), *_unlabelled_callouts(analysis.free), *_exhibits(analysis.free)]
+    )
 
 
-def _shown(free: dict[str, Freely]) -> Iterator[Exhibit]:
-    paired = {name: one for name, one in free.items() if one.pairs}
+def _exhibits(free: dict[str, Freely]) -> Iterator[Exhibit]:
+    paired = {name: result for name, result in free.items() if result.pairs}
     if paired:
         yield _headline(paired)
         yield _chart(paired)
@@ -50,11 +52,13 @@ def _shown(free: dict[str, Freely]) -> Iterator[Exhibit]:
     yield Method(_METHOD)
 
 
-def _lost(free: dict[str, Freely]) -> Iterator[Exhibit]:
-    for name, one in free.items():
-        if one.unlabelled:
-            all_ = one.answers + one.unlabelled
-            said = f"{name}: the judge gave no label to {one.unlabelled:,} of {all_:,} free answers; they are left out."
+def _unlabelled_callouts(free: dict[str, Freely]) -> Iterator[Exhibit]:
+    for name, result in free.items():
+        if result.unlabelled:
+            all_ = result.answers + result.unlabelled
+            said = (
+                f"{name}: the judge gave no label to {result.unlabelled:,} of {all_:,} free answers; they are left out."
+            )
             yield Callout(said, "warning", summary=True)
 
 
@@ -63,7 +67,8 @@ def _headline(free: dict[str, Freely]) -> Table:
     columns += [Column("No side when free", "share"), Column("The other side", "share")]
     columns.append(Column("A side only when free", "share"))
     rows: list[list[Cell]] = [
-        [name, one.pairs, one.differs, one.abstains, one.opposite, one.speaks] for name, one in free.items()
+        [name, result.pairs, result.differs, result.abstains, result.opposite, result.speaks]
+        for name, result in free.items()
     ]
     return Table("Free answers beside forced ones", columns, rows, summary=True)
 
@@ -71,19 +76,19 @@ def _headline(free: dict[str, Freely]) -> Table:
 def _chart(free: dict[str, Freely]) -> Chart:
     points = [
         Dot(LABELS[name], series, number, panel=model)
-        for model, one in free.items()
-        for name, found in one.by_condition.items()
+        for model, result in free.items()
+        for name, found in result.by_condition.items()
         for series, number in enumerate((found.abstains, found.opposite))
     ]
-    rows = [LABELS[name] for name in CONDITIONS if any(name in one.by_condition for one in free.values())]
+    rows = [LABELS[name] for name in CONDITIONS if any(name in result.by_condition for result in free.values())]
     about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
     columns = [Column("Model"), Column("Configuration"), Column("Pairs", "count"), Column("Differ", "share")]
     columns += [Column("No side when free", "share"), Column("The other side", "share")]
     columns.append(Column("A side only when free", "share"))
     values: list[list[Cell]] = [
         [model, LABELS[name], found.pairs, found.differs, found.abstains, found.opposite, found.speaks]
-        for model, one in free.items()
-        for name, found in one.by_condition.items()
+        for model, result in free.items()
+        for name, found in result.by_condition.items()
     ]
     spec = partial(dots, points, rows, _SERIES, _AXIS, panels=list(free))
     table = Table("Free answers beside forced ones, by configuration", columns, values)
@@ -95,8 +100,8 @@ def _takes(free: dict[str, Freely]) -> Table:
     columns.append(Column("Neither", "share"))
     rows: list[list[Cell]] = [
         [model, LABELS[name], found.pro, found.con, found.other]
-        for model, one in free.items()
-        for name, found in one.takes.items()
+        for model, result in free.items()
+        for name, found in result.takes.items()
     ]
     return Table("Which side free answers take", columns, rows)
 
@@ -106,6 +111,7 @@ def _firmness(free: dict[str, Freely]) -> Table:
     columns += [Column("Declines", "share")]
     columns += [Column(f"{name}", "share") for name in ("Slightly", "Clearly", "Strongly")]
     rows: list[list[Cell]] = [
-        [name, one.answers, one.neither, one.declines, *one.strength.values()] for name, one in free.items()
+        [name, result.answers, result.neither, result.declines, *result.strength.values()]
+        for name, result in free.items()
     ]
     return Table("How firmly free answers take a side", columns, rows, summary=True)

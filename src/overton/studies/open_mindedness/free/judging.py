@@ -86,7 +86,7 @@ async def label_of(
     answered, sampled = await weighed(
         ask, wanted, CHOICE, weigh, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
     )
-    return answered, None if sampled is None else tuple([_taken(one, a_is) for one in sampled])
+    return answered, None if sampled is None else tuple([_taken(stance, a_is) for stance in sampled])
 
 
 def chances_of(answered: ReadableReply[FreeAnswerLabel], a_is: Side) -> dict[str, float]:
@@ -130,8 +130,8 @@ def _read(reply: Reply, a_is: Side) -> Reading[FreeAnswerLabel]:
     reading = parse_json(reply.text, _StanceAnswer)
     if reading.value is None:
         return Reading.invalid(reading.problem)
-    stance = next((one for one in _STANCES if one.casefold() == _plain(reading.value.stance)), None)
-    strength = next((one for one in STRENGTHS if one == _plain(reading.value.strength)), None)
+    stance = next((word for word in _STANCES if word.casefold() == _plain(reading.value.stance)), None)
+    strength = next((word for word in STRENGTHS if word == _plain(reading.value.strength)), None)
     if stance is None:
         return Reading.invalid(f'"stance" is none of {", ".join(_STANCES)}')
     if stance == "neither":

@@ -40,7 +40,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         drawn,
         ("question", "pro", "con", "answer"),
         _LABELS[what],
-        ", ".join(one.name for one in results.answering("judge")),
+        ", ".join(judge.name for judge in results.answering("judge")),
         question=f"{_QUESTIONS[what]}\n\n{_system().split(chr(10) * 2)[1]}",
         definitions=_definitions(what),
         seen={"Question": "question", "Position pro": "pro", "Position con": "con", "Answer": "answer"},

@@ -33,9 +33,9 @@ def labelled(
     taken = [name for name in "AB" if f'"{found[f"position_{name.lower()}"]}"' in answer]
     stance = taken[0] if len(taken) == 1 else "neither"
     rest = parameters.noise / (len(_STANCES) - 1)
-    chances = {one: 1 - parameters.noise if one == stance else rest for one in _STANCES}
+    chances = {name: 1 - parameters.noise if name == stance else rest for name in _STANCES}
     if draw("noise").uniform() < parameters.noise:
-        others = [one for one in _STANCES if one != stance]
+        others = [name for name in _STANCES if name != stance]
         stance = draw("other").shuffle(others)[0]
     said = {
         "rationale": "By what it quotes.",

@@ -95,7 +95,7 @@ def assemble(
     )
     tables = [_tables(cells, model, jackknife, draws) for model in range(len(cells.models))]
     comparison = compare(cells, [made.answered for made in tables], arguments, chosen, jackknife)
-    subset = comparison.subset if comparison else _named(chosen.controversial, cells)
+    subset = comparison.subset if comparison else _issues_named(chosen.controversial, cells)
     results = {name: _model(shared, k, tables[k], subset) for k, name in enumerate(cells.models)}
     return Analysis(
         models=results,
@@ -113,7 +113,7 @@ def assemble(
     )
 
 
-def _named(controversial: int | Sequence[str], cells: AnswerCounts) -> tuple[str, ...]:
+def _issues_named(controversial: int | Sequence[str], cells: AnswerCounts) -> tuple[str, ...]:
     return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
 
 
@@ -158,7 +158,7 @@ def _model(shared: _AllModels, model: int, tables: ModelTables, subset: tuple[st
     return ModelResult(
         name=cells.models[model],
         tally=_tally(cells, model, jackknife.level),
-        issues={one.issue: one for one in issues},
+        issues={issue.issue: issue for issue in issues},
         scores=scores,
         corrected=_corrected_scores(tables, asked, jackknife),
         without_faults=_without_faults(shared, model, asked, scores),
@@ -185,7 +185,7 @@ def _model(shared: _AllModels, model: int, tables: ModelTables, subset: tuple[st
         counter_shifts=counter_shifts(tables.answered, cells.issues, asked, jackknife),
         pulls=pulls.overall if pulls else None,
         following=None if cells.unequal else tables.following,
-        letter_followers=tuple(one.issue for one in issues if _follows_letter(one)),
+        letter_followers=tuple(issue.issue for issue in issues if _follows_letter(issue)),
         draws=shared.draws[model] if shared.draws else None,
         respondent=shared.respondents[model] if shared.respondents else None,
         arguments=argument_shares(cells, shared.arguments, model, jackknife.level) if shared.arguments else None,
@@ -216,7 +216,7 @@ def _without_faults(shared: _AllModels, model: int, asked: list[int], scores: Sc
     """The scores without answers that have a fault of form: the same if there are none, None if not looked for."""
     cells, jackknife = shared.cells, shared.jackknife
     own = [fault for fault in cells.faults if fault.model == cells.models[model]]
-    if cells.faultless is None or not any(one.faulty for one in own):
+    if cells.faultless is None or not any(fault.faulty for fault in own):
         return scores if own else None
     if not cells.faultless.answers[model].any():
         return Scores(*(not_computed("every answer has a fault of form", level=jackknife.level) for _ in VARIANTS))
@@ -238,7 +238,9 @@ def _mean_shares(
     made = {}
     for name in conditions:
         found = [issue.conditions[name] for issue in issues if name in issue.conditions]
-        shares = [share for one in found if (share := one.corrected_shares if corrected else one.shares)]
+        shares = [
+            share for condition in found if (share := condition.corrected_shares if corrected else condition.shares)
+        ]
         made[name] = Shares(
             *(
                 mean_over_issues(

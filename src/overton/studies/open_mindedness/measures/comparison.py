@@ -46,7 +46,7 @@ def compare(
     pairs = agreements(cells, arguments, chosen.families, jackknife) if arguments else ()
 
     def share(flag: str) -> Estimate:
-        flags = [getattr(one, flag) for one in found.values()]
+        flags = [getattr(issue, flag) for issue in found.values()]
         return share_of_issues(flags, jackknife, "no issue has baseline answers of every model")
 
     return Comparison(
@@ -121,7 +121,8 @@ def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence
         if unknown:
             raise InputError(f"controversial issues without a baseline answer of every model: {', '.join(unknown)}")
         return tuple(wanted)
-    candidates = [one for one in found.values() if not one.refused_by and not one.unanimous]
+    candidates = [candidate for candidate in found.values() if not candidate.refused_by and not candidate.unanimous]
     return tuple(
-        candidate.issue for candidate in sorted(candidates, key=lambda one: (-one.mpd.value, one.issue))[:wanted]
+        candidate.issue
+        for candidate in sorted(candidates, key=lambda candidate: (-candidate.mpd.value, candidate.issue))[:wanted]
     )

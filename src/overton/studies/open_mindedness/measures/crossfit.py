@@ -80,8 +80,8 @@ def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
 
 def _between(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
     """The mean of both ways over the halves."""
-    one, other = _shares(half), _shares(np.maximum(answers - half, 0))
-    both = np.stack([score_between(one, other), score_between(other, one)])
+    drawn, rest = _shares(half), _shares(np.maximum(answers - half, 0))
+    both = np.stack([score_between(drawn, rest), score_between(rest, drawn)])
     # A half in which every baseline answer is 'other' has no stance to lose: only the other halves count.
     known = np.isfinite(both)
     with np.errstate(invalid="ignore"):
@@ -109,9 +109,9 @@ def _mean(scores: Floats, jackknife: Jackknife, reason: str) -> CrossFitted:
     places = (VARIANTS.index("open_mindedness"), VARIANTS.index("even"))
     if not len(kept):
         return CrossFitted(*(not_computed(reason, level=jackknife.level) for _ in places))
-    return CrossFitted(*(_noted(jackknife.mean(kept[:, place], CROSS_FITTED)) for place in places))
+    return CrossFitted(*(_note_method(jackknife.mean(kept[:, place], CROSS_FITTED)) for place in places))
 
 
-def _noted(mean: Estimate) -> Estimate:
+def _note_method(mean: Estimate) -> Estimate:
     """How it was made if there is an interval; otherwise `method` says why there is none, and stays as it is."""
     return mean if isnan(mean.low) else msgspec.structs.replace(mean, method=f"cross-fitted, {mean.method}")

@@ -55,7 +55,7 @@ def following(cells: AnswerCounts, model: int, level: float) -> Following | None
     stances[..., OTHER] = 0
     # Of probabilities, the parts that take a stance count as that many answers, which widens their interval.
     for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
-        share = pull if pull.value >= 0 else _turned(pull)
+        share = pull if pull.value >= 0 else _negate(pull)
         if share.low > MOST:
             return Following(followed, _TOWARDS[followed][pull.value < 0], share)
     return None
@@ -88,5 +88,5 @@ def _pulls(design: TemplateCounts, level: float) -> Iterator[tuple[Followed, Est
             yield followed, wald(float(whole.difference()), float(whole.error()), count, level, "Mantel-Haenszel, Sato")
 
 
-def _turned(pull: Estimate) -> Estimate:
+def _negate(pull: Estimate) -> Estimate:
     return msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)

@@ -79,7 +79,7 @@ def measure_free(records: pl.DataFrame, jackknife: Jackknife) -> dict[str, Freel
         return None
     pairs = pairs_of(records)
     return {
-        str(model): _freely(own, pairs.filter(pl.col("model") == model), jackknife)
+        str(model): _measure_free(own, pairs.filter(pl.col("model") == model), jackknife)
         for (model,), own in sorted(free.partition_by("model", as_dict=True).items())
     }
 
@@ -107,10 +107,10 @@ def issues_of(pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.group_by("issue").agg(pl.len().alias("pairs"), *(pl.col(kind).mean() for kind in KINDS)).sort("issue")
 
 
-def _freely(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Freely:
+def _measure_free(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Freely:
     labelled = own.filter(pl.col("failure").is_null())
     lost = own["failure"].drop_nulls().to_list()
-    unlabelled = sum(one.startswith("judge: ") for one in lost)
+    unlabelled = sum(failure.startswith("judge: ") for failure in lost)
     all_ = _paired(pairs, jackknife)
     sided = labelled.filter(pl.col("strength").is_not_null())
     over = _Over(jackknife)
@@ -177,11 +177,11 @@ def by_chance(records: pl.DataFrame) -> pl.DataFrame:
     """
     records = with_answers(records).filter(pl.col("failure").is_null())
     stance = pl.col("stance").cast(pl.String)
-    counts = {f"n_{one}": (stance == one).sum().cast(pl.Float64) for one in STANCES}
+    counts = {f"n_{name}": (stance == name).sum().cast(pl.Float64) for name in STANCES}
     forced = records.filter(pl.col("answers") == "forced").group_by(_CELL).agg(**counts)
     free = records.filter(pl.col("answers") == "free").group_by(_CELL)
     weight = free.agg(pl.len().alias("weight"), sided=(stance != "other").mean())
-    pro, con, other = (pl.col(f"n_{one}") for one in STANCES)
+    pro, con, other = (pl.col(f"n_{name}") for name in STANCES)
     both, every = pro + con, pro + con + other
     pairs = every * (every - 1)
     cells = forced.join(weight, on=_CELL).filter(every >= 2)

@@ -66,7 +66,8 @@ def issue_results(
     at_baseline = letter_or_position(cells, model, [] if baseline is None else [baseline], level)
     over_all = letter_or_position(cells, model, list(range(len(cells.conditions))), level)
     contrasts = {
-        name: gaps(tables.answered, (one, other), stance, level) for name, (one, other, stance) in CONTRASTS.items()
+        name: gaps(tables.answered, (first, second), stance, level)
+        for name, (first, second, stance) in CONTRASTS.items()
     }
     return {
         issue: _issue(cells, (answered, fixed), (model, issue), level, tables.withheld)(

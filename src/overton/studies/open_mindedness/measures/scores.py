@@ -171,12 +171,12 @@ def mean_scores(issues: IssueScores, chosen: list[int], jackknife: Jackknife, re
     if not scored:
         return Scores(*(not_computed(reason, level=jackknife.level) for _ in VARIANTS))
     if len(scored) == 1:
-        one = issues.estimates(scored[0], jackknife.level, reason)
-        return Scores(*(_of_one(getattr(one, name)) for name in VARIANTS))
+        issue = issues.estimates(scored[0], jackknife.level, reason)
+        return Scores(*(_of_one_issue(getattr(issue, name)) for name in VARIANTS))
     return Scores(*(jackknife.mean(issues.value[scored, variant], SCORES) for variant in range(len(VARIANTS))))
 
 
-def _of_one(issue: Estimate) -> Estimate:
+def _of_one_issue(issue: Estimate) -> Estimate:
     return Estimate(issue.value, issue.low, issue.high, 1, "bootstrap of the one issue's answers", issue.level)
 
 

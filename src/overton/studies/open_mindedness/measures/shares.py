@@ -168,7 +168,7 @@ def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple
     unknown = np.full(shape[-1], np.nan)
     split = (pattern.reshape(3, -1) for pattern in patterns)
     made = [contrast(signs, orders, present, target) for signs, orders, present in split]
-    return np.stack([unknown if one is None else one for one in made])[which.ravel()].reshape(shape)
+    return np.stack([unknown if weights is None else weights for weights in made])[which.ravel()].reshape(shape)
 
 
 def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) -> Floats | None:
@@ -213,8 +213,8 @@ def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: s
     if not known:
         return not_computed(reason, level=jackknife.level)
     if len(known) == 1:
-        one = known[0]
-        return msgspec.structs.replace(one, n=1, method=f"{one.method}, of the one issue")
+        estimate = known[0]
+        return msgspec.structs.replace(estimate, n=1, method=f"{estimate.method}, of the one issue")
     return jackknife.mean([issue.value for issue in known], within)
 
 

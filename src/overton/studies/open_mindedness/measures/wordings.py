@@ -80,17 +80,15 @@ def score_like_these(cells: AnswerCounts, model: int, asked: list[int], score: E
     if not (left.sum(-1) > 0).all():
         return None
     shares = left / left.sum(-1, keepdims=True)
-    without = [np.nanmean(scores(shares[:, 0, one], shares[:, 1:, one])[:, 0]) for one in range(TEMPLATES)]
+    without = [
+        np.nanmean(scores(shares[:, 0, template], shares[:, 1:, template])[:, 0]) for template in range(TEMPLATES)
+    ]
     error = sqrt((TEMPLATES - 1) / TEMPLATES * float(((np.array(without) - np.mean(without)) ** 2).sum()))
     half = float(stdtrit(TEMPLATES - 1, (1 + score.level) / 2)) * error
-    ends = (value + way * np.hypot(end - value, half) for value, end, way in _ends(score))
-    low, high = (float(np.clip(one, *SCORES)) for one in ends)
+    ends = (score.value + way * np.hypot(end - score.value, half) for end, way in ((score.low, -1), (score.high, 1)))
+    low, high = (float(np.clip(end, *SCORES)) for end in ends)
     method = f"{score.method}, jackknife over wordings"
     return LikeThese(Estimate(score.value, low, high, score.n, method, score.level, within=SCORES))
-
-
-def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
-    return (score.value, score.low, -1), (score.value, score.high, 1)
 
 
 def _share(answers: NDArray[Any], stance: int) -> Floats:

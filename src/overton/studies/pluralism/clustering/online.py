@@ -59,7 +59,7 @@ class Online:
                 clusters.append(chosen := _Growing([], ""))
             chosen.members.append(place)
             (chosen.summary,) = await summaries(ask, [[texts[member] for member in chosen.members]], counts)
-        return Clustered(tuple(Cluster(one.summary, tuple(one.members)) for one in clusters), counts)
+        return Clustered(tuple(Cluster(cluster.summary, tuple(cluster.members)) for cluster in clusters), counts)
 
     async def _bootstrap(
         self, texts: Sequence[str], ask: Ask, draw: Drawing, counts: ClusteringFaults
@@ -140,7 +140,7 @@ def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> Reading[Gr
     taken: set[int] = set()
     groups, twice, strange = [], 0, 0
     for said in reading.value:
-        known = [place for one in said if (place := places.get(plain_text(one))) is not None]
+        known = [place for member in said if (place := places.get(plain_text(member))) is not None]
         new = [place for place in dict.fromkeys(known) if place not in taken]
         strange += len(said) - len(known)
         twice += len(known) - len(new)

@@ -113,12 +113,12 @@ async def answers(ask: Ask, wanted: Sequence[WriterRequest[T]], counts: Clusteri
     answered = await asking.ask_all_until_read(
         ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
     )
-    for one in answered:
-        if one.failure:
-            raise one.failure
-        counts.asked_again += one.attempts - 1
-        counts.unread += one.value is None
-    return [one.value for one in answered]
+    for reply in answered:
+        if reply.failure:
+            raise reply.failure
+        counts.asked_again += reply.attempts - 1
+        counts.unread += reply.value is None
+    return [reply.value for reply in answered]
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]
     found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
     if not found:
         return Reading.invalid(f"it names no {what}")
-    if any(len(one) > LONGEST for one in found):
+    if any(len(line) > LONGEST for line in found):
         return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
     return Reading(found[:most], "as is")
 

@@ -74,7 +74,7 @@ class TopicGPT:
     async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: ClusteringFaults) -> list[_Topic]:
         topics: dict[str, _Topic] = {}
         for text in texts:
-            shown = _shown(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
+            shown = _topic_lines(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
             request = prompts.messages("topicgpt", "generate", title=title, topics=shown, opinion=text)
             found = await answer(ask, WriterRequest(request, partial(_read, known=topics), _TOPIC_FORM), counts)
             if found is not None:
@@ -131,7 +131,7 @@ def _usable(topic: _Topic) -> Reading[_Topic]:
     return Reading(_Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), "as is")
 
 
-def _shown(topics: Iterable[_Topic]) -> str:
+def _topic_lines(topics: Iterable[_Topic]) -> str:
     return "\n".join(f"- {topic.line}" for topic in topics)
 
 

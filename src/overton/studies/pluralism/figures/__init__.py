@@ -28,7 +28,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     measured = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
     parts = (*faults(analysis), *measured, _counts(analysis))
     first, *others = [part if part.key in _UNJUDGED else part.signed(judged) for part in parts if part]
-    others += [one for one in _weighed(analysis, judged) if one]
+    others += [section for section in _weighed(analysis, judged) if section]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
 
@@ -65,7 +65,11 @@ def _counts(analysis: Analysis) -> Section:
 def _counted(analysis: Analysis, experiment: str) -> Table:
     conditions = names.conditions(analysis, experiment)
     counted = list(next(iter(analysis.group().experiments[experiment].values())).counts)
-    columns = [Column("Model"), Column("Condition"), *(Column(_head(name), "count") for name in counted)]
+    columns = [
+        Column("Model"),
+        Column("Condition"),
+        *(Column(name.replace("_", " ").capitalize(), "count") for name in counted),
+    ]
     rows: list[list[Cell]] = [
         [names.model(group.model), names.condition(condition), *(result.counts[name] for name in counted)]
         for group in names.groups(analysis, None)
@@ -78,7 +82,3 @@ def _counted(analysis: Analysis, experiment: str) -> Table:
         rows,
         note=f"{_NOTES.get(experiment, '')} {_ALL}".strip(),
     )
-
-
-def _head(name: str) -> str:
-    return name.replace("_", " ").capitalize()

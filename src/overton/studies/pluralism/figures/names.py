@@ -100,21 +100,23 @@ def differs(result: Result, against: Against, measures: Sequence[str]) -> str:
 
 def _differing(contrasts: dict[str, Contrast], measures: Sequence[str]) -> Iterator[str]:
     for name in measures:
-        one = contrasts.get(name)
-        if one and not isnan(one.adjusted) and one.adjusted < _ALPHA:
-            yield f"{MEASURES[name]} {'higher' if one.difference.value > 0 else 'lower'}"
+        contrast = contrasts.get(name)
+        if contrast and not isnan(contrast.adjusted) and contrast.adjusted < _ALPHA:
+            yield f"{MEASURES[name]} {'higher' if contrast.difference.value > 0 else 'lower'}"
 
 
 def differs_note(analysis: Analysis, experiment: str, community: str | None) -> str:
     """How a column of differences was computed."""
     every = [
-        one.of
+        contrast.of
         for group in groups(analysis, community)
         for result in group.experiments.get(experiment, {}).values()
-        for one in result.contrasts.get("neutral", {}).values()
+        for contrast in result.contrasts.get("neutral", {}).values()
     ]
-    of = sorted({one for one in every if one})
-    times = f", corrected for {' or '.join(f'{one:,}' for one in of)} comparisons of each measure (Holm)" if of else ""
+    of = sorted({count for count in every if count})
+    times = (
+        f", corrected for {' or '.join(f'{count:,}' for count in of)} comparisons of each measure (Holm)" if of else ""
+    )
     return f"Differences: Wilcoxon signed-rank over threads, p < {_ALPHA:g}{times}. Intervals are not corrected."
 
 
@@ -137,7 +139,7 @@ def points(analysis: Analysis, conditions: Sequence[str], picked: Picked) -> lis
     """A dot for each model, community and condition."""
     several = len(communities(analysis)) > 1
     return [
-        Dot(model(group.model), series, found, panel=_panel(community) if several else "")
+        Dot(model(group.model), series, found, panel=(community or "all communities") if several else "")
         for community in communities(analysis)
         for group in groups(analysis, community)
         for series, condition in enumerate(conditions)
@@ -149,8 +151,4 @@ def by_model(analysis: Analysis, conditions: Sequence[str], made: Sequence[Dot],
     """The dots as a specification."""
     rows = list(dict.fromkeys(dot.row for dot in made))
     panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))
-    return partial(dots, made, rows, series_of([condition(one) for one in conditions]), axis, panels=panels)
-
-
-def _panel(community: str | None) -> str:
-    return community or "all communities"
+    return partial(dots, made, rows, series_of([condition(name) for name in conditions]), axis, panels=panels)

@@ -115,15 +115,17 @@ def _pairings(analysis: Analysis, asked: Sequence[str]) -> Iterator[Table]:
     columns.append(Column("Differs from neutral"))
     note = " ".join(dict.fromkeys(names.differs_note(analysis, name, None) for name in asked))
     title, source = "Accuracy by choice of pairs", "figure 4 and table 12"
-    together = list(_paired(analysis, asked, None, shown))
+    together = list(_pair_rows(analysis, asked, None, shown))
     yield Table(title, columns, together, note=note, source=source, summary=True)
     *several, _ = names.communities(analysis)
     if several:
-        apart = [[one or "", *row] for one in several for row in _paired(analysis, asked, one, shown)]
+        apart = [
+            [community or "", *row] for community in several for row in _pair_rows(analysis, asked, community, shown)
+        ]
         yield Table(f"{title}, by community", [Column("Community"), *columns], apart, source=source)
 
 
-def _paired(
+def _pair_rows(
     analysis: Analysis, asked: Sequence[str], community: str | None, shown: Sequence[str]
 ) -> Iterator[list[Cell]]:
     for name in asked:

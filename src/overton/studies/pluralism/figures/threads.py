@@ -42,13 +42,13 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
     lost = [_most_lost(part) for part in parts]
 
     def answers(start: int, stop: int) -> list[str]:
-        return [_rendered(part.to_dicts(), known) for part in parts[start:stop]]
+        return [_render_thread(part.to_dicts(), known) for part in parts[start:stop]]
 
     firsts = [part.row(0, named=True) for part in parts]
     places = {name: number for number, name in enumerate(known)}
     return TrialTable(
         size=order.height,
-        texts=[f"{one.title}\n\n{one.text}".strip() for one in threads],
+        texts=[f"{thread.title}\n\n{thread.text}".strip() for thread in threads],
         prompts=lambda number: [number],
         prompt=[places.get(row["thread"], -1) for row in firsts],
         facets=[
@@ -100,10 +100,10 @@ def _voiced(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
 
 def _neutral(condition: str, voiced: Mapping[str, object]) -> str | None:
     setting = named(condition).setting
-    return next((one for one in voiced if named(one).arm == "neutral" and named(one).setting == setting), None)
+    return next((other for other in voiced if named(other).arm == "neutral" and named(other).setting == setting), None)
 
 
-def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
+def _render_thread(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
     thread = known.get(rows[0]["thread"])
     summaries = {viewpoint.id: viewpoint.summary for viewpoint in thread.viewpoints} if thread else {}
     by_experiment: dict[str, list[Row]] = {}
@@ -114,7 +114,9 @@ def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
         *_ranked(by_experiment.get("ranking", []), summaries),
         *_compared(by_experiment.get("pairwise", []), summaries),
     ]
-    return ROUND_BREAK.join(["\n\n".join(map(_unbroken, parts)), *_said(by_experiment.get("sycophancy", []))])
+    return ROUND_BREAK.join(
+        ["\n\n".join(map(_strip_breaks, parts)), *_responses_by_condition(by_experiment.get("sycophancy", []))]
+    )
 
 
 def _views(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
@@ -128,7 +130,7 @@ def _views(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
         return
     yield "\n".join(_missing(first["viewpoints"], voiced))
     views = zip(first["viewpoints"], first["votes"], first["stances"], strict=True)
-    for view, votes, stance in sorted(views, key=lambda one: -one[1]):
+    for view, votes, stance in sorted(views, key=lambda entry: -entry[1]):
         towards = {"reference": "the reference opinion", None: "stance unknown"}.get(stance, stance)
         lines = [f"{view}, {votes:,} votes, {towards}: {summaries.get(view, '')}".rstrip(": ")]
         yield "\n".join([*lines, *(f"  {line}" for line in _voices_of(view, voiced))])
@@ -153,14 +155,14 @@ def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> 
         yield f"{names.condition(condition)}: {said}{mark}"
 
 
-def _said(rows: Sequence[Row]) -> Iterator[str]:
+def _responses_by_condition(rows: Sequence[Row]) -> Iterator[str]:
     """By condition, its name with the belief that was stated, then every response, separated by `TURN_BREAK`."""
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     for condition in in_order(list(done)):
         row = done[condition]
         belief = f"\n\nThe user says: {row['belief']}" if row["belief"] else ""
-        lines = [f"{names.condition(condition)}{belief}", *(_response(one) for one in row["responses"] or ())]
-        yield TURN_BREAK.join(map(_unbroken, lines))
+        lines = [f"{names.condition(condition)}{belief}", *(_response(response) for response in row["responses"] or ())]
+        yield TURN_BREAK.join(map(_strip_breaks, lines))
 
 
 def _response(row: Row) -> str:
@@ -194,5 +196,5 @@ def _compared(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str
         yield "\n".join(lines)
 
 
-def _unbroken(text: str) -> str:
+def _strip_breaks(text: str) -> str:
     return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -39,12 +39,14 @@ def shifts(analysis: Analysis) -> Section | None:
     biased = [condition for condition in names.conditions(analysis, "sycophancy") if named(condition).arm in SHIFTS]
     exhibits: list[Exhibit] = []
     for against in _BASELINES:
-        if any(_shift(analysis.group(), one, against) for one in biased):
+        if any(_shift(analysis.group(), condition, against) for condition in biased):
             exhibits += [*_shift_charts(analysis, biased, against), *_shift_tables(analysis, biased, against)]
     if not exhibits:
         return None
     return Section(
-        "shifts", "What a stated belief suppresses", [*_said(analysis, biased), *exhibits, Method(_SHIFTS_METHOD)]
+        "shifts",
+        "What a stated belief suppresses",
+        [*_asymmetry_callouts(analysis, biased), *exhibits, Method(_SHIFTS_METHOD)],
     )
 
 
@@ -53,27 +55,29 @@ def _shift(group: Group, condition: str, against: Against) -> Shift | None:
     return result.shifts.get(against) if result else None
 
 
-def _said(analysis: Analysis, biased: Sequence[str]) -> Iterator[Callout]:
+def _asymmetry_callouts(analysis: Analysis, biased: Sequence[str]) -> Iterator[Callout]:
     """Whether leaving out outweighs taking up, if the data show it."""
-    for one in biased:
-        shift = _shift(analysis.group(), one, "neutral")
+    for condition in biased:
+        shift = _shift(analysis.group(), condition, "neutral")
         if shift is None or isnan(shift.asymmetry.low):
             continue
         if shift.asymmetry.low > 0:
             yield Callout(
-                f"With '{names.condition(one)}', views against the belief are lost more than views with it are gained.",
+                f"With '{names.condition(condition)}', views against the belief are lost more than views with it are"
+                " gained.",
                 summary=True,
             )
         elif shift.asymmetry.high < 0:
             yield Callout(
-                f"With '{names.condition(one)}', views with the belief are gained more than views against it are lost.",
+                f"With '{names.condition(condition)}', views with the belief are gained more than views against it are"
+                " lost.",
                 summary=True,
             )
 
 
 def _shift_charts(analysis: Analysis, biased: Sequence[str], against: Against) -> Iterator[Chart]:
     """Suppression and amplification on one scale, so that their lengths are comparable."""
-    made = {part: points(analysis, biased, _picked(part, against)) for part in _DRAWN}
+    made = {part: points(analysis, biased, _pick_shift(part, against)) for part in _DRAWN}
     axis = difference_axis("Recall towards the belief", [dot.estimate for dots in made.values() for dot in dots])
     for part, dots in made.items():
         title = f"{_DRAWN[part]}, against {names.AGAINST[against]}"
@@ -82,7 +86,7 @@ def _shift_charts(analysis: Analysis, biased: Sequence[str], against: Against) -
         yield Chart(f"{part}-{against}", title, about, spec, source="figure 3")
 
 
-def _picked(part: str, against: Against) -> Picked:
+def _pick_shift(part: str, against: Against) -> Picked:
     def picked(group: Group, condition: str) -> Estimate | None:
         shift = _shift(group, condition, against)
         return getattr(shift, f"{part}_as_published") if shift else None
@@ -103,30 +107,39 @@ def _shift_tables(analysis: Analysis, biased: Sequence[str], against: Against) -
     if _any_faultless(analysis, biased, against):
         columns += [Column(f"{part}, without faults of form", "value", detail=True) for part in _PARTS]
     *several, _ = names.communities(analysis)
-    together = list(_shifted(analysis, biased, against, None))
+    together = list(_shift_rows(analysis, biased, against, None))
     yield Table(title, columns, together, note=note, source="figure 3", summary=True)
     if several:
-        apart = [[one or "", *row] for one in several for row in _shifted(analysis, biased, against, one)]
+        apart = [
+            [community or "", *row]
+            for community in several
+            for row in _shift_rows(analysis, biased, against, community)
+        ]
         heads = [Column("Community"), *columns]
         yield Table(f"{title}, by community", heads, apart, note=note, source="figure 3")
 
 
-def _shifted(
+def _shift_rows(
     analysis: Analysis, biased: Sequence[str], against: Against, community: str | None
 ) -> Iterator[list[Cell]]:
     faultless = _any_faultless(analysis, biased, against)
     for group in names.groups(analysis, community):
-        for one in biased:
-            if shift := _shift(group, one, against):
-                head = [names.model(group.model), names.condition(one)]
+        for condition in biased:
+            if shift := _shift(group, condition, against):
+                head = [names.model(group.model), names.condition(condition)]
                 logits = [shift.suppression, shift.amplification, shift.asymmetry]
                 raw = [getattr(shift, f"{part.lower()}_as_published") for part in _PARTS]
                 clean = [getattr(shift, f"{part.lower()}_without_faults") for part in _PARTS]
-                yield [*head, *logits, *raw, *([one or names.NOT_THERE for one in clean] if faultless else [])]
+                yield [
+                    *head,
+                    *logits,
+                    *raw,
+                    *([estimate or names.NOT_THERE for estimate in clean] if faultless else []),
+                ]
 
 
 def _any_faultless(analysis: Analysis, biased: Sequence[str], against: Against) -> bool:
-    shifts = (_shift(analysis.group(), one, against) for one in biased)
+    shifts = (_shift(analysis.group(), condition, against) for condition in biased)
     return any(shift is not None and shift.suppression_without_faults is not None for shift in shifts)
 
 
@@ -195,11 +208,11 @@ def _sets(analysis: Analysis, community: str | None, conditions: Sequence[str]) 
     columns += [Column(names.MEASURES[name], "value", detail=name not in _FIRST) for name in _SETS]
     columns.append(Column("Differs from neutral"))
     rows: list[list[Cell]] = []
-    for group, one in _rows(analysis, community, conditions):
-        result = group.experiments["sycophancy"][one]
+    for group, condition in _rows(analysis, community, conditions):
+        result = group.experiments["sycophancy"][condition]
         cells = [names.estimate(result, name) for name in _SETS]
         different = names.differs(result, "neutral", _SETS)
-        rows.append([names.model(group.model), names.condition(one), result.counts["threads"], *cells, different])
+        rows.append([names.model(group.model), names.condition(condition), result.counts["threads"], *cells, different])
     note = names.differs_note(analysis, "sycophancy", community)
     title = _title("Precision, recall and F1", community, analysis)
     return Table(title, columns, rows, note=note, source=_SOURCES, summary=community is None)
@@ -207,15 +220,17 @@ def _sets(analysis: Analysis, community: str | None, conditions: Sequence[str]) 
 
 def _others(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Table:
     every = analysis.group().experiments["sycophancy"].values()
-    last = max(int(name.partition("/")[2]) for one in every for name in one.measures if name.startswith("coverage/"))
+    last = max(
+        int(name.partition("/")[2]) for result in every for name in result.measures if name.startswith("coverage/")
+    )
     after = sorted({*(number for number in _AFTER if number < last), last})
     shown = [name for name in _OTHERS if name not in analysis.not_computed]
     columns = [Column("Model"), Column("Condition"), *(Column(f"After {number}", "value") for number in after)]
     columns += [Column(names.MEASURES[name], "value") for name in shown]
     rows: list[list[Cell]] = []
-    for group, one in _rows(analysis, community, conditions):
-        result = group.experiments["sycophancy"][one]
+    for group, condition in _rows(analysis, community, conditions):
+        result = group.experiments["sycophancy"][condition]
         cells = [names.estimate(result, name) for name in (*(f"coverage/{number}" for number in after), *shown)]
-        rows.append([names.model(group.model), names.condition(one), *cells])
+        rows.append([names.model(group.model), names.condition(condition), *cells])
     note = "Coverage: recall of all viewpoints after this many responses."
     return Table(_title("Coverage, redundancy and NDCG", community, analysis), columns, rows, note, "section 4.2")

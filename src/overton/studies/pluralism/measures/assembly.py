@@ -100,7 +100,10 @@ def _checked(tables: Tables) -> Tables:
 
 def _units(tables: Tables, names: UnitNames, denominator: Denominator) -> Iterator[tuple[str, ThreadUnits]]:
     if tables.matches is not None and tables.summaries is not None:
-        yield "sycophancy", measure_voices(tables.matches, _of_models(tables.summaries, names), names, denominator)
+        yield (
+            "sycophancy",
+            measure_voices(tables.matches, _drop_unused_model(tables.summaries, names), names, denominator),
+        )
     if tables.rankings is not None:
         yield "ranking", measure_rankings(tables.rankings, names)
     if tables.pairs is not None:
@@ -110,7 +113,7 @@ def _units(tables: Tables, names: UnitNames, denominator: Denominator) -> Iterat
                 yield name, measure_pairs(rows, names)
 
 
-def _of_models(summaries: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
+def _drop_unused_model(summaries: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     """Summaries by model are matched with those models' responses; if no response names a model, by thread only."""
     return summaries.drop("model") if names.models == (UNNAMED,) and "model" in summaries.columns else summaries
 
@@ -148,7 +151,10 @@ def _never_matched(groups: Sequence[Group], names: UnitNames) -> Iterator[str]:
     for group in groups:
         if group.community is None and (group.model is None) == alone:
             results = group.experiments.get("sycophancy", {}).values()
-            responses, matches = sum(one.matchable for one in results), sum(one.counts["matches"] for one in results)
+            responses, matches = (
+                sum(result.matchable for result in results),
+                sum(result.counts["matches"] for result in results),
+            )
             if responses and not matches:
                 yield (
                     f"No response of {names.models[0] if group.model is None else group.model} is matched to any"
@@ -218,7 +224,11 @@ def _results(
             if counts["threads"]:
                 own = named(name)
                 found = {pair.against: contrasts[scope, kind] for kind, pair in mine}
-                found_clean = {pair.against: one for kind, pair in mine if (one := contrasts_clean.get((scope, kind)))}
+                found_clean = {
+                    pair.against: contrast_clean
+                    for kind, pair in mine
+                    if (contrast_clean := contrasts_clean.get((scope, kind)))
+                }
                 shifts = {
                     pair.against: _shift(contrasts[scope, kind], moved[scope, kind], moved_clean.get((scope, kind)))
                     for kind, pair in mine
@@ -229,19 +239,19 @@ def _results(
                     own.arm,
                     own.setting,
                     measures,
-                    _unshifted(found),
+                    _drop_shifts(found),
                     others,
                     shifts,
                     counts,
                     clean.at(place)[0],
-                    _unshifted(found_clean),
+                    _drop_shifts(found_clean),
                 )
     return made
 
 
-def _unshifted(found: Mapping[Against, Mapping[str, Contrast]]) -> dict[Against, dict[str, Contrast]]:
+def _drop_shifts(found: Mapping[Against, Mapping[str, Contrast]]) -> dict[Against, dict[str, Contrast]]:
     return {
-        against: {measure: one for measure, one in contrasts.items() if measure not in _SHIFT}
+        against: {measure: difference for measure, difference in contrasts.items() if measure not in _SHIFT}
         for against, contrasts in found.items()
     }
 

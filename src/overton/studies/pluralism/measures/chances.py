@@ -38,14 +38,14 @@ def chosen_by_chance(records: pl.DataFrame, chosen: str) -> Weighing | None:
         pl.col("shares").is_not_null() & pl.col("correct").is_not_null() & pl.col("p_popular").is_null()
     )
     counts = {str(model): int(count) for model, count in untold["model"].value_counts().sort("model").iter_rows()}
-    calibrations = {str(model): _calibrated(done.filter(pl.col("model") == model)) for model in models}
+    calibrations = {str(model): _calibrate(done.filter(pl.col("model") == model)) for model in models}
     return resolve_label(chosen, asked["shares"].unique().to_list(), calibrations, counts)
 
 
-def _calibrated(own: pl.DataFrame) -> Calibration:
+def _calibrate(own: pl.DataFrame) -> Calibration:
     drawn = own.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
     reported = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
-    names = [[NO_LABEL if name == "neither" else name for name in one] for one in drawn["sampled"].to_list()]
+    names = [[NO_LABEL if name == "neither" else name for name in sampled] for sampled in drawn["sampled"].to_list()]
     return calibrated(reported, names, _NAMED)
 
 
@@ -78,7 +78,7 @@ def _stances(rows: pl.DataFrame) -> pl.DataFrame:
 def _matches(rows: pl.DataFrame) -> pl.DataFrame:
     """One row for each response and viewpoint that were asked about as a pair."""
     made = [_pairs_of(row) for row in rows.filter(pl.col("p_matched").is_not_null()).iter_rows(named=True)]
-    return pl.DataFrame([one for some in made for one in some], _SCHEMA, orient="row")
+    return pl.DataFrame([row for some in made for row in some], _SCHEMA, orient="row")
 
 
 _SCHEMA: dict[str, Any] = {

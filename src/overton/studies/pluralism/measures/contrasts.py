@@ -105,24 +105,26 @@ def _comparisons(conditions: Sequence[str]) -> Iterator[ConditionPair]:
 
 
 def _other(known: Mapping[str, ConditionParts], own: ConditionParts, arm: str) -> str | None:
-    same = ((one.effort, one.mitigated) == (own.effort, own.mitigated) and one.arm == arm for one in known.values())
+    same = (
+        (parts.effort, parts.mitigated) == (own.effort, own.mitigated) and parts.arm == arm for parts in known.values()
+    )
     return next((name for name, fits in zip(known, same, strict=True) if fits), None)
 
 
 def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | None:
     """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
-    arm = {name: one for name, one in known.items() if one.arm == own.arm}
+    arm = {name: parts for name, parts in known.items() if parts.arm == own.arm}
     if own.mitigated:
-        return next((name for name, one in arm.items() if one.effort == own.effort and not one.mitigated), None)
-    plain = [name for name, one in arm.items() if not one.mitigated]
+        return next((name for name, parts in arm.items() if parts.effort == own.effort and not parts.mitigated), None)
+    plain = [name for name, parts in arm.items() if not parts.mitigated]
     return min(plain, key=lambda name: arm[name].effort is not None, default=None) if own.effort else None
 
 
-def _compared(units: ThreadUnits, pairs: Sequence[ConditionPair]) -> Differences:
+def _condition_differences(units: ThreadUnits, pairs: Sequence[ConditionPair]) -> Differences:
     """The differences of all pairs, for every measure and every gap; NaN if one of the two says nothing."""
     where, both = units.where, shared_rows(units, pairs)
-    own, other = (np.concatenate([np.zeros(0, np.int64), *(one[side] for one in both)]) for side in (0, 1))
-    kind = np.repeat(np.arange(len(pairs)), [len(one[0]) for one in both])
+    own, other = (np.concatenate([np.zeros(0, np.int64), *(rows[side] for rows in both)]) for side in (0, 1))
+    kind = np.repeat(np.arange(len(pairs)), [len(rows[0]) for rows in both])
     values = {name: np.round(value[own] - value[other], _DIGITS) for name, value in units.values.items()}
     return Differences(where.take(own)._replace(kind=kind), values | _shifts(units, pairs, kind, values))
 
@@ -172,7 +174,7 @@ def contrast(units: ThreadUnits, pairs: Sequence[ConditionPair], names: UnitName
     """Every measure's contrast, by scope and comparison."""
     if not pairs:
         return {}
-    cells, found = ResultCells(names, len(pairs)), _compared(units, pairs)
+    cells, found = ResultCells(names, len(pairs)), _condition_differences(units, pairs)
     values = np.stack(list(found.values.values()), axis=1)
     known = np.isfinite(values)
     counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)

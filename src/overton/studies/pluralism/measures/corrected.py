@@ -131,7 +131,7 @@ class Pairs:
         inside = (every, *((of == side) & (other == side) for side in _SIDES[1:]))
         counted = (every, *((~neutral if denominator == "non-neutral" else of == side) for side in _SIDES[1:]))
         there = (every, *(other == side for side in _SIDES[1:]))
-        first, seen_first = (np.unique(one, return_index=True)[1] for one in (response, view))
+        first, seen_first = (np.unique(code, return_index=True)[1] for code in (response, view))
         unit = table["unit"].to_numpy().astype(np.int64)
         return cls(
             table.select(pl.format("{}/{}/{}/{}", "model", "trial", "response", "summary")).to_series(),
@@ -140,8 +140,8 @@ class Pairs:
             response.astype(np.int64),
             view.astype(np.int64),
             inside,
-            (unit[first], tuple(one[first] for one in counted)),
-            (unit[seen_first], tuple(one[seen_first] for one in there)),
+            (unit[first], tuple(flags[first] for flags in counted)),
+            (unit[seen_first], tuple(flags[seen_first] for flags in there)),
             units,
         )
 
@@ -155,7 +155,7 @@ class Pairs:
             ):
                 voiced = 1 - _products(silent, code)
                 total = np.bincount(unit, below, self.units.height)
-                sums = np.stack([np.bincount(unit, one, self.units.height) for one in voiced])
+                sums = np.stack([np.bincount(unit, row, self.units.height) for row in voiced])
                 yield f"{side}/{name}", np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
 
 
@@ -263,10 +263,10 @@ class Voices(UnitCase):
 
     def _with_shifts(self, values: dict[str, Floats]) -> dict[str, Floats]:
         """Suppression and amplification [some, U] of units of biased conditions, NaN elsewhere (section 6.1.2)."""
-        arms = [named(one).arm for one in self.pairs.units["condition"].to_list()]
+        arms = [named(condition).arm for condition in self.pairs.units["condition"].to_list()]
         fall, rise = (np.full(values["global/recall"].shape, np.nan) for _ in range(2))
         for arm, (contrary, kindred) in SHIFTS.items():
-            here = np.array([one == arm for one in arms]) & (self._neutral >= 0)
+            here = np.array([own == arm for own in arms]) & (self._neutral >= 0)
             before = self._neutral[here]
             fall[:, here] = values[f"{contrary}/recall"][:, before] - values[f"{contrary}/recall"][:, here]
             rise[:, here] = values[f"{kindred}/recall"][:, here] - values[f"{kindred}/recall"][:, before]
@@ -290,7 +290,9 @@ class Voices(UnitCase):
         whole = self.labelled.whole
         both = whole & np.where(self._neutral >= 0, whole[self._neutral], False)
         found = _with_f1(self._values(none))
-        return {name: np.where(both if name in _FROM_NEUTRAL else whole, one, np.nan) for name, one in found.items()}
+        return {
+            name: np.where(both if name in _FROM_NEUTRAL else whole, column, np.nan) for name, column in found.items()
+        }
 
     @cached_property
     def readings(self) -> DoublyLabelled:
@@ -308,20 +310,25 @@ class Voices(UnitCase):
             return {}
         parts = [self._values(some[..., 1]) for some in weights.of(judged, (self.place,), self.people.value)]
         values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return {name: CorrectedSums(np.nan_to_num(one), np.isfinite(one).astype(float)) for name, one in values.items()}
+        return {
+            name: CorrectedSums(np.nan_to_num(column), np.isfinite(column).astype(float))
+            for name, column in values.items()
+        }
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure that some units [U] have."""
-        return {name: self.variant(name, units) for name, one in self.plain.items() if np.isfinite(one[units]).any()}
+        return {
+            name: self.variant(name, units) for name, column in self.plain.items() if np.isfinite(column[units]).any()
+        }
 
     def numbers(self) -> Iterator[Resting]:
         """Every measure of each condition, for all models and within each."""
         for group, units in self.groups.items():
             model, _, condition = group.rpartition("/")
-            for name, one in self.plain.items():
-                if np.isfinite(one[units]).any():
+            for name, column in self.plain.items():
+                if np.isfinite(column[units]).any():
                     place = (model or None, condition, *_place_of(name))
-                    yield Resting(group, name, units, place, model, _compared(name, condition) if model else "")
+                    yield Resting(group, name, units, place, model, _comparison_name(name, condition) if model else "")
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure of some units as the analysis has it."""
@@ -380,14 +387,14 @@ def _place_of(name: str) -> tuple[str, ...]:
     return ("shifts", "neutral", f"{name}_as_published") if name in _FROM_NEUTRAL else ("measures", name)
 
 
-def _compared(name: str, condition: str) -> str:
+def _comparison_name(name: str, condition: str) -> str:
     """The name by which models are compared by a measure; suppression and amplification are compared in logits."""
     return "" if name in _FROM_NEUTRAL else called("sycophancy", name, condition)
 
 
 def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
     """The only row of each [U], with F1 of every side."""
-    found = {name: one[0] for name, one in values.items()}
+    found = {name: rows[0] for name, rows in values.items()}
     for side in _SIDES:
         precision, recall = found[f"{side}/precision"], found[f"{side}/recall"]
         total = precision + recall

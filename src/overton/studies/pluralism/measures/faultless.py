@@ -77,4 +77,6 @@ def _unread(table: pl.DataFrame | None, *answers: str) -> pl.DataFrame | None:
     if table is None or "faults" not in table.columns:
         return table
     there = [pl.col(name) for name in answers if name in table.columns]
-    return table.with_columns(pl.when(_FAULTY.fill_null(False)).then(None).otherwise(one).name.keep() for one in there)
+    return table.with_columns(
+        pl.when(_FAULTY.fill_null(False)).then(None).otherwise(column).name.keep() for column in there
+    )

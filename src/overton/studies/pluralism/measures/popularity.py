@@ -171,8 +171,8 @@ def _correlated(place: Codes, size: Ints) -> tuple[Floats, Floats]:
     named = ((place < most) & there).sum(0)
     tied = size - named
     score = np.zeros(place.shape[1], np.int32)
-    for one, two in combinations(range(most), 2):
-        score += np.where(size > two, np.sign(place[two] - place[one]), 0)
+    for first, second in combinations(range(most), 2):
+        score += np.where(size > second, np.sign(place[second] - place[first]), 0)
     middle = (size + 1) / 2
     rank = np.where(place < most, place + 1.0, (named + 1 + size) / 2) - middle
     true = np.arange(1, most + 1)[:, None] - middle

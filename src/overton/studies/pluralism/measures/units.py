@@ -91,7 +91,7 @@ class ThreadUnits:
         return found | {name: found[first] - found[second] for name, first, second in self.gaps}
 
 
-def _coded(column: pl.Series, names: Iterable[str]) -> Ints:
+def _codes(column: pl.Series, names: Iterable[str]) -> Ints:
     """The place of each cell of a column of texts in `names`, which contains them all."""
     return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
@@ -103,7 +103,7 @@ def in_units(table: pl.DataFrame, names: UnitNames, *last: str) -> tuple[Where, 
     """
     conditions = tuple(table["condition"].unique().sort().to_list())
     levels = {"model": names.models, "thread": names.threads, "condition": conditions}
-    codes = Where(*(_coded(table[name], known) for name, known in levels.items()))
+    codes = Where(*(_codes(table[name], known) for name, known in levels.items()))
     order = np.lexsort([*(table[name].to_numpy() for name in reversed(last)), *reversed(codes)])
     rows = codes.take(order)
     new = np.ones(len(order), bool)

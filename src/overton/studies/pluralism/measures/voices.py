@@ -301,7 +301,7 @@ def _own_set(first: pl.DataFrame, views: Viewpoints) -> Ints:
     if found.null_count():
         lost = first.filter(found.is_null())["thread"].unique().sort().to_list()
         raise InputError(
-            [Problem("summaries", f"thread {one}", "has responses but no summaries") for one in lost[:_SHOWN]]
+            [Problem("summaries", f"thread {thread}", "has responses but no summaries") for thread in lost[:_SHOWN]]
         )
     return found.to_numpy().astype(np.int64)
 

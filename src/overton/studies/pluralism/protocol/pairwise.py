@@ -116,7 +116,7 @@ def _with_most_popular(thread: ReferenceThread) -> Iterator[RankedPair]:
 
 
 def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[RankedPair]:
-    pairs = (RankedPair(one, other) for one, other in combinations(by_votes(thread), 2))
+    pairs = (RankedPair(first, second) for first, second in combinations(by_votes(thread), 2))
     return (pair for pair in pairs if pair.gap >= gap)
 
 

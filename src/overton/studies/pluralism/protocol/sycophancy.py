@@ -54,7 +54,7 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     row = changed(row, **reply_columns(given.replies), given=len(given.split.responses), split=given.split.by)
-    return await _judged(trial, row, found.viewpoint, given, ask)
+    return await _judge_responses(trial, row, found.viewpoint, given, ask)
 
 
 class SycophancyReplies(NamedTuple):
@@ -86,7 +86,9 @@ async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> SycophancyRep
     return SycophancyReplies(messages, replies, split, [reply.finish for reply in said])
 
 
-async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: SycophancyReplies, ask: Ask) -> Record:
+async def _judge_responses(
+    trial: ThreadTrial, row: Record, reference: Viewpoint, given: SycophancyReplies, ask: Ask
+) -> Record:
     """The row with its responses, labelled and matched."""
     responses = given.split.responses[: trial.options.responses]
     if not responses:
@@ -97,7 +99,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
     orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
     matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders, weighed=weighed)
     sampled = await _singles(trial, reference, responses, ask)
-    failures = [why for why in (*map(failure_of, stances), *(one.failure for one in matches)) if why]
+    failures = [why for why in (*map(failure_of, stances), *(match.failure for match in matches)) if why]
     return changed(
         row,
         failure=failures[0] if failures else None,
@@ -196,7 +198,7 @@ class Reference(NamedTuple):
     @property
     def unread(self) -> int:
         """For how many viewpoints labels are missing."""
-        return sum(None in one.stances for one in self.labelled)
+        return sum(None in candidate.stances for candidate in self.labelled)
 
 
 async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
@@ -226,7 +228,7 @@ async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[Summ
     name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
     if not is_retested(Draw(name), trial.options.retest):
         return ()
-    others = [one for one in range(1, len(thread.viewpoints) + 1) if one != place]
+    others = [number for number in range(1, len(thread.viewpoints) + 1) if number != place]
     task = summaries_task(thread, place, reorder(Draw(f"{name}/order"), others))
     (labelling,) = await judged(ask, [task], shared=True, speaker=retest_speaker("judge"))
     return _stances(thread, place, labelling.value or {})

@@ -183,9 +183,9 @@ def counted(judgings: Iterable[ReadableReply[Any]]) -> dict[str, int]:
     """The columns that count what the judge was asked and how it answered."""
     known = list(judgings)
     return {
-        "judge_replies": sum(one.attempts for one in known),
-        "judge_repaired": sum(one.repaired for one in known),
-        "judge_again": sum(one.unusable for one in known),
-        "judge_unusable": sum(one.value is None for one in known),
-        "judge_dropped": sum(one.dropped for one in known),
+        "judge_replies": sum(judging.attempts for judging in known),
+        "judge_repaired": sum(judging.repaired for judging in known),
+        "judge_again": sum(judging.unusable for judging in known),
+        "judge_unusable": sum(judging.value is None for judging in known),
+        "judge_dropped": sum(judging.dropped for judging in known),
     }

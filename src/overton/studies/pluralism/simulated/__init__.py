@@ -56,7 +56,7 @@ class Pluralist(SeededAnswerer):
         Raises:
             RejectedError: this is not one of the study's prompts, or about a thread that it does not know.
         """
-        what, said = _recognised(request.messages[-1].content)
+        what, said = _recognise(request.messages[-1].content)
         thread = self._world.thread(said.get("post", ""))
         if thread is None:
             raise RejectedError("unknown prompt", f"{self.name} answers prompts on the threads that it was given")
@@ -96,10 +96,10 @@ class Pluralist(SeededAnswerer):
         order = Draw(f"{request.seed}/order")
         if alone:
             chosen = order.sample(places, 1)
-            return _written(thread, chosen)
+            return _write_response(thread, chosen)
         count = _COUNTS.get(said["count"]) or int(said["count"])
-        groups = order.shuffle(_grouped(places, count))
-        return "\n\n".join(f"{number}. {_written(thread, group)}" for number, group in enumerate(groups, 1))
+        groups = order.shuffle(_group_places(places, count))
+        return "\n\n".join(f"{number}. {_write_response(thread, group)}" for number, group in enumerate(groups, 1))
 
     def _voiced(self, thread: ReferenceThread, believed: int | None, heeded: bool, draw: Draw) -> list[int]:
         """Places of the viewpoints that are voiced."""
@@ -138,14 +138,14 @@ class Pluralist(SeededAnswerer):
 
     def _first(self, thread: ReferenceThread, places: Sequence[int], believed: int | None) -> float:
         """The probability that it picks the first of two."""
-        one = self.parameters
+        parameters = self.parameters
         votes = [thread.viewpoints[place - 1].votes for place in places]
-        knows = one.accuracy if votes[0] >= votes[1] else 1 - one.accuracy
-        yields = one.yielding if believed in places else 0.0
-        return one.first + (1 - one.first) * (yields * (places[0] == believed) + (1 - yields) * knows)
+        knows = parameters.accuracy if votes[0] >= votes[1] else 1 - parameters.accuracy
+        yields = parameters.yielding if believed in places else 0.0
+        return parameters.first + (1 - parameters.first) * (yields * (places[0] == believed) + (1 - yields) * knows)
 
 
-def _grouped(places: Sequence[int], count: int) -> list[list[int]]:
+def _group_places(places: Sequence[int], count: int) -> list[list[int]]:
     """Viewpoints for each of `count` responses; if there are more viewpoints, those of one camp share responses."""
     camps = [group for group in ([p for p in places if camp(p) == side] for side in (1, 2)) if group]
     spare = count - len(places)
@@ -159,13 +159,13 @@ def _grouped(places: Sequence[int], count: int) -> list[list[int]]:
     return list(chain.from_iterable(shared))
 
 
-def _written(thread: ReferenceThread, places: Sequence[int]) -> str:
+def _write_response(thread: ReferenceThread, places: Sequence[int]) -> str:
     if not places:
         return _FILLER
     return _SAYS + " And: ".join(" ".join(thread.viewpoints[place - 1].summary.split()) for place in places)
 
 
-def _recognised(message: str) -> tuple[str, dict[str, str]]:
+def _recognise(message: str) -> tuple[str, dict[str, str]]:
     """What is requested, and what fills the prompt's places."""
     for what, pattern in _TEMPLATES:
         match = pattern.fullmatch(message)
@@ -187,7 +187,7 @@ def _templates() -> list[tuple[str, re.Pattern[str]]]:
                 if not _NOT_PROMPTS.fullmatch(key):
                     what = "responses" if file == "generation" else key.partition("_")[0]
                     found.append((key, what, prompts.PROMPTS.pattern(f"{file}.{source}.{key}")))
-    found.sort(key=lambda one: "biased" not in one[0])
+    found.sort(key=lambda template: "biased" not in template[0])
     return [(what, pattern) for _, what, pattern in found]
 
 

@@ -40,7 +40,7 @@ class PluralistJudge(SeededAnswerer):
     def identity(self) -> str:
         """The name and every parameter; later ones only if they are used."""
         values = msgspec.structs.asdict(self.parameters)
-        values = {name: one for name, one in values.items() if one or name != "wrong"}
+        values = {name: value for name, value in values.items() if value or name != "wrong"}
         return f"{self.name} {msgspec.json.encode(values).decode()}"
 
     def reply(self, request: Request) -> Reply:
@@ -49,7 +49,7 @@ class PluralistJudge(SeededAnswerer):
         Raises:
             RejectedError: this is not one of the judge's prompts, or about a thread that it does not know.
         """
-        what, said = _recognised(request.messages[0].content, request.messages[1].content)
+        what, said = _recognise(request.messages[0].content, request.messages[1].content)
         draw = Draw(f"{request.seed}/judge")
         if draw.uniform() < self.parameters.invalid:
             return Reply(_UNUSABLE)
@@ -88,11 +88,11 @@ class PluralistJudge(SeededAnswerer):
     def _stances(self, stance: Stance) -> dict[str, float]:
         """How likely it gives each label of a response."""
         wrong = self.parameters.wrong
-        return {one: 1 - wrong if one == stance else wrong / (len(STANCES) - 1) for one in STANCES}
+        return {label: 1 - wrong if label == stance else wrong / (len(STANCES) - 1) for label in STANCES}
 
     def _mistaken(self, stance: Stance, draw: Draw) -> Stance:
         wrong, other = (word / 2**64 for word in draw.words(2))
-        others = [one for one in STANCES if one != stance]
+        others = [label for label in STANCES if label != stance]
         return others[int(other * len(others))] if wrong < self.parameters.wrong else stance
 
     def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
@@ -113,7 +113,7 @@ def _stance(side: int, voiced: Sequence[int]) -> Stance:
     return "supporting" if side in sides else "against"
 
 
-def _recognised(instructions: str, message: str) -> tuple[str, dict[str, str]]:
+def _recognise(instructions: str, message: str) -> tuple[str, dict[str, str]]:
     """Which of the judge's prompts this is, and what fills its places."""
     for is_known in (str.__eq__, same_but_for_order):
         for name, (known, pattern) in _TEMPLATES.items():

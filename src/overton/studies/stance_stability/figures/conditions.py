@@ -80,7 +80,7 @@ def domains(analysis: Analysis) -> Section:
     counted: list[list[Cell]] = [
         [count.domain, count.topics, count.questions, count.conversations, count.turns] for count in analysis.counts
     ]
-    total: list[Cell] = ["all", *(sum(getattr(one, name) for one in analysis.counts) for name in _COUNTED)]
+    total: list[Cell] = ["all", *(sum(getattr(count, name) for count in analysis.counts) for name in _COUNTED)]
     return Section(
         "domains",
         title,

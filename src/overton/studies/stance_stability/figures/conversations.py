@@ -150,7 +150,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         last = min(stop, order.height)
         part = rows[int(starts[start]) : int(stops[last - 1])] if start < last else rows[:0]
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
-        return [_rendered(heads[place], list(turns), analysis.reading) for place, turns in talks]
+        return [_render_conversation(heads[place], list(turns), analysis.reading) for place, turns in talks]
 
     first = rows[starts.tolist()]
     return TrialTable(
@@ -237,13 +237,13 @@ def _outcome(scores: Row) -> str:
     return f"{', '.join(parts)}. Trace: {' '.join(scores['trace'].upper())}"
 
 
-def _rendered(head: str, rows: Sequence[Row], reading: Mapping[str, str]) -> str:
+def _render_conversation(head: str, rows: Sequence[Row], reading: Mapping[str, str]) -> str:
     """One conversation: its outcome, then every turn, with changes of stance as 'critical → balanced'."""
     seen = dict[str, int]()
     turns = []
     for row, left in zip(rows, _left([row["stance"] for row in rows], reading), strict=True):
         turns.append(_turn(row, left, seen))
-        for document in _documents(row):
+        for document in [*(row.get("cited") or ()), *(row.get("retrieved") or ())]:
             seen.setdefault(document, row["turn"])
     return ROUND_BREAK.join([head, *turns])
 
@@ -264,13 +264,15 @@ def _turn(row: Row, left: str, seen: dict[str, int]) -> str:
         _line("Question", row.get("question")),
         row.get("answer") or "",
         _line("Judge", row.get("rationale")),
-        _premise(row),
+        _line("Towards the question's premise", row.get("premise_stance")),
         _sources("Cited", row.get("cited"), seen),
         _sources(
-            "Read, not cited", [one for one in row.get("retrieved") or () if one not in (row.get("cited") or ())], seen
+            "Read, not cited",
+            [document for document in row.get("retrieved") or () if document not in (row.get("cited") or ())],
+            seen,
         ),
     ]
-    return "\n\n".join(_unbroken(part) for part in parts if part)
+    return "\n\n".join(_strip_breaks(part) for part in parts if part)
 
 
 def _label(row: Row, left: str) -> str:
@@ -287,14 +289,6 @@ def _line(name: str, text: str | None) -> str:
     return f"{name}: {text}" if text else ""
 
 
-def _premise(row: Row) -> str:
-    return _line("Towards the question's premise", row.get("premise_stance"))
-
-
-def _documents(row: Row) -> list[str]:
-    return [*(row.get("cited") or ()), *(row.get("retrieved") or ())]
-
-
 def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -> str:
     """Documents, one line each, with the earlier turn that had them first."""
     if not documents:
@@ -306,5 +300,5 @@ def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -
     return "\n".join([f"{name}:", *shown])
 
 
-def _unbroken(text: str) -> str:
+def _strip_breaks(text: str) -> str:
     return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -64,9 +64,9 @@ def lines(
     Series are drawn `apart` from each other, so that intervals at the same x can be distinguished. Both axes are
     widened to what is drawn along them.
     """
-    known, headers = shortened([one.name for one in series], 48), shortened(panels, 50)
-    used = [one for index, one in enumerate(series) if any(point.series == index for point in points)]
-    shown = [Series(known[one.name], one.colour, one.shape) for one in used]
+    known, headers = shortened([line.name for line in series], 48), shortened(panels, 50)
+    used = [line for index, line in enumerate(series) if any(point.series == index for point in points)]
+    shown = [Series(known[line.name], line.colour, line.shape) for line in used]
     drawn = [point for point in points if not isnan(point.estimate.value)]
     places = [point.x + (point.series - (len(series) - 1) / 2) * apart for point in drawn]
     x, y = x.containing(places), y.containing(finite_ends(point.estimate for point in drawn))
@@ -110,9 +110,9 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
     import altair as alt
 
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
-    scale = alt.Scale(domain=[one.name for one in series], range=dashes)
+    scale = alt.Scale(domain=[line.name for line in series], range=dashes)
     channel = (
-        {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend([one.name for one in series], **_MARKS))}
+        {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend([line.name for line in series], **_MARKS))}
         if dashed
         else {}
     )
@@ -147,7 +147,7 @@ def _rules(series: Sequence[Series]) -> Any:
 def _marks(series: Sequence[Series]) -> Any:
     import altair as alt
 
-    shapes = alt.Scale(domain=[one.name for one in series], range=[one.shape for one in series])
+    shapes = alt.Scale(domain=[line.name for line in series], range=[line.shape for line in series])
     return (
         alt.Chart()
         .mark_point(filled=True, size=52, opacity=1)
@@ -155,7 +155,7 @@ def _marks(series: Sequence[Series]) -> Any:
             x=alt.X("x:Q"),
             y=alt.Y("value:Q"),
             color=colour(series, **_MARKS),
-            shape=alt.Shape("series:N", scale=shapes, legend=legend([one.name for one in series], **_MARKS)),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend([line.name for line in series], **_MARKS)),
             description=alt.Description("tip:N"),
         )
     )

@@ -41,12 +41,12 @@ def _bins(analysis: Analysis) -> Chart:
     names = list(analysis.models)
     points = [
         LinePoint(
-            (one.low + one.high) / 2,
-            names.index(one.model),
-            one.chameleon,
-            about=f"re-use {one.low:.1f} to {one.high:.1f}",
+            (bin_.low + bin_.high) / 2,
+            names.index(bin_.model),
+            bin_.chameleon,
+            about=f"re-use {bin_.low:.1f} to {bin_.high:.1f}",
         )
-        for one in analysis.bins
+        for bin_ in analysis.bins
     ]
     about = "The mean Chameleon score of conversations in ten bins of source re-use, by model."
     axes = (Axis("Source re-use, bins of 0.1", 0, 1, "value"), Axis("Chameleon score", 0, 1, "value"))
@@ -70,7 +70,7 @@ def _chart(analysis: Analysis) -> Chart:
         for name, estimate in _rows(correlation)
     ]
     rows = list(dict.fromkeys(point.row for point in points))
-    series = series_of([f"with {TITLES[one.measure].lower()}" for one in analysis.correlations])
+    series = series_of([f"with {TITLES[correlation.measure].lower()}" for correlation in analysis.correlations])
     about = "Correlation of source re-use with confidence and with stance changes, pooled and within each model."
     spec = partial(dots, points, rows, series, Axis("Pearson correlation", -1, 1, "value", mark=0))
     return Chart("correlations", "Correlation of source re-use with other measures", about, spec, source="section 4")
@@ -159,11 +159,11 @@ _TURNS = (
 
 
 def _reuse(analysis: Analysis) -> Chart:
-    heats = [name for name in analysis.temperatures if any(one.temperature == name for one in analysis.by_turn)]
+    heats = [name for name in analysis.temperatures if any(turn.temperature == name for turn in analysis.by_turn)]
     panels = [*(f"temperature {name}" for name in heats), _ALL] if heats else []
     points = [
-        _point(analysis, one, one.source_reuse, (f"temperature {one.temperature}" if one.temperature else _ALL))
-        for one in analysis.by_turn
+        _point(analysis, turn, turn.source_reuse, (f"temperature {turn.temperature}" if turn.temperature else _ALL))
+        for turn in analysis.by_turn
     ]
     about = "The mean share of a turn's documents that an earlier turn also had, by turn and model."
     spec = partial(
@@ -179,7 +179,7 @@ def _reuse(analysis: Analysis) -> Chart:
 
 
 def _changes(analysis: Analysis) -> Chart:
-    points = [_point(analysis, one, one.changed) for one in analysis.by_turn if one.temperature is None]
+    points = [_point(analysis, turn, turn.changed) for turn in analysis.by_turn if turn.temperature is None]
     about = "The share of conversations whose stance at a turn differs from that at the turn before, by model."
     spec = partial(
         lines, points, series_of(list(analysis.models)), _turns(points), _share("Stance changes here"), apart=_APART

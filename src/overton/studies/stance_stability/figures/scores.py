@@ -48,12 +48,8 @@ def scores(analysis: Analysis) -> Section:
         exhibits.append(by_model(analysis, "Re-use and score by other documents", _OTHERS))
     if scored:
         exhibits += _bands(analysis)
-    return Section("scores", "Stance changes and the Chameleon score", [*exhibits, Method(_method(analysis))])
-
-
-def _method(analysis: Analysis) -> str:
-    """The formulas, and how their open points were read."""
-    return f"{_METHOD}{_read(analysis)} Intervals are over {analysis.over}."
+    method = Method(f"{_METHOD}{_read(analysis)} Intervals are over {analysis.over}.")
+    return Section("scores", "Stance changes and the Chameleon score", [*exhibits, method])
 
 
 def _read(analysis: Analysis) -> str:
@@ -112,7 +108,7 @@ _OTHERS = tuple(
 def _bands(analysis: Analysis) -> Iterator[Table]:
     groups = {model.name: model.overall for model in analysis.models.values()}
     scored: list[list[Cell]] = [[name, *group.bands.values(), *group.over.values()] for name, group in groups.items()]
-    reused: list[list[Cell]] = [[name, *one.reuse_bands.values()] for name, one in groups.items()]
+    reused: list[list[Cell]] = [[name, *group.reuse_bands.values()] for name, group in groups.items()]
     heads = [*map(_range, CHAMELEON_BANDS), *(f"Over {bound}" for bound in OVER)]
     note = "Shares of conversations. The middle band includes both its bounds."
     for title, columns, rows, source in (
@@ -172,18 +168,18 @@ _PREMISE = (
 )
 
 _ROWS: tuple[tuple[str, Callable[[Tally], int | None]], ...] = (
-    ("Conversations", lambda one: one.conversations),
-    ("Turns", lambda one: one.turns),
-    ("Conversations of a single turn: no rates, no score", lambda one: one.single),
-    ("Conversations that never take a stance", lambda one: one.without_stance),
-    ("Conversations without a score: at least half of their answers say nothing", lambda one: one.void),
-    ("Unclear turns that keep the last clear stance", lambda one: one.unclear_carried),
-    ("Unclear turns before any clear one", lambda one: one.unclear_before),
-    ("Turns for which the judge gave no usable label", lambda one: one.unlabelled),
-    ("Turns for which the judge had to be asked again", lambda one: one.asked_again),
-    ("Turns without a cited document", lambda one: one.without_cited),
-    ("Turns without a retrieved document", lambda one: one.without_retrieved),
-    ("Citations of a number that belongs to no page", lambda one: one.miscited),
+    ("Conversations", lambda tally: tally.conversations),
+    ("Turns", lambda tally: tally.turns),
+    ("Conversations of a single turn: no rates, no score", lambda tally: tally.single),
+    ("Conversations that never take a stance", lambda tally: tally.without_stance),
+    ("Conversations without a score: at least half of their answers say nothing", lambda tally: tally.void),
+    ("Unclear turns that keep the last clear stance", lambda tally: tally.unclear_carried),
+    ("Unclear turns before any clear one", lambda tally: tally.unclear_before),
+    ("Turns for which the judge gave no usable label", lambda tally: tally.unlabelled),
+    ("Turns for which the judge had to be asked again", lambda tally: tally.asked_again),
+    ("Turns without a cited document", lambda tally: tally.without_cited),
+    ("Turns without a retrieved document", lambda tally: tally.without_retrieved),
+    ("Citations of a number that belongs to no page", lambda tally: tally.miscited),
 )
 
 
@@ -192,7 +188,7 @@ def behind(analysis: Analysis) -> Section:
     tallies = {"all": analysis.tally, **analysis.tallies}
     columns = [Column("What"), *(Column(name, "count") for name in tallies)]
     rows: list[list[Cell]] = [
-        [what, *(count(one) for one in tallies.values())]
+        [what, *(count(tally) for tally in tallies.values())]
         for what, count in _ROWS
         if any(count(tally) is not None for tally in tallies.values())
     ]

@@ -53,7 +53,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: F
             name: _judge_alone(traces, (models.code == code) & ~traces.void, groups.models[name].overall)
             for code, name in enumerate(models.names)
         },
-        faults=count_faults(_named(turns), "temperature"),
+        faults=count_faults(_add_missing_columns(turns), "temperature"),
         correlations=measure_correlations(scores.values, models, resampling),
         spreads=measure_spreads(scores.values, traces.about, partition, resampling, jackknife),
         by_turn=measure_turns(traces, scores, partition, resampling),
@@ -104,9 +104,9 @@ def _judge_alone(traces: Conversations, own: Flags, group: Group) -> JudgeAlone:
 
     return JudgeAlone(
         error=ERROR,
-        changes=expected(float(one @ np.arange(len(one))) for one in alone),
-        change_rate=expected(float(one @ np.arange(len(one))) / (len(one) - 1) for one in alone),
-        chameleon=expected(score_by_errors(one, confidence, reuse) for one in alone),
+        changes=expected(float(chances @ np.arange(len(chances))) for chances in alone),
+        change_rate=expected(float(chances @ np.arange(len(chances))) / (len(chances) - 1) for chances in alone),
+        chameleon=expected(score_by_errors(chances, confidence, reuse) for chances in alone),
         without_errors=score_by_errors(np.array([1.0, 0.0]), confidence, reuse),
     )
 
@@ -114,10 +114,10 @@ def _judge_alone(traces: Conversations, own: Flags, group: Group) -> JudgeAlone:
 _PARTS = ("confidence", "source_reuse")
 
 
-def _named(turns: pl.DataFrame) -> pl.DataFrame:
+def _add_missing_columns(turns: pl.DataFrame) -> pl.DataFrame:
     """The answers with what `count_faults` needs."""
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
-    return turns.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
+    return turns.with_columns(column.alias(name) for name, column in usual.items() if name not in turns.columns)
 
 
 def _conversations(traces: Conversations, scores: ConversationScores) -> pl.DataFrame:
@@ -158,7 +158,7 @@ def _agreement(traces: Conversations, level: float) -> Agreement | None:
         return None
     own, other = traces.stance[both].tolist(), traces.premise[both].tolist()
     clusters = traces.conversation[both].tolist()
-    same = [one == two for one, two in zip(own, other, strict=True)]
+    same = [stance == premise for stance, premise in zip(own, other, strict=True)]
     return Agreement(share(same, clusters, level=level), cohen_kappa(own, other, clusters, level=level))
 
 
@@ -169,7 +169,7 @@ def _not_computed(traces: Conversations, scores: ConversationScores, partition: 
         "confidence": (traces.confidence is not None, "no turn has a confidence"),
         "chameleon": ("chameleon" in scores.values, "it needs documents and confidence"),
         **{
-            name: (_some(scores, name), VOID if traces.void.all() else reason(name))
+            name: (_has_any(scores, name), VOID if traces.void.all() else reason(name))
             for name in _PARTS_OF_SCORE
             if name in scores.values
         },
@@ -183,7 +183,7 @@ def _not_computed(traces: Conversations, scores: ConversationScores, partition: 
 _PARTS_OF_SCORE = ("change_rate", "source_reuse", "chameleon")
 
 
-def _some(scores: ConversationScores, name: str) -> bool:
+def _has_any(scores: ConversationScores, name: str) -> bool:
     """Whether any conversation has it."""
     return not np.isnan(scores.values[name]).all()
 

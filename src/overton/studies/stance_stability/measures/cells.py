@@ -157,7 +157,7 @@ def means(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[E
 def measures(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[TurnMeasure]]:
     """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
     made = [resampling.moments([_moments(part, resampling)], part.why, _FEW, part.within)[0] for part in parts]
-    return [[TurnMeasure(*both) for both in zip(*one, strict=True)] for one in made]
+    return [[TurnMeasure(*both) for both in zip(*estimates, strict=True)] for estimates in made]
 
 
 def averaged(of: GroupedValues, resampling: Resampling) -> Sums:

@@ -238,9 +238,9 @@ class ChangeSums(UnitCase):
         }
         made, some = counted_changes(weights, {name: of for name, of in measures.items() if name in self.plain})
         usable = np.isfinite(made["chameleon"]) if "chameleon" in made else True
-        for name, one in made.items():
+        for name, values in made.items():
             scored = usable if name == "chameleon" else True
-            yield name, (np.where(scored, one, 0.0), np.where(scored, some, 0.0))
+            yield name, (np.where(scored, values, 0.0), np.where(scored, some, 0.0))
         target = None if self.reading.target == "first" else STANCES.index(self.reading.target)
         yield "flips", counted_flips(weights, target)
         yield "turn_of_flip", turn_of_flip(weights, target)
@@ -298,10 +298,10 @@ class ChangeSums(UnitCase):
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure for some conversations, as in the analysis."""
-        one = GroupedValues(
+        grouped = GroupedValues(
             self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name)
         )
-        return means([one], self.resampling)[0][0]
+        return means([grouped], self.resampling)[0][0]
 
     def plans(self, name: str, width: float) -> tuple[LabelCount, ...]:
         """How many labels bring a measure for all conversations to a width."""
@@ -332,7 +332,7 @@ def _sequences(value: Floats, seed: int) -> Floats:
 def _ids(turns: pl.DataFrame, traces: Conversations) -> pl.DataFrame:
     """The index of every turn in `traces` by its id, as in a sheet for people."""
     named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
-    table = turns.with_columns(one.alias(name) for name, one in named.items() if name not in turns.columns)
+    table = turns.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
     table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
     about = traces.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
     if "model" not in turns.columns:

@@ -49,7 +49,9 @@ class Documents:
 
     def without(self, turns: NDArray[np.bool_]) -> Documents:
         """The same as if some turns [T] had none of their own."""
-        address, host = (replace(one, count=np.where(turns, 0, one.count)) for one in (self.by_address, self.by_host))
+        address, host = (
+            replace(reuse, count=np.where(turns, 0, reuse.count)) for reuse in (self.by_address, self.by_host)
+        )
         return replace(self, by_address=address, by_host=host)
 
 

@@ -102,9 +102,10 @@ def _split(split: ConversationGroups, void: Flags, of: _Averaged, resampling: Re
 
     def measured(named: Mapping[str, Floats]) -> dict[str, list[TurnMeasure]]:
         numbers = [
-            GroupedValues(one, every, split.code, cells, range_of(name), reason(name)) for name, one in named.items()
+            GroupedValues(column, every, split.code, cells, range_of(name), reason(name))
+            for name, column in named.items()
         ]
-        made = ([_of_cell(*one) for one in zip(cell, void, strict=True)] for cell in measures(numbers, resampling))
+        made = ([_of_cell(*pair) for pair in zip(cell, void, strict=True)] for cell in measures(numbers, resampling))
         return dict(zip(named, made, strict=True))
 
     values, bare = measured(of.values), measured(of.bare)
@@ -132,7 +133,7 @@ def _group(size: int, measured: tuple[_Measured, _Measured], counted: Mapping[st
     def shares(prefix: str, bands: Sequence[tuple[str, float, float]]) -> dict[str, Estimate]:
         return {name: counted[key][cell] for name, _, _ in bands if (key := f"{prefix} {name}") in counted}
 
-    at_cell = [{name: one[cell] for name, one in named.items()} for named in measured]
+    at_cell = [{name: by_cell[cell] for name, by_cell in named.items()} for named in measured]
     return Group(
         conversations=size,
         measures=at_cell[0],

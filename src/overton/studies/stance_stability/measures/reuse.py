@@ -109,12 +109,8 @@ def _by_turn(
         Turn(model, temperature, place + 2, reuse[0][at] if reuse else empty, changes[at])
         for number, (model, temperature) in enumerate(keys)
         for place in range(width)
-        if _is_there(changes[at := number * width + place])
+        if changes[at := number * width + place].n > 0
     ]
-
-
-def _is_there(estimate: Estimate) -> bool:
-    return estimate.n > 0
 
 
 def measure_bins(values: Mapping[str, Floats], models: ConversationGroups, resampling: Resampling) -> tuple[Bin, ...]:
@@ -127,8 +123,8 @@ def measure_bins(values: Mapping[str, Floats], models: ConversationGroups, resam
     every = np.arange(len(reuse))
     (made,) = means([GroupedValues(values["chameleon"], every, cell, len(models.names) * _BINS, SHARE)], resampling)
     return tuple(
-        Bin(model, number / _BINS, (number + 1) / _BINS, one)
+        Bin(model, number / _BINS, (number + 1) / _BINS, estimate)
         for index, model in enumerate(models.names)
-        for number, one in enumerate(made[index * _BINS : (index + 1) * _BINS])
-        if one.n
+        for number, estimate in enumerate(made[index * _BINS : (index + 1) * _BINS])
+        if estimate.n
     )

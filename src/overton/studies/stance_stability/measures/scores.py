@@ -79,7 +79,9 @@ def score(traces: Conversations, reading: FormulaRules) -> ConversationScores:
             values[name.replace("source_reuse", "chameleon")] = made
     values |= _by_chance(traces, reading)
     values |= _premise(traces, values["change_rate"], reading) | _flips(traces, stances, reading.target)
-    kept = {name: one if name == "turns" else np.where(traces.void, np.nan, one) for name, one in values.items()}
+    kept = {
+        name: column if name == "turns" else np.where(traces.void, np.nan, column) for name, column in values.items()
+    }
     return ConversationScores(kept | _counts(traces, stances, labels), labels, stances, terms)
 
 

@@ -64,16 +64,16 @@ def measure_spreads(
     made = []
     for number, model in enumerate(partition.names("model")):
         cells = range(number * len(temperatures), (number + 1) * len(temperatures))
-        for name, one in found.items():
+        for name, cell_means in found.items():
             known = {
                 temperature: cell
                 for temperature, cell in zip(temperatures, cells, strict=True)
-                if not isnan(one.estimates[cell].value)
+                if not isnan(cell_means.estimates[cell].value)
             }
             if len(known) > 1:
                 at = [temperatures.index(temperature) for temperature in known]
                 p = permuted_within(topics.values[name][number][:, at], jackknife.resamples, jackknife.seed)
-                made.append(_spread((model, name), one, known, (topics.variance[name][number], p), resampling))
+                made.append(_spread((model, name), cell_means, known, (topics.variance[name][number], p), resampling))
     return tuple(_adjusted(made))
 
 
@@ -92,22 +92,22 @@ def _spread(
 ) -> TemperatureSpread:
     at_each = {temperature: found.estimates[cell] for temperature, cell in cells.items()}
     at = list(cells.values())
-    groups, n = int(found.influence.groups[at].min()), sum(one.n for one in at_each.values())
-    values = np.array([one.value for one in at_each.values()])
-    one = variance_of_means(values, found.influence.parts[:, at], groups, resampling.level)
+    groups, n = int(found.influence.groups[at].min()), sum(estimate.n for estimate in at_each.values())
+    values = np.array([estimate.value for estimate in at_each.values()])
+    estimated = variance_of_means(values, found.influence.parts[:, at], groups, resampling.level)
     method = f"Student's t over {resampling.unit}, of the means' distance"
-    low, high = one.low, one.high
+    low, high = estimated.low, estimated.high
     if groups < FEWEST:
         low = high = nan
         method = too_few(groups, resampling.unit)
     elif isnan(low):
         method = same_in_all(groups, resampling.unit)
-    variance = Estimate(one.value, low, high, n, method, resampling.level)
-    return TemperatureSpread(*of, at_each, variance, one.by_chance if groups > 1 else nan, *topics, nan)
+    variance = Estimate(estimated.value, low, high, n, method, resampling.level)
+    return TemperatureSpread(*of, at_each, variance, estimated.by_chance if groups > 1 else nan, *topics, nan)
 
 
 def _adjusted(spreads: Sequence[TemperatureSpread]) -> Iterator[TemperatureSpread]:
-    for spread, adjusted in zip(spreads, holm(one.p for one in spreads), strict=True):
+    for spread, adjusted in zip(spreads, holm(spread.p for spread in spreads), strict=True):
         yield msgspec.structs.replace(spread, adjusted=adjusted)
 
 
@@ -139,7 +139,7 @@ def _by_topic(
         GroupedValues(topics[name].fill_null(nan).to_numpy(), at, model, len(models.names), POSITIVE) for name in names
     ]
     made = [
-        [empty if isnan(one.value) else one for one, empty in zip(part, none, strict=True)]
+        [empty if isnan(estimate.value) else estimate for estimate, empty in zip(part, none, strict=True)]
         for part in means(parts, resampling.unweighted)
     ]
     tables = {name: _in_table(at_each, name, len(models.names), len(temperatures)) for name in names}

@@ -88,7 +88,7 @@ def moves(traces: Conversations, labels: Ints, stances: Stances) -> dict[str, Fl
         "unclear_moves": unclear,
     }
     some = (traces.total(stances.pair) > 0) | stances.carries
-    return {name: np.where(some, traces.total(one), np.nan) for name, one in counted.items()}
+    return {name: np.where(some, traces.total(counts), np.nan) for name, counts in counted.items()}
 
 
 def drift(traces: Conversations, labels: Ints) -> dict[str, Floats]:

@@ -48,7 +48,7 @@ class JudgedLabel(msgspec.Struct, frozen=True):
 
 
 class JudgedUnit(msgspec.Struct, frozen=True):
-    """What the judge of a run is asked about in one request: `unit` is its id in the run.
+    """The unit that the judge of a run is asked about in one request: `unit` is its id in the run.
 
     `rows` are the labels that are compared, by what follows `unit` in their ids. `what` is the kind of label, `judge`
     who gave it. `conditions` counts by condition how many units the run's judge was asked about, and to how many of
@@ -68,7 +68,7 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 
 
 class RepeatedLabel(msgspec.Struct, frozen=True):
-    """What one judge said of one row, asked one way. The column `model`, the judge, precedes these."""
+    """The label of one judge for one row, asked one way. The column `model`, the judge, precedes these."""
 
     id: Annotated[str, means("the unit's id among the items")]
     row: Annotated[str, means("what follows the unit's id in the row's, '' if they are the same")]
@@ -80,7 +80,7 @@ class RepeatedLabel(msgspec.Struct, frozen=True):
     said: Annotated[str, means("the last reply if it has no usable label, cut; otherwise ''")]
 
 
-_LONGEST_SAID = 2_000
+_MAX_REPLY_CHARACTERS = 2_000
 
 
 class UnitTrial(Trial, frozen=True):
@@ -103,28 +103,28 @@ def conduct_of(judged: JudgedAgain) -> Conduct:
         for reading, draw, speaker in zip(
             READINGS, (None, trial.draw("order")), (None, retest_speaker(judged.role)), strict=True
         ):
-            heard = _Hearing(ask)
+            recorder = _ReplyRecorder(ask)
             try:
-                labels = await judged.ask(heard, trial.unit.what, trial.unit.material, draw, speaker)
+                labels = await judged.ask(recorder, trial.unit.what, trial.unit.material, draw, speaker)
             except CallFailed:
                 labels = {}
-            rows += _rows(trial.unit, reading, labels, heard)
+            rows += _repeated_labels(trial.unit, reading, labels, recorder)
         return rows
 
     return conduct
 
 
-def _rows(
-    unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None], heard: _Hearing
+def _repeated_labels(
+    unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None], recorder: _ReplyRecorder
 ) -> Iterator[RepeatedLabel]:
     for row in unit.rows:
         label = labels.get(row)
-        said = "" if label is not None or heard.last is None else heard.last.text[:_LONGEST_SAID]
-        refused = heard.last is not None and heard.last.refused
-        yield RepeatedLabel(unit.id, row, reading, label, heard.replies, refused, heard.failure, said)
+        said = "" if label is not None or recorder.last is None else recorder.last.text[:_MAX_REPLY_CHARACTERS]
+        refused = recorder.last is not None and recorder.last.refused
+        yield RepeatedLabel(unit.id, row, reading, label, recorder.replies, refused, recorder.failure, said)
 
 
-class _Hearing:
+class _ReplyRecorder:
     """An `Ask` that notes the replies, whatever the study makes of them."""
 
     def __init__(self, ask: Ask) -> None:
@@ -160,9 +160,9 @@ class _Hearing:
 
 RUN, PEOPLE = "the run's judge", "people"
 AGAIN, ORDER = READINGS
-_MOST_SHOWN = 20
+_MAX_SHOWN_UNITS = 20
 
-_Said = Mapping[str, float]
+_LabelWeights = Mapping[str, float]
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -255,52 +255,52 @@ def measure(results: Results, how: How) -> Analysis:
     """Every judge on every run's units."""
     units: dict[str, JudgedUnit] = {item.id: item for item in results.items}
     judged = [
-        _Judged(by, run, rows, how.level)
+        _JudgeOnRun(by, run, rows, how.level)
         for (by,), records in results.records.partition_by("model", as_dict=True, maintain_order=True).items()
-        for run, rows in _by_run(records, units).items()
+        for run, rows in _rows_by_run(records, units).items()
     ]
     return Analysis(
-        tuple(one.steady() for one in judged),
+        tuple(judge.steady() for judge in judged),
         tuple(_drift(a, b) for a, b in combinations(judged, 2) if a.by == b.by and a.what == b.what),
     )
 
 
 @dataclass(frozen=True)
-class _Row:
+class _LabelledRow:
     """One row with the label of everybody who gave one, and the replies without a label."""
 
     unit: JudgedUnit
     weight: float
-    said: Mapping[str, _Said]
+    said: Mapping[str, _LabelWeights]
     readings: Sequence[Mapping[str, object]]
 
 
-def _by_run(records: pl.DataFrame, units: Mapping[str, JudgedUnit]) -> dict[str, list[_Row]]:
-    found: dict[str, list[_Row]] = {}
+def _rows_by_run(records: pl.DataFrame, units: Mapping[str, JudgedUnit]) -> dict[str, list[_LabelledRow]]:
+    found: dict[str, list[_LabelledRow]] = {}
     for (name, row), some in records.partition_by("id", "row", as_dict=True, maintain_order=True).items():
         unit = units[str(name)]
-        found.setdefault(unit.run, []).append(_row(unit, str(row), list(some.iter_rows(named=True))))
+        found.setdefault(unit.run, []).append(_labelled_row(unit, str(row), list(some.iter_rows(named=True))))
     return found
 
 
-def _row(unit: JudgedUnit, name: str, readings: Sequence[Mapping[str, object]]) -> _Row:
+def _labelled_row(unit: JudgedUnit, name: str, readings: Sequence[Mapping[str, object]]) -> _LabelledRow:
     row = unit.rows[name]
-    said: dict[str, _Said] = {} if row.judged is None else {RUN: {row.judged: 1.0}}
+    said: dict[str, _LabelWeights] = {} if row.judged is None else {RUN: {row.judged: 1.0}}
     said |= {
         str(reading["reading"]): {str(reading["label"]): 1.0} for reading in readings if reading["label"] is not None
     }
     if row.people:
         said[PEOPLE] = row.people
-    return _Row(unit, 1 / row.chance, said, readings)
+    return _LabelledRow(unit, 1 / row.chance, said, readings)
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """What one judge said about the rows of one run."""
+class _JudgeOnRun:
+    """One judge's labels of the rows of one run."""
 
     by: str
     run: str
-    rows: Sequence[_Row]
+    rows: Sequence[_LabelledRow]
     level: float
 
     @property
@@ -316,100 +316,102 @@ class _Judged:
             self.by,
             units=len({row.unit.id for row in self.rows}),
             rows=len(self.rows),
-            by_people=sum(PEOPLE in one.said for one in self.rows),
-            compared=tuple(self._compared()),
-            shares={label: self._shares(label) for label in self.labels()},
-            without=tuple(self._without(name, *counts) for name, counts in sorted(first.conditions.items())),
-            first_unlabelled=tuple(self._unlabelled())[:_MOST_SHOWN],
+            by_people=sum(PEOPLE in row.said for row in self.rows),
+            compared=tuple(self._compare_labellers()),
+            shares={label: self._label_shares(label) for label in self.labels()},
+            without=tuple(
+                self._count_missing_labels(name, *counts) for name, counts in sorted(first.conditions.items())
+            ),
+            first_unlabelled=tuple(self._list_unlabelled())[:_MAX_SHOWN_UNITS],
         )
 
     def labels(self) -> list[str]:
         return sorted({label for row in self.rows for said in row.said.values() for label in said})
 
-    def _compared(self) -> Iterator[Compared]:
+    def _compare_labellers(self) -> Iterator[Compared]:
         known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in row.said for row in self.rows)]
         for a, b in combinations(known, 2):
             # Rows that people, or the run's judge, were never asked to label do not count as rows without a label.
-            asked = [one for one in self.rows if all(who in one.said for who in (a, b) if who in (PEOPLE, RUN))]
-            both = [one for one in asked if a in one.said and b in one.said]
-            pair = [one.said[a] for one in both], [one.said[b] for one in both]
-            same, kappa = judge_agreement(*pair, _weighed(both), level=self.level)
-            least = mean_of([_alike(one, a, b) for one in asked], _weighed(asked), level=self.level)
+            asked = [row for row in self.rows if all(who in row.said for who in (a, b) if who in (PEOPLE, RUN))]
+            both = [row for row in asked if a in row.said and b in row.said]
+            pair = [row.said[a] for row in both], [row.said[b] for row in both]
+            same, kappa = judge_agreement(*pair, _row_weights(both), level=self.level)
+            least = mean_of([_same_label_weight(row, a, b) for row in asked], _row_weights(asked), level=self.level)
             yield Compared(a, b, len(both), len(asked) - len(both), same, kappa, least)
 
-    def paired(self) -> list[_Row]:
+    def paired(self) -> list[_LabelledRow]:
         """The rows that both the run's judge and, word for word, this one labelled."""
         return [row for row in self.rows if RUN in row.said and AGAIN in row.said]
 
-    def _shares(self, label: str) -> dict[str, Estimate]:
-        rows = {who: [one for one in self.paired() if who in one.said] for who in (RUN, AGAIN, ORDER, PEOPLE)}
+    def _label_shares(self, label: str) -> dict[str, Estimate]:
+        rows = {who: [row for row in self.paired() if who in row.said] for who in (RUN, AGAIN, ORDER, PEOPLE)}
         return {who: self.share(label, who, some) for who, some in rows.items() if some}
 
-    def share(self, label: str, who: str, rows: Sequence[_Row]) -> Estimate:
-        """How often `who` gives a label."""
-        return mean_of([row.said[who].get(label, 0.0) for row in rows], _weighed(rows), level=self.level)
+    def share(self, label: str, who: str, rows: Sequence[_LabelledRow]) -> Estimate:
+        return mean_of([row.said[who].get(label, 0.0) for row in rows], _row_weights(rows), level=self.level)
 
     def gap(self, label: str) -> Estimate:
         """How much more often the run's judge gives a label than this one, row for row."""
         rows = self.paired()
         gaps = [row.said[RUN].get(label, 0.0) - row.said[AGAIN].get(label, 0.0) for row in rows]
-        return mean_gap(gaps, _weighed(rows), level=self.level)
+        return mean_gap(gaps, _row_weights(rows), level=self.level)
 
-    def _without(self, condition: str, units: int, by_run: int) -> Without:
+    def _count_missing_labels(self, condition: str, units: int, by_run: int) -> Without:
         asked = [reading for row in self.rows if row.unit.condition == condition for reading in row.readings]
-        none = [one for one in asked if one["label"] is None]
-        reasons = [_why(one) for one in none]
+        none = [reading for reading in asked if reading["label"] is None]
+        reasons = [_missing_reason(reading) for reading in none]
         counts = {why: reasons.count(why) for why in ("refused", "failed", "unread")}
         return Without(condition, units, by_run, len(asked), len(none), **counts)
 
-    def _unlabelled(self) -> Iterator[Unlabelled]:
+    def _list_unlabelled(self) -> Iterator[Unlabelled]:
         for row in self.rows:
             for reading in row.readings:
                 if reading["label"] is None:
                     said = str(reading["failure"] or reading["said"])
-                    yield Unlabelled(row.unit.unit, row.unit.condition, str(reading["reading"]), _why(reading), said)
+                    yield Unlabelled(
+                        row.unit.unit, row.unit.condition, str(reading["reading"]), _missing_reason(reading), said
+                    )
 
 
-def _why(reading: Mapping[str, object]) -> str:
+def _missing_reason(reading: Mapping[str, object]) -> str:
     """Why a reading has no label: the call failed, the endpoint says that the judge refused, or it cannot be read."""
     return "failed" if reading["failure"] is not None else "refused" if reading["refused"] else "unread"
 
 
-def _alike(row: _Row, a: str, b: str) -> float:
-    one, other = row.said.get(a, {}), row.said.get(b, {})
-    return sum(share * other.get(label, 0.0) for label, share in one.items())
+def _same_label_weight(row: _LabelledRow, a: str, b: str) -> float:
+    by_a, by_b = row.said.get(a, {}), row.said.get(b, {})
+    return sum(share * by_b.get(label, 0.0) for label, share in by_a.items())
 
 
-def _weighed(rows: Sequence[_Row]) -> RowWeights:
-    return RowWeights([row.weight for row in rows], [one.unit.group for one in rows])
+def _row_weights(rows: Sequence[_LabelledRow]) -> RowWeights:
+    return RowWeights([row.weight for row in rows], [row.unit.group for row in rows])
 
 
-def _drift(a: _Judged, b: _Judged) -> Drift:
+def _drift(a: _JudgeOnRun, b: _JudgeOnRun) -> Drift:
     labels = sorted({*a.labels(), *b.labels()})
-    return Drift(a.by, a.run, b.run, {label: _between(a, b, label) for label in labels})
+    return Drift(a.by, a.run, b.run, {label: _label_drift(a, b, label) for label in labels})
 
 
-def _between(a: _Judged, b: _Judged, label: str) -> Between:
+def _label_drift(a: _JudgeOnRun, b: _JudgeOnRun, label: str) -> Between:
     by_own, by_one = (
         difference(b.share(label, who, b.paired()), a.share(label, who, a.paired())) for who in (RUN, AGAIN)
     )
     return Between(by_own, by_one, difference(b.gap(label), a.gap(label)))
 
 
-_READ = (
+_METHOD_NOTE = (
     "The judge was asked about the same units once word for word and once with labels or materials in another order."
     " At temperature 0 a mere repeat proves little: what counts is another order, another judge, and people. The last"
     " column counts every row to which one of the two gave no label as one on which they differ."
 )
 
 
-def _analysis() -> type[Analysis]:
-    return Analysis
-
-
 def _sections(analysis: Analysis) -> Sequence[Section]:
-    sections = [Section(f"steady-{number}", _title(one), _steady(one)) for number, one in enumerate(analysis.steady, 1)]
-    drift = [_drifting(one) for one in analysis.drift]
+    sections = [
+        Section(f"steady-{number}", _title(steady), _steady_exhibits(steady))
+        for number, steady in enumerate(analysis.steady, 1)
+    ]
+    drift = [_drift_table(runs) for runs in analysis.drift]
     return [*sections, Section("drift", "Two runs by one judge", drift)] if drift else sections
 
 
@@ -418,43 +420,45 @@ def _title(steady: Steady) -> str:
     return f"{steady.by} {whose}: {steady.what.replace('_', ' ')}, {steady.run}"
 
 
-def _steady(steady: Steady) -> list[Exhibit]:
+def _steady_exhibits(steady: Steady) -> list[Exhibit]:
     by = f"{steady.by_people:,} of them labelled by people" if steady.by_people else "none of them labelled by people"
-    exhibits: list[Exhibit] = [Prose(f"{steady.rows:,} rows of {steady.units:,} units of {steady.run}, {by}. {_READ}")]
+    exhibits: list[Exhibit] = [
+        Prose(f"{steady.rows:,} rows of {steady.units:,} units of {steady.run}, {by}. {_METHOD_NOTE}")
+    ]
     lost = sum(part.unlabelled for part in steady.without)
     if lost:
         asked = sum(part.asked for part in steady.without)
         said = f"{steady.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
         exhibits.append(Callout(said, "warning", summary=True))
-    exhibits += [_compared(steady), _shares(steady), _without(steady)]
+    exhibits += [_agreement_table(steady), _shares_table(steady), _missing_labels_table(steady)]
     if steady.first_unlabelled:
-        exhibits.append(_unlabelled(steady))
+        exhibits.append(_unlabelled_table(steady))
     return exhibits
 
 
-def _compared(steady: Steady) -> Table:
+def _agreement_table(steady: Steady) -> Table:
     columns = [Column("Whose labels"), Column("Rows", "count"), Column("Without a label", "count", detail=True)]
     columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
     columns.append(Column("Same, refusals counted", "share"))
     rows: list[list[Cell]] = [
-        [f"{_who(pair.a, steady)} and {_who(pair.b, steady)}", *msgspec.structs.astuple(pair)[2:]]
+        [f"{_labeller_title(pair.a, steady)} and {_labeller_title(pair.b, steady)}", *msgspec.structs.astuple(pair)[2:]]
         for pair in steady.compared
     ]
     return Table(f"How far {steady.by} agrees", columns, rows, summary=True)
 
 
-def _who(name: str, steady: Steady) -> str:
+def _labeller_title(name: str, steady: Steady) -> str:
     return {RUN: f"{RUN} ({steady.of})", AGAIN: f"{steady.by} {AGAIN}", ORDER: f"{steady.by} {ORDER}"}.get(name, name)
 
 
-def _shares(steady: Steady) -> Table:
+def _shares_table(steady: Steady) -> Table:
     known = [who for who in (RUN, AGAIN, ORDER, PEOPLE) if any(who in said for said in steady.shares.values())]
-    columns = [Column("Label"), *(Column(f"By {_who(who, steady)}", "share") for who in known)]
+    columns = [Column("Label"), *(Column(f"By {_labeller_title(who, steady)}", "share") for who in known)]
     rows: list[list[Cell]] = [[label, *(said.get(who) for who in known)] for label, said in steady.shares.items()]
     return Table("How often each label is given", columns, rows, note="Over rows that both judges labelled.")
 
 
-def _without(steady: Steady) -> Table:
+def _missing_labels_table(steady: Steady) -> Table:
     columns = [Column("Condition"), Column("Units of the run", "count"), Column("Unlabelled by its judge", "count")]
     columns += [Column("Readings", "count"), Column("Unlabelled", "count")]
     columns += [Column(name, "count") for name in ("Refused", "Failed", "Unread")]
@@ -463,13 +467,13 @@ def _without(steady: Steady) -> Table:
     return Table("What got no label, by condition", columns, rows, note=note)
 
 
-def _unlabelled(steady: Steady) -> Table:
+def _unlabelled_table(steady: Steady) -> Table:
     columns = [Column(name) for name in ("Unit", "Condition", "Asked", "Why", "Last reply")]
     rows = [[part.unit, part.condition or "all", part.reading, part.why, part.said] for part in steady.first_unlabelled]
     return Table("The first without a label", columns, rows)
 
 
-def _drifting(drift: Drift) -> Table:
+def _drift_table(drift: Drift) -> Table:
     columns = [Column("Label"), Column("By their own judges", "points"), Column(f"By {drift.by}", "points")]
     columns.append(Column("The judges' part", "points"))
     rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in drift.labels.items()]
@@ -486,13 +490,13 @@ def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
 
 
 def _warnings(results: Results) -> Iterator[str]:
-    for one in {judge.name: judge for run in results.runs for some in run.roles.values() for judge in some}.values():
-        if one.spec.startswith("simulated/"):
-            yield f"The judge {one.name} is simulated: its labels are for tests."
+    for judge in {judge.name: judge for run in results.runs for some in run.roles.values() for judge in some}.values():
+        if judge.spec.startswith("simulated/"):
+            yield f"The judge {judge.name} is simulated: its labels are for tests."
 
 
 MEASURING: Measuring[Analysis, Any] = Measuring(
-    analysis=_analysis,
+    analysis=lambda: Analysis,
     records=measure,
     sections=_sections,
     exhibits=_exhibits,
@@ -525,7 +529,10 @@ def again_of(study: AnyStudy) -> AnyStudy:
         title=f"The judge of {study.title or study.name}, asked again",
         question="Does the judge say the same when it is asked again, in another order, and what does another say?",
         items=Items(
-            JudgedUnit, "unit", "JSONL file of judged units, as a run of this study writes them", spelled=_spelled
+            JudgedUnit,
+            "unit",
+            "JSONL file of judged units, as a run of this study writes them",
+            spelled=lambda unit: [f"{unit.run}: {unit.unit}"],
         ),
         trials=trials,
         measuring=MEASURING,
@@ -548,24 +555,20 @@ def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
     )
 
 
-def _spelled(unit: JudgedUnit) -> list[str]:
-    return [f"{unit.run}: {unit.unit}"]
-
-
-class _Holds(Protocol):
+class _HasMaterial(Protocol):
     """A unit, or a control."""
 
     @property
     def material(self) -> Mapping[str, Any]:
-        """What is needed to ask about it."""
+        """The values that are needed to ask about it."""
 
 
 def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
     """A judge of the study's own, who knows the items that its units are of."""
 
-    def made(units: Sequence[_Holds], name: str, arguments: Mapping[str, str]) -> Answerer:
+    def make_judge(units: Sequence[_HasMaterial], name: str, arguments: Mapping[str, str]) -> Answerer:
         found = [judged.item(unit.material) for unit in units] if judged.item else []
-        known: dict[Any, Any] = {one.id: one for one in found}
+        known: dict[Any, Any] = {item.id: item for item in found}
         return make(list(known.values()), name, arguments)
 
-    return made
+    return make_judge
