@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from yarl import URL
 
 from overton.errors import InputError
 from overton.key_values import (
@@ -76,6 +77,16 @@ def test_fields_have_readers_of_their_own() -> None:
 def test_any_text_is_a_base_url_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
         assert checked_base_url(text) == text.rstrip("/")
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), st.sampled_from(["", "a", "a:1", "[::1]", "a/"]))
+@example("\\", "")
+def test_the_search_client_reads_every_base_url(text: str, start: str) -> None:
+    try:
+        url = checked_base_url(f"http://{start}{text}")
+    except ValueError:
+        return
+    assert URL(f"{url}/search").host
 
 
 def test_credentials_are_not_repeated() -> None:

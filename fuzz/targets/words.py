@@ -72,7 +72,7 @@ def _source_argument(data: bytes) -> None:
 
 _SOURCES = (
     b"web\nallow=127.0.0.1\ndelay=0\nagent=Bot/1.0 (+https://e.org)", b"searxng/http://127.0.0.1:1\ntop=3",
-    b"starter\ntop=3",
+    b"starter\ntop=3", b"searxng/http://\\",
     b"serper\nbase_url=http://127.0.0.1:1\ntimeout=3", b"archive/nowhere", b"index/nowhere", b"brave\nconnections=2",
 )  # fmt: skip
 

@@ -191,6 +191,10 @@ def without_credentials(text: str) -> str:
     return _QUERY.sub("...", f"{before}//{'...' if at else credentials}{at}{host}")
 
 
+_HOST = re.compile(r"""\[[^\[\]v]*:[^\[\]]*\](:\d*)?|[^\[\]\\%<>^`{|}"]+""")
+"""A host with or without a port, free of what readers of URLs read in different ways (RFC 3986, 3.2.2)."""
+
+
 def checked_base_url(url: str) -> str:
     """The URL without a trailing slash, if it can be a base URL.
 
@@ -202,6 +206,7 @@ def checked_base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        usable = usable and _HOST.fullmatch(parts.netloc) is not None
         (parts.hostname or "").encode("idna")
     except ValueError:  # also if the host is not a name that could be looked up
         usable = False
