@@ -10,7 +10,7 @@ import numpy as np
 
 from overton.statistics.estimate import Estimate
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
-from overton.statistics.prediction_powered import corrected, difference
+from overton.statistics.prediction_powered import correct_by_labels, difference
 
 __all__ = ["SETTINGS", "UNEQUAL", "Found", "Setting", "measured"]
 
@@ -130,7 +130,7 @@ def _once(setting: Setting, many: int, random: Random) -> tuple[tuple[float, flo
     shown, chance = _drawn(setting, label, many, random)
     every = np.ones(len(people))
     draw = LabelDraw(shown, chance, cluster, not setting.clusters, label)
-    whole, groups = corrected(draw, JudgeAndHumanValues(people, judged, every, every), [~second, second])
+    whole, groups = correct_by_labels(draw, JudgeAndHumanValues(people, judged, every, every), [~second, second])
     if setting.of == "difference":
         ways: Iterator[Estimate] = (difference(groups[0][way], groups[1][way]) for way in (1, 2))  # type: ignore[arg-type]
     else:

@@ -34,7 +34,7 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
 from overton.statistics.judge_error_tests import error_clustering as find_together
-from overton.studies.correction import Resting, between
+from overton.studies.correction import JudgedNumber, corrected_difference
 from overton.studies.label_shares import Variants
 from overton.studies.people_labels import People
 from overton.studies.pluralism.measures import corrected as voices
@@ -249,11 +249,11 @@ def group_cells(simulations: int, budgets: Sequence[tuple[int, str]]) -> Iterato
 def count_difference(cell: Difference, case: stances.ChangeSums, second: Array, truth: float) -> None:
     """Add one data set to a cell."""
     among = Jackknife(unit="topics").over(len(case.items))
-    both = [case.over(Resting("", "change_rate", units), case.items, among) for units in (~second, second)]
+    both = [case.over(JudgedNumber("", "change_rate", units), case.items, among) for units in (~second, second)]
     plain, corrected = ([getattr(one.variants, way) for one in both] for way in ("plain", "corrected"))
     cell.judged.append(plain[0].value - plain[1].value)
     cell.before.append(corrected[0].value - corrected[1].value)
-    cell.corrected.append(between(both[1], both[0], SHARE, 0.95, alike=True)[0])
+    cell.corrected.append(corrected_difference(both[1], both[0], SHARE, 0.95, alike=True)[0])
     cell.sides += [(not isnan(one.low), one.low <= truth <= one.high) for one in corrected]
     cell.found += any(one.fails for one in case.equal_errors)
     cell.together += case.together.fails

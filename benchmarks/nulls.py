@@ -34,8 +34,8 @@ from scipy.stats import binom
 
 from overton.analysis.analyze import chosen_how
 from overton.analysis.results import measuring_of
-from overton.studies.contrasts import against, is_said
-from overton.studies.null_conditions import Null, apart
+from overton.studies.contrasts import compare_with_nulls, is_said
+from overton.studies.null_conditions import Null, split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 
@@ -90,11 +90,11 @@ def tallied(  # noqa: PLR0917
     assert comparing is not None
     made: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for run in range(runs):
-        design, nulls = apart(draw(np.random.default_rng((seed, run, happens)), happens), study.nulls)
+        design, nulls = split_nulls(draw(np.random.default_rng((seed, run, happens)), happens), study.nulls)
         models = [MeasuredModel(model, model) for model in design["model"].unique().sort()]
         results = Results(design, models=models, nulls=nulls)
         claims = False
-        for measure, null, one in against(declared, comparing, results, how):
+        for measure, null, one in compare_with_nulls(declared, comparing, results, how):
             claims |= one.verdict == "clear" and is_said(measure, one.model, comparing)
             tally = made[measure.name, null.name]
             tally.runs += 1

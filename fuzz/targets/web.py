@@ -21,7 +21,7 @@ from fuzz.trying import Target
 from overton.calls import Hit, Hits, Page, Reply, Request, Settings, hits_of, page_of, user
 from overton.errors import OvertonError
 from overton.retrieval import open_pages, open_search, web
-from overton.retrieval.address_guard import check_address, joined
+from overton.retrieval.address_guard import check_address, join_address
 from overton.retrieval.limits import FetchLimits, PageSkipped
 from overton.retrieval.page_text import PageBody, PageText, extract
 
@@ -239,7 +239,7 @@ async def _asked_for(address: str) -> None:
 
 def _redirect(data: bytes) -> None:
     """Where a header leads, as the wire gives it."""
-    joined(URL("http://example.org/a/b"), data.decode("utf-8", "surrogateescape"))
+    join_address(URL("http://example.org/a/b"), data.decode("utf-8", "surrogateescape"))
 
 
 def _extracted(data: bytes) -> None:

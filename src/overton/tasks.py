@@ -88,7 +88,7 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
 def _make_task(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     _check_hosted(study)
     # Imported here so that `overton.tasks`, which Inspect imports to find a task, imports quickly.
-    from overton.inspect.scorers import measuring
+    from overton.inspect.scorers import scorers_of
     from overton.inspect.scores import make
 
     rest = {name: value for name, value in given.items() if value is not None}
@@ -101,7 +101,7 @@ def _make_task(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     only = rest.pop("only", None)
     return make(
         study.name,
-        measuring,
+        scorers_of,
         only=None if only is None else [str(item) for item in _as_list(only)],
         sources=sources,
         source_args={role: values for role, values in arguments.items() if values},

@@ -23,7 +23,7 @@ from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
-from overton.runs.labels import FOLDER, TASK, kept_in
+from overton.runs.labels import FOLDER, TASK, read_labels
 from overton.studies.label_parts import ALONE
 from overton.studies.label_shares import ENOUGH
 from overton.studies.sections import Callout
@@ -84,7 +84,7 @@ def test_two_peoples_files_become_agreement_and_shares_in_the_run(folder: Path) 
     assert (found["people"]["labelled"], found["people"]["shared"], found["people"]["open"]) == (120, 30, 1)
     assert found["people"]["judge"]["same"]["plain"]["estimate"] == pytest.approx(119.5 / 120)
     assert found["shares"]["shares"]["critical"]["leads"] == "corrected"
-    (kept,) = kept_in(folder / "run")
+    (kept,) = read_labels(folder / "run")
     assert [one.person for one in kept.said] == ["ada", "bo"]
     assert kept.task == task_in(folder)
 
@@ -121,7 +121,7 @@ def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:
     assert isinstance(found, PeopleAgreement)
     assert (found.people.open, found.people.settled) == (0, 1)
     overton.judge.agreement(folder / "ada.json", run=run)
-    assert kept_in(run)[0].settled == (AdjudicatedLabel(50, "critical", "both"),)
+    assert read_labels(run)[0].settled == (AdjudicatedLabel(50, "critical", "both"),)
 
 
 def test_several_runs_in_one_report_have_their_own_labels(folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from overton.calls import Price, Request, Settings, system, user
 from overton.engine import Budget, Limits, RateLimiter, RetryPolicy, Spending
-from overton.engine.budget import Billing, Reserved, worst_case
+from overton.engine.budget import Billing, Reservation, worst_case
 from overton.errors import JournalError, LimitReached, UnavailableError
 
 
@@ -479,7 +479,7 @@ def test_the_worst_case_takes_a_token_for_every_byte_and_every_output_token() ->
 def test_a_bill_above_its_bound_raises_the_bounds_of_calls_in_flight_to_what_was_seen() -> None:
     billing, price = Billing(), Price(input=0.0, output=1.0)
     short, long = (Request((user("x"),), Settings(max_tokens=tokens)) for tokens in (1_000, 4_000_000))
-    in_flight = [Reserved(one, billing.worst(price, one)) for one in (short, long)]
+    in_flight = [Reservation(one, billing.worst(price, one)) for one in (short, long)]
     assert [one.worst for one in in_flight] == [pytest.approx(0.001), pytest.approx(4.0)]
     billing.in_flight.update(in_flight)
     assert not billing.learn(price, long, 3.0)

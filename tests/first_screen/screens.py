@@ -16,7 +16,7 @@ from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of
 from overton.studies.findings import Finding, evidence
 from overton.studies.measures import Contribution
-from overton.studies.null_conditions import apart
+from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Table
@@ -116,7 +116,7 @@ def only_what_is_shown_first() -> Iterator[None]:
 
 def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:
     """What is measured of a run with these records, those of null conditions apart."""
-    design, nulls = apart(records, study_named(study).nulls)
+    design, nulls = split_nulls(records, study_named(study).nulls)
     models = [MeasuredModel(name, f"openai/{name}") for name in sorted(set(design["model"]))]
     return Results(design, models=models, nulls=nulls, **facts)
 

@@ -11,7 +11,7 @@ import pytest
 
 from overton.calls import Form, Question, Settings, user
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
-from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, Shared
+from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, SharedOutcomes
 from overton.inspect.log_format import CallData
 from overton.inspect.seats import FORM, InspectSeat, NamedIdentity, form_in, pairs_of
 from overton.models import open_model
@@ -103,7 +103,7 @@ def test_where_the_one_that_asks_is_cut_off_another_asks() -> None:
     made: list[str] = []
 
     async def main() -> str:
-        shared: Any = Shared()
+        shared: Any = SharedOutcomes()
 
         async def make(name: str) -> Any:
             made.append(name)

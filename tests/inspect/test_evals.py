@@ -279,10 +279,10 @@ def test_no_records_give_no_figures(study: str) -> None:
 def test_scoring_a_log_again_is_refused_and_says_what_to_do(talking: Any, evaluate: Any) -> None:
     from inspect_ai import score
 
-    from overton.inspect.scorers import measuring
+    from overton.inspect.scorers import scorers_of
 
     log = evaluate("open_mindedness", task_args=SMALL, limit=1)
-    (scorer,) = measuring("open-mindedness", [], False)
+    (scorer,) = scorers_of("open-mindedness", [], False)
     with pytest.raises(Exception, match="overton import"):
         score(log, scorer, action="overwrite", display="none")
 

@@ -15,7 +15,7 @@ import overton
 from overton.cli.main import app
 from overton.errors import InputError
 from overton.judge.pages import usual_size
-from overton.judging.label_tasks import LabelTask, changed
+from overton.judging.label_tasks import LabelTask, has_changed
 from overton.studies.questions import definitions_in
 from overton.studies.stance_stability import prompts
 
@@ -39,7 +39,7 @@ def test_each_person_gets_a_page_with_all_that_the_judge_saw_and_nothing_that_it
     pages = overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3, whole=False)
     assert [page.name for page in pages] == ["person-1.html", "person-2.html"]
     task = task_beside(pages[0])
-    assert not changed(task)
+    assert not has_changed(task)
     assert (task.study, task.what, task.judge, task.groups) == (
         "stance-stability",
         "stance",

@@ -19,7 +19,7 @@ from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelTask, gather_labels
-from overton.runs.labels import keep, kept_in, labels_locked
+from overton.runs.labels import labels_locked, read_labels, write_labels
 
 
 def called(*words: object) -> Result:
@@ -62,7 +62,7 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
     settled = overton.judge.agreement(saved, run=run)
     assert isinstance(settled, PeopleAgreement)
     assert (settled.people.open, settled.people.settled) == (0, 1)
-    assert kept_in(run)[0].settled == (AdjudicatedLabel(place, "unclear", "both"),)
+    assert read_labels(run)[0].settled == (AdjudicatedLabel(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
     assert "People have no unsettled disagreements" in again.stderr
     assert not (tmp_path / "more.html").exists()
@@ -77,9 +77,11 @@ def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> Non
         other.start()
         other.join(0.3)
         assert other.is_alive()  # it waits, and reads what the first has kept
-        keep(run, gather_labels(task, [("ada.json", msgspec.json.decode(files[0].read_bytes(), type=AnnotatorLabels))]))
+        write_labels(
+            run, gather_labels(task, [("ada.json", msgspec.json.decode(files[0].read_bytes(), type=AnnotatorLabels))])
+        )
     other.join(60)
-    (labels,) = [one for one in kept_in(run) if one.task.name == task.name]
+    (labels,) = [one for one in read_labels(run) if one.task.name == task.name]
     assert [one.person for one in labels.said] == ["ada", "bo"]
 
 

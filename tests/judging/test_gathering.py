@@ -18,8 +18,8 @@ from overton.judging.label_tasks import (
     LabelTask,
     SavedLabels,
     check_labels,
+    check_page,
     check_task,
-    checked,
     gather_labels,
     open_places,
     task_of,
@@ -41,7 +41,7 @@ def joined(*files: AnnotatorLabels, before: SavedLabels | None = None) -> SavedL
 
 def test_what_a_page_asked_for_is_taken_and_the_name_trimmed() -> None:
     whole = said(1, {2: "pro", 0: CANNOT_TELL}, " ada ", remarks={2: "why?"}, seconds={2: 3.5})
-    assert checked(TASK, whole, "f") == msgspec.structs.replace(whole, person="ada")
+    assert check_page(TASK, whole, "f") == msgspec.structs.replace(whole, person="ada")
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Wrong:
 )
 def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong) -> None:
     with pytest.raises(InputError) as refused:
-        checked(TASK, wrong.said, "f")
+        check_page(TASK, wrong.said, "f")
     assert str(refused.value).startswith(wrong.told)
 
 

@@ -11,7 +11,7 @@ from overton.judging.label_tasks import (
     LabelRequest,
     LabelTask,
     SavedLabels,
-    changed,
+    has_changed,
     task_of,
 )
 
@@ -25,8 +25,8 @@ TASK = task_of(
 
 def test_a_task_is_named_by_all_its_contents() -> None:
     assert TASK.name.startswith("t")
-    assert not changed(TASK)
-    assert changed(msgspec.structs.replace(TASK, seed=1))
+    assert not has_changed(TASK)
+    assert has_changed(msgspec.structs.replace(TASK, seed=1))
 
 
 def test_a_task_comes_back_from_json_as_it_was() -> None:

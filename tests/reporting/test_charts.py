@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from overton.reporting import write_figures
-from overton.reporting.charts import cleaned, drawn, inline
+from overton.reporting.charts import clean_svg, draw_inline, draw_svg
 from overton.studies.sections import COLOURS, Chart
 
 
@@ -25,7 +25,7 @@ def chart(values, **more):
 
 def both(one):
     """A chart's drawings for a page and for a phone, in one element."""
-    return f"<div>{inline(one)}</div>"
+    return f"<div>{draw_inline(one)}</div>"
 
 
 def test_hostile_labels_are_text_in_the_chart_and_in_its_tips(hostile):
@@ -47,7 +47,7 @@ def test_hostile_labels_are_text_in_the_chart_and_in_its_tips(hostile):
 
 
 def test_only_inert_elements_pass():
-    svg = cleaned(
+    svg = clean_svg(
         """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="x()">
         <script>x()</script><style>*{display:none}</style><image href="http://127.0.0.1/x"/><foreignObject/>
         <a xlink:href="javascript:x()"><text>linked</text></a><use href="#a"/><animate attributeName="href"/>
@@ -78,8 +78,8 @@ def test_two_charts_on_a_page_do_not_share_ids():
 
 def test_colours_become_variables_of_the_page_but_not_in_files():
     one = chart([{"x": 1, "y": "a"}])
-    assert 'stroke="var(--c-pro)"' in inline(one)
-    assert COLOURS["pro"] in drawn(one)
+    assert 'stroke="var(--c-pro)"' in draw_inline(one)
+    assert COLOURS["pro"] in draw_svg(one)
 
 
 def test_chart_is_described_for_those_who_do_not_see_it():

@@ -21,8 +21,8 @@ from yarl import URL
 from overton.calls import Page, Reply, hits_of, page_of
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.address_guard import check_address, joined, parsed_address
-from overton.retrieval.limits import ARCHIVE, FetchLimits, PageSkipped, inflated
+from overton.retrieval.address_guard import check_address, join_address, parsed_address
+from overton.retrieval.limits import ARCHIVE, FetchLimits, PageSkipped, inflate
 
 pytestmark = pytest.mark.hostile
 
@@ -139,7 +139,7 @@ def test_any_text_is_an_address_that_can_be_written_and_read_again_or_unread(tex
             continue
         assert parsed_address(str(url)) == url
         if url.scheme in ("http", "https") and url.host:  # where redirects come from
-            assert parsed_address(joined(url, "/x")).host == url.host
+            assert parsed_address(join_address(url, "/x")).host == url.host
 
 
 @given(st.binary(), st.sampled_from(["gzip", "deflate", "gzip, deflate"]), st.booleans())
@@ -147,7 +147,7 @@ def test_any_text_is_an_address_that_can_be_written_and_read_again_or_unread(tex
 def test_any_body_is_undone_or_unread(body: bytes, encoding: str, cut: bool) -> None:
     for given_body in (body, gzip.compress(body), gzip.compress(body)[:-3]):
         try:
-            assert len(inflated(given_body, encoding, 50, cut=cut)) <= 50
+            assert len(inflate(given_body, encoding, 50, cut=cut)) <= 50
         except PageSkipped:
             continue
 

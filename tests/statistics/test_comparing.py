@@ -16,7 +16,6 @@ from overton.statistics.comparison import (
     Gap,
     drawn_sizes,
     equivalence_level,
-    flawed,
     gap,
     items_needed,
     joint_differences,
@@ -25,6 +24,7 @@ from overton.statistics.comparison import (
     possible_ranks,
     ratio,
     verdict_of,
+    withhold_interval,
 )
 from overton.statistics.jackknife import Jackknife
 
@@ -283,6 +283,6 @@ def test_a_difference_over_all_items_is_that_of_both_full_numbers_and_shared_ite
 
 def test_a_number_that_does_not_exist_has_no_value_but_one_without_an_interval_has() -> None:
     one = Estimate(0.3, 0.1, 0.5, 9, "Student's t", 0.95)
-    assert isnan(flawed(one, "not computed: no view is voiced").value)
-    assert flawed(one, "no interval: too few").value == 0.3
-    assert isnan(flawed(one, "no interval: too few").low)
+    assert isnan(withhold_interval(one, "not computed: no view is voiced").value)
+    assert withhold_interval(one, "no interval: too few").value == 0.3
+    assert isnan(withhold_interval(one, "no interval: too few").low)

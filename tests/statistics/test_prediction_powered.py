@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
-from overton.statistics.prediction_powered import NEEDED, JudgeAndHuman, corrected, difference
+from overton.statistics.prediction_powered import NEEDED, JudgeAndHuman, correct_by_labels, difference
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def test_a_share_is_the_judges_weighted_by_what_people_say_of_each_of_its_labels
     # judge calls 120 so: 120 * 15/20 + 80 * 2/20 = 98.
     judged = np.array([1.0] * 20 + [0.0] * 20 + [1.0] * 100 + [0.0] * 60)
     people = np.array([1.0] * 15 + [0.0] * 5 + [1.0] * 2 + [0.0] * 18 + [0.0] * 160)
-    found, _ = corrected(plain([True] * 40 + [False] * 160), share(people, judged), [])
+    found, _ = correct_by_labels(plain([True] * 40 + [False] * 160), share(people, judged), [])
     assert found.judge == 0.6
     assert found.labelled.value == pytest.approx(17 / 40)
     assert found.corrected.value == pytest.approx(98 / 200)
@@ -47,7 +47,7 @@ def test_a_judge_without_any_relation_to_people_changes_nothing() -> None:
     people = np.repeat([1.0, 0.0], 100)
     shown = np.zeros(200, bool)
     shown[[*range(30), *range(100, 130)]] = True
-    found, _ = corrected(plain(shown), share(people, judged), [])
+    found, _ = correct_by_labels(plain(shown), share(people, judged), [])
     assert found.corrected.value == pytest.approx(found.labelled.value)
     assert found.corrected.high - found.corrected.low < 1.1 * (found.labelled.high - found.labelled.low)
 
@@ -56,14 +56,15 @@ def test_a_limit_of_a_mean_that_the_range_cuts_off_is_undetermined() -> None:
     people = np.array([1.0, 1.0, 1.0, 0.2, 1.0, 1.0, 0.9, 1.0])
     every = np.ones(8)
     labels = JudgeAndHumanValues(people, people, every, every, share=False)
-    found, _ = corrected(plain([True] * 8, these=False), labels, [])
+    found, _ = correct_by_labels(plain([True] * 8, these=False), labels, [])
     assert (found.labelled.high, found.labelled.undetermined) == (1.0, ("high",))
 
 
 def test_from_twenty_labels_on_there_is_a_number_and_from_fifty_an_interval() -> None:
     people = np.tile([1.0, 0.0, 0.0, 0.0], 50)
     few, some, enough = (
-        corrected(plain(alternating(200, many)), share(people, people), [])[0].corrected for many in (19, 49, 50)
+        correct_by_labels(plain(alternating(200, many)), share(people, people), [])[0].corrected
+        for many in (19, 49, 50)
     )
     assert np.isnan(few.value)
     assert some.value == pytest.approx(0.25)
@@ -74,7 +75,7 @@ def test_from_twenty_labels_on_there_is_a_number_and_from_fifty_an_interval() ->
 
 def test_a_judge_that_is_always_right_gives_its_own_share_yet_not_with_certainty() -> None:
     people = np.tile([1.0, 0.0, 0.0, 0.0], 50)
-    found, _ = corrected(plain(alternating(200, 50)), share(people, people), [])
+    found, _ = correct_by_labels(plain(alternating(200, 50)), share(people, people), [])
     assert found.corrected.value == pytest.approx(0.25)
     assert found.corrected.low < 0.24
     assert found.corrected.high > 0.26
@@ -84,15 +85,15 @@ def test_a_mean_is_of_the_rows_that_count() -> None:
     numbers = np.tile([1.0, 5.0, 3.0, 0.0], 50)
     counts = np.tile([1.0, 1.0, 1.0, 0.0], 50)
     labels = JudgeAndHumanValues(numbers, numbers, counts, counts, lowest=1, highest=5, share=False)
-    found, _ = corrected(plain(alternating(200, 80)), labels, [])
+    found, _ = correct_by_labels(plain(alternating(200, 80)), labels, [])
     assert found.judge == found.corrected.value == pytest.approx(3.0)
 
 
 def test_every_row_labelled_is_no_guess_about_these_rows_and_one_about_rows_like_these() -> None:
     people = np.tile([1.0, 0.0], 50)
     labels = share(people, 1 - people)
-    these, _ = corrected(plain([True] * 100), labels, [])
-    others, _ = corrected(plain([True] * 100, these=False), labels, [])
+    these, _ = correct_by_labels(plain([True] * 100), labels, [])
+    others, _ = correct_by_labels(plain([True] * 100, these=False), labels, [])
     assert (these.corrected.low, these.corrected.high) == (0.5, 0.5)
     assert others.corrected.value == 0.5
     assert others.corrected.low < 0.42
@@ -101,10 +102,10 @@ def test_every_row_labelled_is_no_guess_about_these_rows_and_one_about_rows_like
 
 def test_labels_alone_that_are_all_alike_count_as_many_rows_as_they_are_or_clusters() -> None:
     none = share(np.zeros(100), np.zeros(100))
-    alone = corrected(plain([True] * 50 + [False] * 50, these=False), none, [])[0].labelled
+    alone = correct_by_labels(plain([True] * 50 + [False] * 50, these=False), none, [])[0].labelled
     assert 0.06 < alone.high < 0.09  # of 50 rows without any, as Wilson has it
     talks = LabelDraw(np.arange(100) < 50, np.full(100, 0.5), np.arange(100) // 5)
-    assert 0.27 < corrected(talks, none, [])[0].labelled.high < 0.34  # of ten conversations
+    assert 0.27 < correct_by_labels(talks, none, [])[0].labelled.high < 0.34  # of ten conversations
 
 
 def test_rows_drawn_more_often_weigh_less() -> None:
@@ -113,7 +114,7 @@ def test_rows_drawn_more_often_weigh_less() -> None:
     shown = kind | (np.arange(1000) % 10 == 0)
     draw = LabelDraw(shown, np.where(kind, 1.0, 0.1), np.arange(1000), True)
     people, judged = kind.astype(float), np.zeros(1000)
-    found, _ = corrected(draw, share(people, judged), [])
+    found, _ = correct_by_labels(draw, share(people, judged), [])
     assert found.labelled.value == pytest.approx(0.1)
 
 
@@ -121,7 +122,7 @@ def test_rows_drawn_more_often_weigh_less() -> None:
 def test_few_labels_correct_nothing_and_say_so(labels: int) -> None:
     people = np.tile([1.0, 0.0], 50)
     shown = np.arange(100) < labels
-    found, _ = corrected(plain(shown), share(people, people), [])
+    found, _ = correct_by_labels(plain(shown), share(people, people), [])
     assert isnan(found.corrected.value)
     assert f"too few labels ({labels}; {NEEDED} are needed" in found.corrected.method
     assert found.judge == 0.5
@@ -134,14 +135,14 @@ def test_whole_clusters_count_as_one_draw_each() -> None:
     alone = LabelDraw(shown, np.full(500, 0.2), np.arange(500), True)
     together = replace(alone, cluster=cluster)
     assert together.whole_clusters
-    wide, narrow = (corrected(draw, share(people, np.zeros(500)), [])[0].labelled for draw in (together, alone))
+    wide, narrow = (correct_by_labels(draw, share(people, np.zeros(500)), [])[0].labelled for draw in (together, alone))
     assert (wide.high - wide.low) > 1.9 * (narrow.high - narrow.low)
 
 
 def test_differences_have_the_limits_that_both_sides_give() -> None:
     people, judged = np.tile([1.0, 0.0, 0.0], 100), np.tile([1.0, 0.0, 0.0, 1.0], 75)
     half = np.arange(300) < 150
-    _, (one, other) = corrected(plain(alternating(300, 90)), share(people, judged), [half, ~half])
+    _, (one, other) = correct_by_labels(plain(alternating(300, 90)), share(people, judged), [half, ~half])
     found = difference(one.corrected, other.corrected)
     assert found.value == pytest.approx(one.corrected.value - other.corrected.value)
     assert found.low < found.value < found.high
@@ -152,7 +153,7 @@ def test_differences_have_the_limits_that_both_sides_give() -> None:
 def test_a_group_that_nobody_labelled_has_no_number() -> None:
     people = np.tile([1.0, 0.0], 100)
     group = np.arange(200) >= 150
-    _, (found,) = corrected(plain(np.arange(200) < 60), share(people, people), [group])
+    _, (found,) = correct_by_labels(plain(np.arange(200) < 60), share(people, people), [group])
     assert isnan(found.corrected.value)
     assert isnan(difference(found.corrected, found.corrected).value)
 
@@ -160,7 +161,7 @@ def test_a_group_that_nobody_labelled_has_no_number() -> None:
 def test_rows_that_were_all_certain_to_be_drawn_say_nothing_about_the_others() -> None:
     people = np.tile([1.0, 0.0], 30)
     draw = LabelDraw(np.arange(60) < 30, np.ones(60), np.arange(60), True)
-    found, _ = corrected(draw, share(people, people), [])
+    found, _ = correct_by_labels(draw, share(people, people), [])
     assert found.corrected.value == 0.5
     assert isnan(found.corrected.low)
     assert found.corrected.method.startswith("no interval: ")
@@ -192,7 +193,7 @@ def test_intervals_cover_the_share_of_rows_like_these_as_often_as_they_say(
         else:
             shown = np.isin(np.arange(600), chance.choice(600, 150, replace=False))
         groups = cluster if clusters else np.arange(600)
-        found: JudgeAndHuman = corrected(LabelDraw(shown, np.full(600, 0.25), groups, False), labels, [])[0]
+        found: JudgeAndHuman = correct_by_labels(LabelDraw(shown, np.full(600, 0.25), groups, False), labels, [])[0]
         held.append(found.corrected.low <= prevalence <= found.corrected.high)
     # 300 intervals of 95%: a standard error of 1.3 points.
     assert 0.91 <= np.mean(held) <= 0.99

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from overton.statistics.stopping import GROWTH, divided, exact_limits, looks, most_looks, quantile, repeated
+from overton.statistics.stopping import GROWTH, divide_level, exact_limits, looks, most_looks, quantile, repeated_reach
 
 
 @given(first=st.integers(1, 20), most=st.integers(1, 400))
@@ -48,39 +48,43 @@ def test_nothing_is_known_without_answers() -> None:
 )
 def test_after_equal_steps_the_constant_is_pococks(level: float, count: int, published: float) -> None:
     """Jennison and Turnbull 2000, table 2.1."""
-    assert repeated(level, tuple(float(k) for k in range(1, count + 1))) == pytest.approx(published, abs=1e-3)
+    assert repeated_reach(level, tuple(float(k) for k in range(1, count + 1))) == pytest.approx(published, abs=1e-3)
 
 
 def test_the_constant_lies_between_one_look_and_a_divided_level() -> None:
     growing = tuple(1.35**k for k in range(7))
-    assert repeated(0.95, growing) == pytest.approx(2.490, abs=1e-3)
-    assert quantile(0.95) < repeated(0.95, growing) < quantile(divided(0.95, 7))
-    assert repeated(0.95, tuple(2 * one for one in growing)) == pytest.approx(repeated(0.95, growing), abs=1e-5)
+    assert repeated_reach(0.95, growing) == pytest.approx(2.490, abs=1e-3)
+    assert quantile(0.95) < repeated_reach(0.95, growing) < quantile(divide_level(0.95, 7))
+    assert repeated_reach(0.95, tuple(2 * one for one in growing)) == pytest.approx(
+        repeated_reach(0.95, growing), abs=1e-5
+    )
 
 
 def test_fewer_looks_with_larger_steps_to_the_same_end_need_less() -> None:
-    reach = [repeated(0.95, tuple(growth**k for k in range(most_looks(1, 11, growth)))) for growth in (1.35, 1.5, 2.0)]
+    reach = [
+        repeated_reach(0.95, tuple(growth**k for k in range(most_looks(1, 11, growth)))) for growth in (1.35, 1.5, 2.0)
+    ]
     assert reach == sorted(reach, reverse=True)
 
 
 def test_repeated_limits_cover_at_every_look_together_as_often_as_promised() -> None:
     rng, information = np.random.default_rng(0), np.array([1.35**k for k in range(7)])
     steps = rng.standard_normal((40_000, 7)) * np.sqrt(np.diff(information, prepend=0.0))
-    within = np.abs(steps.cumsum(1)) <= repeated(0.95, tuple(information.tolist())) * np.sqrt(information)
+    within = np.abs(steps.cumsum(1)) <= repeated_reach(0.95, tuple(information.tolist())) * np.sqrt(information)
     assert within.all(1).mean() == pytest.approx(0.95, abs=0.004)
 
 
 @pytest.mark.parametrize("information", [(), (0.0, 1.0), (2.0, 1.0), (-1.0,)])
 def test_looks_without_growing_information_have_no_constant(information: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="no constant"):
-        repeated(0.95, information)
+        repeated_reach(0.95, information)
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.3, 0.5])
 def test_limits_of_a_share_are_valid_wherever_a_run_stops_since_they_are_narrow(chance: float) -> None:
     """The chances of all courses are added up: none is drawn."""
     counts, width = looks(12, 180), 0.1
-    level = divided(0.95, len(counts))
+    level = divide_level(0.95, len(counts))
     going: dict[int, float] = {0: 1.0}
     held, before = 0.0, 0
     for n in counts:

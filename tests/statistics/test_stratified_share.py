@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
-from overton.statistics.prediction_powered import corrected
+from overton.statistics.prediction_powered import correct_by_labels
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.stratified_share import strata_of, stratified_share
 
@@ -37,7 +37,7 @@ def rows(*kinds: tuple[int, int, int, float]) -> tuple[LabelDraw, JudgeAndHumanV
 def test_limits_are_those_of_each_stratum_added_up() -> None:
     # Of 100 rows judged 1 half are labelled, 40 of 50 rightly; of 900 judged 0 a ninth, with 2 errors in 100.
     draw, labels = rows((100, 50, 40, 1.0), (900, 100, 2, 0.0))
-    found, _ = corrected(draw, labels, [])
+    found, _ = correct_by_labels(draw, labels, [])
     assert found.corrected.value == pytest.approx(0.1 * 0.8 + 0.9 * 0.02)
     of_ones = [float(one) for one in wilson_limits(0.8, 50 / (1 - 0.5))]
     of_zeros = [float(one) for one in wilson_limits(0.02, 100 / (1 - 1 / 9))]
@@ -50,14 +50,14 @@ def test_limits_are_those_of_each_stratum_added_up() -> None:
 
 def test_a_stratum_that_is_labelled_completely_is_known() -> None:
     draw, labels = rows((50, 50, 40, 1.0), (950, 100, 0, 0.0))
-    found = corrected(draw, labels, [])[0].corrected
+    found = correct_by_labels(draw, labels, [])[0].corrected
     assert found.low == pytest.approx(found.value) == pytest.approx(0.04)
     assert found.high == pytest.approx(0.04 + 0.95 * float(wilson_limits(0, 100 / (1 - 100 / 950))[1]))
 
 
 def test_rows_like_these_are_uncertain_even_if_all_of_these_are_labelled() -> None:
     draw, labels = rows((50, 50, 40, 1.0), (950, 100, 0, 0.0))
-    found = corrected(replace(draw, these=False), labels, [])[0].corrected
+    found = correct_by_labels(replace(draw, these=False), labels, [])[0].corrected
     assert found.low < 0.032
     assert found.error is not None
     assert found.error > np.sqrt(0.04 * 0.96 / 1000)
@@ -65,7 +65,7 @@ def test_rows_like_these_are_uncertain_even_if_all_of_these_are_labelled() -> No
 
 def test_of_a_stratum_without_labels_nothing_is_known() -> None:
     draw, labels = rows((100, 0, 0, 1.0), (450, 60, 0, 0.0), (450, 30, 0, 0.0))
-    found = corrected(draw, labels, [])[0].corrected
+    found = correct_by_labels(draw, labels, [])[0].corrected
     assert found.value == pytest.approx(0.1)  # what the judge says of it
     assert found.low == pytest.approx(0.0)
     assert found.high > 0.1
@@ -73,7 +73,7 @@ def test_of_a_stratum_without_labels_nothing_is_known() -> None:
 
 def test_a_stratum_without_an_error_still_may_have_some() -> None:
     draw, labels = rows((100, 50, 50, 1.0), (900, 50, 0, 0.0))
-    found = corrected(draw, labels, [])[0].corrected
+    found = correct_by_labels(draw, labels, [])[0].corrected
     assert found.high > 0.1 + 0.9 * 0.06
 
 
@@ -82,7 +82,7 @@ def test_a_group_without_labels_of_one_stratum_has_a_wide_interval_and_one_witho
     place = np.arange(1000)
     inside = (place < 20) | (place >= 920)  # 20 rows judged 1, all labelled, and 80 judged 0, none of them
     nobody = place >= 950
-    _, (one, other) = corrected(draw, labels, [inside, nobody])
+    _, (one, other) = correct_by_labels(draw, labels, [inside, nobody])
     assert one.corrected.value == pytest.approx(0.2 * 1 + 0.8 * 0.02)
     assert one.corrected.high == pytest.approx(1.0)
     assert isnan(other.corrected.value)
@@ -109,9 +109,9 @@ def test_the_judges_labels_with_one_value_and_one_chance_are_one_stratum() -> No
 
 def test_half_labels_of_two_people_vary_less_than_whole_ones() -> None:
     draw, labels = rows((100, 50, 40, 1.0), (900, 100, 20, 0.0))
-    whole = corrected(draw, labels, [])[0].corrected
+    whole = correct_by_labels(draw, labels, [])[0].corrected
     halves = np.where(labels.judged == 0, np.where(np.arange(1000) < 140, 0.5, 0.0), labels.people)
-    split = corrected(draw, replace(labels, people=halves), [])[0].corrected
+    split = correct_by_labels(draw, replace(labels, people=halves), [])[0].corrected
     assert split.value == pytest.approx(whole.value)
     assert split.high - split.low < 0.9 * (whole.high - whole.low)
 
@@ -125,7 +125,8 @@ def test_labels_of_one_conversation_count_less_if_they_are_alike() -> None:
     labels = share(np.where(errs, 1 - label, label).astype(float), label.astype(float))
     draw = LabelDraw(labelled, np.where(label == 1, 0.4, 0.2), np.arange(1000), False)
     apart, together = (
-        corrected(one, labels, [])[0].corrected for one in (draw, replace(draw, cluster=cluster.astype(np.int64)))
+        correct_by_labels(one, labels, [])[0].corrected
+        for one in (draw, replace(draw, cluster=cluster.astype(np.int64)))
     )
     assert together.value == pytest.approx(apart.value)
     assert together.high - together.low > 1.3 * (apart.high - apart.low)
@@ -159,7 +160,7 @@ def test_limits_cover_as_often_as_they_say(prevalence: float, errors: float, wei
     held, width = [], []
     for _ in range(400):
         draw, labels = drawn(random, prevalence, errors, weights)
-        found = corrected(draw, labels, [])[0].corrected
+        found = correct_by_labels(draw, labels, [])[0].corrected
         held.append(found.low <= labels.people.mean() <= found.high)
         width.append(found.high - found.low)
     # 400 intervals of 95%: a standard error of 1.1 points.

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import overton
 from overton.errors import ChartError
-from overton.reporting.charts import drawn as drawn_as_svg
+from overton.reporting.charts import draw_svg as drawn_as_svg
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import layered, specification

@@ -13,13 +13,13 @@ from overton.studies.findings import (
     Claim,
     Finding,
     OwnTest,
-    common,
     contradictions,
     correct_for_multiple_tests,
     either,
     evidence,
     in_order,
     level_finding,
+    shared_cautions,
 )
 
 
@@ -115,8 +115,8 @@ def test_cautions_of_all_are_said_once() -> None:
         Finding(what="standing", model="m", sentence="A.", n=1, units="i", exhibit="x", cautions=cautions)
         for cautions in (("all", "one"), ("all",))
     )
-    assert common([one, other]) == ["all"]
-    assert common([one]) == []
+    assert shared_cautions([one, other]) == ["all"]
+    assert shared_cautions([one]) == []
 
 
 def claiming(model: str = "m", **claim: object) -> Finding:

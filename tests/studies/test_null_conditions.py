@@ -16,11 +16,11 @@ from scipy.stats import t as student
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.statistics.jackknife import DIFFERENCE, Jackknife
-from overton.studies.contrasts import against
+from overton.studies.contrasts import compare_with_nulls
 from overton.studies.findings import CandidateFinding
 from overton.studies.measurement import Comparing, How
 from overton.studies.measures import Contribution, Measure, of_pairs
-from overton.studies.null_conditions import Null, apart, askable, null_of, prompts_changed
+from overton.studies.null_conditions import Null, askable, null_of, prompts_changed, split_nulls
 from overton.studies.options import changed, fields_of, options_of
 from overton.studies.registry import asking_names, study_named
 from overton.studies.results import Results
@@ -132,12 +132,12 @@ COMPARING_HEADLINES = replace(COMPARING, place=lambda measure, model: ("m", meas
 
 
 def found(observed: Sequence[float], null: Sequence[float]) -> Any:
-    design, nulls = apart(records(observed, null), [NOTHING])
-    return against([NOTHING], COMPARING, Results(design, nulls=nulls), How())
+    design, nulls = split_nulls(records(observed, null), [NOTHING])
+    return compare_with_nulls([NOTHING], COMPARING, Results(design, nulls=nulls), How())
 
 
 def test_records_of_nulls_are_no_part_of_the_design() -> None:
-    design, nulls = apart(records([0.5] * 3, [0.1] * 2), [NOTHING])
+    design, nulls = split_nulls(records([0.5] * 3, [0.1] * 2), [NOTHING])
     assert design.height == 3
     assert nulls["nothing"]["value"].to_list() == [0.1, 0.1]
 
@@ -211,7 +211,7 @@ def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
         replace(NOTHING, name=name, what="null" if name != "wilder" else "factor", trials=None, sides=of_values(values))
         for name, values in nulls.items()
     ]
-    made = against(declared, COMPARING, Results(records(observed, [])), How())
+    made = compare_with_nulls(declared, COMPARING, Results(records(observed, [])), How())
     (said,) = findings_against(made, COMPARING)
     above, untold, factor = said.sentence.split("; it ")
     assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
@@ -225,7 +225,7 @@ def test_the_number_of_a_sentence_is_of_the_null_that_decided_it() -> None:
     observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
     nulls = {"wild": [0.1, 1.0, 0.6, 0.9, 0.4, 1.0], "low": [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]}
     declared = [replace(NOTHING, name=name, trials=None, sides=of_values(values)) for name, values in nulls.items()]
-    wild, low = against(declared, COMPARING, Results(records(observed, [])), How())
+    wild, low = compare_with_nulls(declared, COMPARING, Results(records(observed, [])), How())
     assert (wild[2].verdict, low[2].verdict) == ("cannot tell", "clear")
     (said,) = findings_against([wild, low], COMPARING)
     assert said.what == "effect"
@@ -236,7 +236,7 @@ def test_the_number_of_a_sentence_is_of_the_null_that_decided_it() -> None:
 
 def test_differences_from_nulls_and_the_tests_of_the_study_are_one_family() -> None:
     observed, null = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8], [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]
-    design, nulls = apart(records(observed, null), [NOTHING])
+    design, nulls = split_nulls(records(observed, null), [NOTHING])
     more = [
         CandidateFinding(
             model="m",
@@ -249,12 +249,12 @@ def test_differences_from_nulls_and_the_tests_of_the_study_are_one_family() -> N
         )
         for measure in ("share", "other", "third", "fourth")
     ]
-    ((_, _, one),) = against([NOTHING], COMPARING, Results(design, nulls=nulls), How(), more)
+    ((_, _, one),) = compare_with_nulls([NOTHING], COMPARING, Results(design, nulls=nulls), How(), more)
     assert one.together.level == pytest.approx(1 - 0.05 / 4)  # the sentence on the null takes the place of the first
-    ((_, _, alone),) = against([NOTHING], COMPARING, Results(design, nulls=nulls), How())
+    ((_, _, alone),) = compare_with_nulls([NOTHING], COMPARING, Results(design, nulls=nulls), How())
     assert alone.together.level == pytest.approx(0.95)
     both = replace(NOTHING, of=("share", "beside"))
-    told, other = against([both], COMPARING_HEADLINES, Results(design, nulls=nulls), How(), more)
+    told, other = compare_with_nulls([both], COMPARING_HEADLINES, Results(design, nulls=nulls), How(), more)
     assert (told[2].together.level, other[2].together.level) == pytest.approx((1 - 0.05 / 4, 0.95))
 
 
@@ -278,8 +278,10 @@ def test_a_null_all_of_whose_calls_failed_says_so() -> None:
     def failing(results: Any, rows: Any, how: Any) -> Any:
         raise InputError("every call failed")
 
-    design, nulls = apart(records([0.5] * 6, [0.1] * 6), [NOTHING])
-    ((_, _, one),) = against([replace(NOTHING, sides=failing)], COMPARING, Results(design, nulls=nulls), How())
+    design, nulls = split_nulls(records([0.5] * 6, [0.1] * 6), [NOTHING])
+    ((_, _, one),) = compare_with_nulls(
+        [replace(NOTHING, sides=failing)], COMPARING, Results(design, nulls=nulls), How()
+    )
     assert one.verdict == "cannot tell"
     assert one.observed.value == 0.5
     assert "every call failed" in one.under_null.method

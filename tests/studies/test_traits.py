@@ -9,7 +9,7 @@ import pytest
 
 from overton.runs.items import read_items
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import remaining, uncertain
+from overton.studies.findings import remaining, share_without_interval
 from overton.studies.registry import asking_names, study_named
 
 WITH_SUBJECTS = [name for name in asking_names() if study_named(name).items.subjects]
@@ -25,11 +25,11 @@ def test_what_is_left_has_its_interval_the_other_way_round() -> None:
 
 
 def test_a_share_without_an_interval_says_why() -> None:
-    one = uncertain(3, 12, "turns hang together", "no turns")
+    one = share_without_interval(3, 12, "turns hang together", "no turns")
     assert one.value == 0.25
     assert isnan(one.low)
     assert one.method == "no interval: turns hang together"
-    assert uncertain(0, 0, "turns hang together", "no turns").method == "not computed: no turns"
+    assert share_without_interval(0, 0, "turns hang together", "no turns").method == "not computed: no turns"
 
 
 @pytest.mark.parametrize("name", WITH_SUBJECTS)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.analysis.labels import CorrectedNumbers, labelled
+from overton.analysis.labels import CorrectedNumbers, correct_numbers
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
@@ -16,7 +16,7 @@ from overton.reporting.notebook import fragment
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
-from overton.studies.contrasts import Against, against
+from overton.studies.contrasts import Against, compare_with_nulls
 from overton.studies.document import document
 from overton.studies.frame import show_with
 from overton.studies.installed_study import InstalledStudy, blaming
@@ -98,7 +98,7 @@ class Measured:
     def _compare_with_nulls(self, results: Results) -> list[Found]:
         measuring = measuring_of(self.study)
         said = measuring.findings(self.analysis) if measuring.findings else ()
-        return against(self.study.nulls, measuring.comparing, results, self.how, said)
+        return compare_with_nulls(self.study.nulls, measuring.comparing, results, self.how, said)
 
     @cached_property
     def judges(self) -> Judges | None:
@@ -168,7 +168,7 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
     """Runs of one study measured together."""
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
-        labels = labelled(runs, results, how)
+        labels = correct_numbers(runs, results, how)
         return Measured(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
-from overton.runs.labels import kept_file
+from overton.runs.labels import labels_file
 from overton.runs.run import Run
 from overton.studies.arm_weights import UNEQUAL, is_weighted
 from overton.studies.correction import placed
@@ -78,7 +78,7 @@ class CorrectedNumbers:
         return [self.alone] if self.alone else [warning for shares in self.found if (warning := too_few(shares))]
 
 
-def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
+def correct_numbers(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
     """The runs' numbers as corrected by people's labels, for each task of each run.
 
     `results` are of all these runs together; if there are several, each is corrected separately, since labels name
@@ -90,7 +90,7 @@ def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumber
     given = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
     alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in given}
     made = [
-        label_shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), how)
+        label_shares(run, alone[run.path], labels, str(labels_file(run.path, labels.task.name)), how)
         for run, labels in given
     ]
     shares = [shares for shares, _ in made]
@@ -104,7 +104,7 @@ def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Correction
     """The measures of many labels that a run's labels correct, with the name of their task; most labels last."""
     (facts,) = results.runs
     made = [
-        (labels.task.name, *label_shares(run, results, labels, str(kept_file(run.path, labels.task.name)), how))
+        (labels.task.name, *label_shares(run, results, labels, str(labels_file(run.path, labels.task.name)), how))
         for labels in facts.labels
     ]
     return [(name, found[1]) for name, shares, found in sorted(made, key=lambda entry: entry[1].labelled) if found]

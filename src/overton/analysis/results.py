@@ -14,12 +14,12 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quoted, reason_of
 from overton.runs.answerers import public_spec
 from overton.runs.folder import ModelEntry, RunFolder
-from overton.runs.labels import kept_in
+from overton.runs.labels import read_labels
 from overton.runs.run import Run, items_of
 from overton.studies.arm_weights import with_weights
 from overton.studies.measurement import UNMEASURED, Measuring
 from overton.studies.multiple_judges import judge_of, judges_of
-from overton.studies.null_conditions import apart
+from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts
 from overton.studies.study import AnyStudy
@@ -106,7 +106,7 @@ def _combine_runs(study: AnyStudy, parts: Sequence[_JudgedRecords]) -> Results:
     measuring = measuring_of(study)
     runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
     shown = _names_shown([_model_names(table, measuring) for table in whole], labels)
-    parted = [apart(table, study.nulls) for table in whole]
+    parted = [split_nulls(table, study.nulls) for table in whole]
     return Results(
         records=_concatenate([table for table, _ in parted], shown, labels, study),
         items=items_of(runs),
@@ -143,7 +143,7 @@ def _run_facts(run: Run, label: str, judge: str = "") -> RunFacts:
     if judge:
         roles[run.study.several] = tuple(answerer for answerer in roles[run.study.several] if answerer.name == judge)
     manifest = run.manifest
-    people = kept_in(run.path)
+    people = read_labels(run.path)
     return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
 
 

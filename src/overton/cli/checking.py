@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from overton.cli.params import Param, command, field_params, words_of
-from overton.cli.studies import StudyGroup, typed
+from overton.cli.studies import StudyGroup, make_typer_command
 from overton.errors import InputError
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
@@ -34,7 +34,7 @@ class Checking(StudyGroup):
             if not Path(cmd_name).exists():
                 wrong = [replace(problem, reason=f"{problem.reason}; and no such file") for problem in error.problems]
                 raise InputError(wrong) from None
-        return typed(cmd_name, self._command_for_file(Path(cmd_name)))
+        return make_typer_command(cmd_name, self._command_for_file(Path(cmd_name)))
 
     def _command_for_file(self, path: Path) -> Any:
         def body(**reading: Any) -> None:

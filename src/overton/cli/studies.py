@@ -58,7 +58,7 @@ class StudyGroup(TyperGroup, ABC):
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         study = self.study(cmd_name)
-        return None if study is None else typed(cmd_name, self.make(study))
+        return None if study is None else make_typer_command(cmd_name, self.make(study))
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this name, None if it does not belong to this group; no other study is imported.
@@ -93,7 +93,7 @@ class StudyGroup(TyperGroup, ABC):
         return [entry for entry in listed() if entry.kind in self.kinds]
 
 
-def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
+def make_typer_command(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
     """A Typer command, from a function whose signature declares its parameters."""
     made = get_command_from_info(
         CommandInfo(name=name, cls=StrictCommand, callback=body, help=help_),
@@ -230,7 +230,7 @@ class ItemMaking(StudyGroup):
         if len(own) > 1:
             added = " and ".join(own_command.call for own_command in own)
             raise InputError([Problem("items", cmd_name, f"{added} both add a command of this name; uninstall one")])
-        return typed(cmd_name, _added_command(own[0])) if own else None
+        return make_typer_command(cmd_name, _added_command(own[0])) if own else None
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this name; None if there is none, since it may be a command that a study adds."""
@@ -379,4 +379,4 @@ class Extending(TyperGroup):
             Param("trust", _KEYWORD_ONLY, annotation=opt.TrustOption, default=False),
         ]
         help_ = "Add trials, models or conditions to the run. Options that take several values add to those it has."
-        return typed(cmd_name, command(body, params, words_of(study, study.options), help_))
+        return make_typer_command(cmd_name, command(body, params, words_of(study, study.options), help_))

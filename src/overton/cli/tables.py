@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overton.reporting.cells import CellView, TableView, format_table
-from overton.studies.findings import DO_NOT_QUOTE, by_model, common, evidence
+from overton.studies.findings import DO_NOT_QUOTE, by_model, evidence, shared_cautions
 from overton.studies.sections import Callout, Method, Prose, Statement, Table
 from overton.untrusted import visible
 
@@ -46,7 +46,7 @@ def show_findings(findings: Sequence[Finding], console: Console) -> None:
     """Print what was found, model by model; nothing if there are no findings."""
     if not findings:
         return
-    shared = common(findings)
+    shared = shared_cautions(findings)
     console.print(Text("What was found", style="bold"))
     if shared:
         console.print(Text(_format_cautions(shared, quotable=any(finding.quotable for finding in findings))))

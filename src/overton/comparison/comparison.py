@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from overton.comparison.differences import Difference, instruments, subjects
-from overton.comparison.labels import Corrected, corrected
+from overton.comparison.labels import Corrected, correct_difference
 from overton.comparison.results import BONFERRONI, MAX_T, Compared, Comparison, MoreTrials, Pair, Standing
 from overton.comparison.sources import (
     NOTHING_KNOWN,
@@ -66,7 +66,7 @@ class Matched(NamedTuple):
     refused: str = ""
 
 
-def matched(base: ComparedModel, candidate: ComparedModel, measure: str) -> Matched:
+def match_contributions(base: ComparedModel, candidate: ComparedModel, measure: str) -> Matched:
     """Contributions that do not differ because of different numbers of trials."""
     sides, both = (base, candidate), (base.contributions[measure], candidate.contributions[measure])
     declared, of_table = both[0].measure, any(side.source.is_table for side in sides)
@@ -289,7 +289,7 @@ def _pairs_with_measure(
 ) -> Iterator[_PairMeasure]:
     for place, sides in enumerate(pairs):
         if all(measure in side.contributions for side in sides):
-            found = matched(*sides, measure)
+            found = match_contributions(*sides, measure)
             shared = find_shared_items(*found.both, jackknife)
             if found.refused:
                 shared = replace(shared, flaw=f"{NOT_COMPUTED}{found.refused}")
@@ -312,7 +312,9 @@ def _correct_by_labels(
     """The same with corrections by people's labels. Corrected numbers replace the judge's only if they lead in every
     pair, so that each verdict is about the numbers shown beside it."""
     found = {
-        pair.place: corrected(pair.both, pair.shared.items, jackknife, made[pair.place].alone.own, len(measured))
+        pair.place: correct_difference(
+            pair.both, pair.shared.items, jackknife, made[pair.place].alone.own, len(measured)
+        )
         for pair in measured
     }
     lead = all(correction is not None and correction.leads for correction in found.values())

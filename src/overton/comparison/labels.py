@@ -68,7 +68,7 @@ def _add_correction(contribution: Contribution, found: tuple[Correction, str] | 
     return contribution if found is None else replace(contribution, corrected=found[0], labels=found[1])
 
 
-def corrected(
+def correct_difference(
     both: tuple[Contribution, Contribution],
     items: Sequence[str],
     jackknife: Jackknife,
@@ -112,10 +112,10 @@ class _PairByLevel:
     def gap(self, level: float) -> tuple[Gap, Estimate]:
         """The corrected difference, with the interval of equivalence, and that of the labelled units."""
         alike, within = self.both[0].labels == self.both[1].labels, self.both[0].measure.within
-        from overton.studies.correction import between
+        from overton.studies.correction import corrected_difference
 
         inner = equivalence_level(level)
-        own, labelled = between(*self.over(level), within, level, alike=alike)
-        every = (own, between(*self.over(inner), within, inner, alike=alike)[0], labelled)
+        own, labelled = corrected_difference(*self.over(level), within, level, alike=alike)
+        every = (own, corrected_difference(*self.over(inner), within, inner, alike=alike)[0], labelled)
         counted = [structs.replace(estimate, n=len(self.items)) for estimate in every]
         return Gap(*counted[:2]), counted[2]

@@ -122,7 +122,7 @@ class Asking(Placing[S], ABC):
         outcomes = await self._side_by_side(calls)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:
-            raise min(errors, key=gravity)
+            raise min(errors, key=error_rank)
         return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
 
     @abstractmethod
@@ -136,7 +136,7 @@ class Asking(Placing[S], ABC):
         """The outcome of each call, in order, once all have finished."""
 
 
-def gravity(error: BaseException) -> int:
+def error_rank(error: BaseException) -> int:
     """Which error is raised first if siblings fail: the run's own, then its stop, then a call's failure."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0
 

@@ -39,7 +39,7 @@ def _max_output_tokens(settings: Settings) -> int:
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
 
 
-class Reserved:
+class Reservation:
     """Dollars set aside for a request in flight: `worst` rises if its model turns out to bill more."""
 
     __slots__ = ("request", "worst")
@@ -59,7 +59,7 @@ class Billing:
 
     times: float = 1.0
     most: float = 0.0
-    in_flight: set[Reserved] = field(default_factory=set)
+    in_flight: set[Reservation] = field(default_factory=set)
 
     def worst(self, price: Price | None, request: Request) -> float:
         """The most that a request is expected to cost, in dollars: by its tokens, or by earlier bills beyond them."""

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
-from overton.engine.budget import Billing, Budget, Reserved
+from overton.engine.budget import Billing, Budget, Reservation
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
 from overton.engine.journal import Journal
@@ -37,7 +37,7 @@ class NotRecalled(Stopped):
     """A call that is not in the journal, when no calls may be made."""
 
 
-class Answering(Protocol):
+class CallTarget(Protocol):
     """An answerer or one of its servers, to which a call can be sent."""
 
     async def answer(self, request: Request) -> Reply:
@@ -68,7 +68,7 @@ class Seat:
     batching: BatchApi | None = None
     batched: bool = False
     fleet: ServerPool | None = None
-    through: Callable[[Answering], Answering] | None = None
+    through: Callable[[CallTarget], CallTarget] | None = None
     billing: Billing = field(default_factory=Billing)
     needed: tuple[object, bool, frozenset[str]] = _NO_CALL_YET
 
@@ -97,7 +97,7 @@ class Counters:
     notes: dict[str, str] = field(default_factory=dict)
 
 
-class Batched(Protocol):
+class BatchCalls(Protocol):
     """Calls that go in batches, as the dispatcher sees them (`overton.engine.batches`); false if there are none."""
 
     def __bool__(self) -> bool: ...
@@ -150,7 +150,7 @@ class Dispatcher:
     tally: Counters = field(default_factory=Counters)
     stopped: OvertonError | None = None
     recall_only: bool = False
-    batches: Batched | None = None
+    batches: BatchCalls | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: dict[int, RateLimiter | ServerPool] = field(default_factory=dict)
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
@@ -168,7 +168,7 @@ class Dispatcher:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def resume_batches(self, batches: Batched, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
+    def resume_batches(self, batches: BatchCalls, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Send in `batches` the calls that `bounds` want batched, and resume the batches of earlier sessions; with
         `retry_failed` create again those that were refused.
 
@@ -373,11 +373,11 @@ class Dispatcher:
         self.raise_if_stopped()
         if bound.fleet is None:
             pacer, ticket = bound.pacer, await bound.pacer.enter()
-            answerer: Answering = bound.answerer
+            answerer: CallTarget = bound.answerer
         else:
             answerer, pacer, ticket = await self._wait_for_server(bound, bound.fleet)
         try:
-            reserved = Reserved(request, await self.reserve(bound, request))
+            reserved = Reservation(request, await self.reserve(bound, request))
             bound.billing.in_flight.add(reserved)
             paid = None  # also if the request is cut off: it may be billed, at its worst case
             try:
@@ -402,7 +402,7 @@ class Dispatcher:
         pacer.answered()
         return reply
 
-    async def _wait_for_server(self, bound: Seat, fleet: ServerPool) -> tuple[Answering, RateLimiter, int]:
+    async def _wait_for_server(self, bound: Seat, fleet: ServerPool) -> tuple[CallTarget, RateLimiter, int]:
         """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:

@@ -21,17 +21,17 @@ from overton.engine.journal_file import (
     JournalMark,
     SpentRow,
     connect,
-    damaged,
-    decoded,
+    damage_as_bad_input,
+    decode_outcome,
     disk_error,
     insert,
     is_of_disk,
     is_one_of,
     keep,
+    name_file_in_errors,
     row_at,
     rows_of,
     state_of,
-    unusable,
 )
 from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
 
@@ -91,7 +91,7 @@ class Journal:
         self._reserve.free()  # a killed session may have left it
         self.full: DiskError | None = None
         try:
-            with unusable():
+            with damage_as_bad_input():
                 self._check_file_exists(since)
                 self._reader = connect(path)
                 try:
@@ -142,7 +142,7 @@ class Journal:
             JournalEntry(
                 Identity(row.slot, row.content),
                 CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode()),
-                decoded(row, self.path),
+                decode_outcome(row, self.path),
             )
             for row in rows
         ]
@@ -169,7 +169,7 @@ class Journal:
                 f"{self.path.parent}: {where}: its {parts} differ from those of the call made when this run started."
                 " Use the version, prompts, items and settings that it started with, or start a new run."
             )
-        return decoded(row, self.path)
+        return decode_outcome(row, self.path)
 
     def set_aside(self, size: int) -> None:
         """Take up disk space for what is in flight when the disk becomes full.
@@ -274,7 +274,7 @@ class Journal:
     def _read_rows(self, retry_failed: bool, since: JournalMark) -> SpentRow:
         """The row of each slot's outcome, the later one if there are two; the slots whose last one is a failure."""
         count = checksum = 0
-        with damaged(self.path):
+        with name_file_in_errors(self.path):
             note = NOTE.encode()
             for row in rows_of(self._reader, self.path):
                 count = row.row

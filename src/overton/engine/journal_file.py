@@ -106,7 +106,7 @@ def connect(path: Path) -> sqlite3.Connection:
     Raises:
         JournalError: it is damaged, not a journal, or of another format.
     """
-    with damaged(path), ExitStack() as undone:
+    with name_file_in_errors(path), ExitStack() as undone:
         connection = _configure(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30))
         undone.enter_context(closing(connection))
         connection.execute("PRAGMA journal_mode=WAL")
@@ -125,17 +125,17 @@ def entries(path: Path) -> Iterator[JournalEntry]:
     """
     if not path.is_file():
         raise DamagedJournal(f"{path}: no such journal")
-    with unusable(), damaged(path), closing(_open_read_only(path)) as connection:
+    with damage_as_bad_input(), name_file_in_errors(path), closing(_open_read_only(path)) as connection:
         connection.execute("BEGIN")  # concurrent writes do not change what is seen
         if not _has_tables(connection, path):
             raise JournalError(f"{path} is empty. {_ADVICE}")
         for row in rows_of(connection, path):
             place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
-            yield JournalEntry(Identity(row.slot, row.content), place, decoded(row, path))
+            yield JournalEntry(Identity(row.slot, row.content), place, decode_outcome(row, path))
 
 
 @contextmanager
-def unusable() -> Iterator[None]:
+def damage_as_bad_input() -> Iterator[None]:
     """Damage that is found before any call is made is bad input; a full disk is not.
 
     Raises:
@@ -150,7 +150,7 @@ def unusable() -> Iterator[None]:
 
 
 @contextmanager
-def damaged(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """SQLite's errors about a damaged file become errors that name the file."""
     try:
         yield
@@ -212,12 +212,12 @@ def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:
     Raises:
         JournalError: it is damaged or missing.
     """
-    with damaged(path):
+    with name_file_in_errors(path):
         values = connection.execute(f"{_SELECT_ROWS} WHERE row = ?", (number,)).fetchone()
     return _check_row(values or (), number, path)
 
 
-def decoded(row: Row, path: Path) -> Reply | Failure:
+def decode_outcome(row: Row, path: Path) -> Reply | Failure:
     """The outcome in a row.
 
     Raises:

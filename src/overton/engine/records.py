@@ -151,7 +151,7 @@ class RecordWriter:
         self._rows, self._trials = [], []
         for trial, some in groupby(zip(trials, rows, strict=True), key=lambda pair: pair[0]):
             records = [record for _, record in some]
-            if reason := unfit(records, self._columns):
+            if reason := why_unfit(records, self._columns):
                 self.unwritable[trial.name] = reason
                 self.spoiled.add(trial.item)
             else:
@@ -166,7 +166,7 @@ _UNFIT_ERRORS = (TypeError, ValueError, OverflowError, AttributeError, pl.except
 """Errors of making columns, if a value does not fit its column."""
 
 
-def unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
+def why_unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
     """The reason why records make no table, '' if they do."""
     for name, dtype in columns.items():
         try:

@@ -99,7 +99,7 @@ Outcome = Reply | Failure
 
 
 @dataclass
-class Shared:
+class SharedOutcomes:
     """Outcomes of shared calls by slot, and those in progress.
 
     Such a call is the same whichever trial makes it: it is made once per eval, however many samples wait for it.
@@ -138,7 +138,7 @@ class EvalContext:
     own: str
     sources: RetrievalSources
     cache: bool = True
-    shared: Shared = field(default_factory=Shared)
+    shared: SharedOutcomes = field(default_factory=SharedOutcomes)
     probes: Sequence[Call] = ()
     first_calls: FirstCalls = field(default_factory=FirstCalls)
     refused: dict[str, AccessError] = field(default_factory=dict)

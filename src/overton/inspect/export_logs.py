@@ -18,7 +18,7 @@ import msgspec
 
 from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.engine import Lane, digest
-from overton.engine.records import columns_of, record_type_columns, unfit
+from overton.engine.records import columns_of, record_type_columns, why_unfit
 from overton.errors import InputError, MissingExtra, Problem, RunError
 from overton.inspect.compat import SAMPLES, START, SUMMARIES
 from overton.inspect.log_format import (
@@ -278,7 +278,7 @@ class LaneLog:
     def _has_unfit_records(self, found: Iterable[Sequence[ReplayedTrial | None]]) -> bool:
         """Whether a trial has records that no table can store."""
         records = [record for some in found for replayed in some if replayed is not None for record in replayed.records]
-        return bool(unfit(records, record_type_columns(self._study.record)))
+        return bool(why_unfit(records, record_type_columns(self._study.record)))
 
     def _make_sample(self, item: str, name: str, found: Sequence[ReplayedTrial]) -> Any:
         from inspect_ai.log import EvalSample

@@ -51,9 +51,9 @@ def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer
     @scorer(metrics=list(metrics), name=null_scorer(own) if null else own)
     def conducted() -> Scorer:
         async def score(state: Any, target: Any) -> Score | None:
-            from overton.inspect.solver import handed_over
+            from overton.inspect.solver import take_records
 
-            records = handed_over(state)
+            records = take_records(state)
             if records is None:
                 raise prerequisite(
                     "Overton's logs cannot be scored again: 'overton import LOG' makes their records again"
@@ -69,7 +69,7 @@ def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer
     return conducted()
 
 
-def measuring(study: str, entries: Sequence[ModelEntry], with_nulls: bool) -> list[Scorer]:
+def scorers_of(study: str, entries: Sequence[ModelEntry], with_nulls: bool) -> list[Scorer]:
     """The scorers for a study and the models that it measures, the second for null conditions, if any are asked."""
     held = any(entry.holds_form for entry in entries)
     _register_results()

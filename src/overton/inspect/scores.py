@@ -17,7 +17,7 @@ from overton.inspect.task import HostedStudy, answerers_of, make_task, model_ent
 from overton.runs.folder import ModelEntry
 from overton.runs.setup import set_up
 from overton.studies.measurement import Headline
-from overton.studies.null_conditions import apart, chosen_nulls
+from overton.studies.null_conditions import chosen_nulls, split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.untrusted import converted
@@ -181,7 +181,7 @@ def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, 
     measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height or not headline.item:
         return []
-    design, nulls = apart(_add_model_columns(study, table, models, held), study_named(study).nulls)
+    design, nulls = split_nulls(_add_model_columns(study, table, models, held), study_named(study).nulls)
     results = Results(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
     found = [
         *_headline_figures(measuring, headline, results),
@@ -218,11 +218,11 @@ def _share(count: int, of: int) -> Estimate:
 
 def _null_figures(study: str, results: Results) -> Iterator[Figure]:
     """The study's measures under the null conditions whose trials are in the log."""
-    from overton.studies.contrasts import against
+    from overton.studies.contrasts import compare_with_nulls
 
     measuring = measuring_of(study_named(study))
     asked = [null for null in study_named(study).nulls if null.name in results.nulls]
-    for measure, null, contrast in against(asked, measuring.comparing, results, measuring.how()):
+    for measure, null, contrast in compare_with_nulls(asked, measuring.comparing, results, measuring.how()):
         named = contrast.model and study_named(study).together
         yield Figure(f"{measure.name}_{contrast.model}" if named else measure.name, contrast.under_null, null.name)
 

@@ -15,7 +15,7 @@ from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.catalog import reasons_of, series_of
 from overton.retrieval import Source
-from overton.runs.answerers import public_spec, unweighable, with_defaults
+from overton.runs.answerers import public_spec, why_no_probabilities, with_defaults
 from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
@@ -202,7 +202,7 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address_arguments(model)
     reasons = reasons_of(parsed) or settings.reasoning_effort not in (None, "none")
-    if role.weighed and (why := unweighable(reasons, own is None or weighs(own.answerer))):
+    if role.weighed and (why := why_no_probabilities(reasons, own is None or weighs(own.answerer))):
         raise InputError([Problem(f"role {role.name}", public_spec(spec), why)])
     asked = with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0)
     here = parsed.runs_here or parsed.name.startswith(_MOCK_PREFIX)

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from overton.calls import Trial
-from overton.engine.ask import gravity
+from overton.engine.ask import error_rank
 from overton.inspect.ask import Conversation, EvalContext, InspectAsk
 from overton.inspect.log_format import CallData, span_name
 from overton.studies.study import AnyStudy
@@ -51,7 +51,7 @@ async def conduct_trials(
         for _ in range(min(at_once, len(trials))):
             group.start_soon(work)
     if errors:
-        raise min(errors, key=gravity)
+        raise min(errors, key=error_rank)
 
 
 async def _conduct_trial(
@@ -72,11 +72,11 @@ async def _conduct_trial(
 _RECORDS_BY_STATE: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
 
 
-def hand_over(state: Any, records: Sequence[Any]) -> None:
+def leave_records(state: Any, records: Sequence[Any]) -> None:
     """Leave the records of a sample's trials for its scorers."""
     _RECORDS_BY_STATE[state] = records
 
 
-def handed_over(state: Any) -> Sequence[Any] | None:
+def take_records(state: Any) -> Sequence[Any] | None:
     """The records that the solver left; None if the sample was not just conducted, as when a log is scored again."""
     return _RECORDS_BY_STATE.get(state)

@@ -20,7 +20,7 @@ from overton.inspect.ask import EvalContext, RetrievalSources
 from overton.inspect.compat import prerequisite
 from overton.inspect.log_format import CALLS, KEY, SampleData, TaskData, location_of, viewer_config
 from overton.inspect.seats import entry_of, named_models, seats_of
-from overton.inspect.solver import SampleResults, conduct_trials, hand_over
+from overton.inspect.solver import SampleResults, conduct_trials, leave_records
 from overton.models.inspect import chat_messages
 from overton.retrieval import Source, open_pages, open_search
 from overton.runs.answerers import PAGES, ModelRequest
@@ -271,7 +271,7 @@ async def _solve_sample(hosted: HostedStudy, state: Any) -> Any:
             await conduct_trials(hosted.answerers.study, trials, context, results, hosted.trials_at_once)
         finally:
             state.store.set(CALLS, msgspec.to_builtins(results.calls))
-            hand_over(state, [record for trial in trials for record in results.records.get(trial.name, ())])
+            leave_records(state, [record for trial in trials for record in results.records.get(trial.name, ())])
             _show_conversation(state, results)
     return state
 

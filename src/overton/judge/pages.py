@@ -17,8 +17,8 @@ from overton.files.atomic import make_folder, write_atomic
 from overton.judge.sheets import as_text, judged_rows
 from overton.judging.label_tasks import CANNOT_TELL, LabelTask
 from overton.reporting.cells import encoded, inside_script
-from overton.reporting.page import asset, filled
-from overton.runs.labels import TASK, kept_in
+from overton.reporting.page import asset, fill_template
+from overton.runs.labels import TASK, read_labels
 from overton.runs.run import Run, open_run
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def page_of(
     shown = task.people[number - 1] if places is None else tuple(places)
     asked, *decide = task.question.split("\n\n")
     content = encoded(_page_data(task, units, shown, number, row=row, group=group))
-    text = filled(
+    text = fill_template(
         _asset_text("label.html"),
         asset("shared.css") + _asset_text("label.css"),
         asset("shared.js") + _asset_text("answers.js") + _asset_text("label.js"),
@@ -326,7 +326,7 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
 
 
 def _choose_task(run: Run, task: str | None) -> SavedLabels:
-    kept = [labels for labels in kept_in(run.path) if task in (None, labels.task.name)]
+    kept = [labels for labels in read_labels(run.path) if task in (None, labels.task.name)]
     if len(kept) != 1:
         known = ", ".join(labels.task.name for labels in kept) or "none"
         raise InputError([Problem(str(run.path), "labels", f"name one task that the run has labels of: {known}")])

@@ -12,7 +12,7 @@ from overton.analysis.labels import label_shares
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.judging.annotators import AnnotatorAgreement
-from overton.runs.labels import keep, kept_file, kept_in, labels_locked, read_file, task_for
+from overton.runs.labels import labels_file, labels_locked, read_file, read_labels, task_for, write_labels
 from overton.runs.run import open_run
 from overton.studies.label_shares import LabelledShares
 from overton.studies.registry import study_named
@@ -73,18 +73,18 @@ def people_agreement(
         return PeopleAgreement(annotator_agreement(_read_labels(files, named, []), level=level))
     opened = open_run(run)
     with labels_locked(opened.path):
-        labels = _read_labels(files, named, kept_in(opened.path))
-        place = str(kept_file(opened.path, labels.task.name))
+        labels = _read_labels(files, named, read_labels(opened.path))
+        place = str(labels_file(opened.path, labels.task.name))
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
         shares, _ = label_shares(opened, results_of([opened]), labels, place, how)
-        keep(opened.path, labels)
+        write_labels(opened.path, labels)
     return PeopleAgreement(annotator_agreement(labels, level=level), shares)
 
 
 def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
     """The labels in some files, joined to those of the same task that a run has."""
     from overton.judging.label_studio import said_by
-    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, checked, gather_labels
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, check_page, gather_labels
 
     if not files:
         raise InputError([Problem("labels", "", "name the files that people's pages saved")])
@@ -103,4 +103,4 @@ def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLa
     given += [(str(file), labels) for file, rows in exports for labels in said_by(task, rows, str(file))]
     if not given and before is None:
         raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
-    return gather_labels(task, [(place, checked(task, labels, place)) for place, labels in given], before)
+    return gather_labels(task, [(place, check_page(task, labels, place)) for place, labels in given], before)

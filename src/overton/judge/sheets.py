@@ -104,14 +104,14 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
     Raises:
         InputError: a file cannot be read, or the sheet has problems, listed by line.
     """
-    from overton.judging.sheets import SheetKey, changed, read_sheet
+    from overton.judging.sheets import SheetKey, has_changed, read_sheet
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
         known = decode_json(_read_content(keys), msgspec.json.Decoder(SheetKey).decode)
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
-    if changed(known):
+    if has_changed(known):
         reason = "was changed after it was written: draw the sheet again, or restore the original key"
         raise InputError([Problem(str(keys), "", reason)])
     return known, read_sheet(_read_text(sheet), known, str(sheet))

@@ -255,12 +255,12 @@ def _weighted_mean(  # noqa: PLR0917
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
-    from overton.statistics.prediction_powered import corrected
+    from overton.statistics.prediction_powered import correct_by_labels
 
     every = np.ones(len(values))
     draw = LabelDraw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1], label=label)
     labels = JudgeAndHumanValues(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
-    return corrected(draw, labels, [], level)[0].labelled
+    return correct_by_labels(draw, labels, [], level)[0].labelled
 
 
 def _weighted_kappa(said: _WeightedLabels, level: float) -> Estimate:

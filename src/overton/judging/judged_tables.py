@@ -201,9 +201,9 @@ def _mean_values(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str
 
 
 def _correct_groups(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[CorrectedNumber]:
-    from overton.statistics.prediction_powered import corrected
+    from overton.statistics.prediction_powered import correct_by_labels
 
-    every, groups = corrected(draw, labels, inside, level)
+    every, groups = correct_by_labels(draw, labels, inside, level)
     return [CorrectedNumber(group.judge, group.corrected, group.labelled) for group in (every, *groups)]
 
 

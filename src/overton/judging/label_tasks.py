@@ -115,7 +115,7 @@ def task_of(task: LabelTask) -> LabelTask:
     return msgspec.structs.replace(task, name=f"t{digest}")
 
 
-def changed(task: LabelTask) -> bool:
+def has_changed(task: LabelTask) -> bool:
     """Whether a task differs from what it was when written, by accident."""
     return task_of(task).name != task.name
 
@@ -216,7 +216,7 @@ def check_task(task: LabelTask, place: str) -> None:
 
 
 def _task_faults(task: LabelTask) -> Iterator[tuple[str, str]]:
-    if changed(task):
+    if has_changed(task):
         yield (
             "name",
             "does not fit the rest, which was changed after it was written: restore the original, or draw again",
@@ -262,7 +262,7 @@ def check_labels(labels: SavedLabels, place: str) -> None:
         raise InputError(problems[:_MOST_PROBLEMS])
 
 
-def checked(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorLabels:
+def check_page(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorLabels:
     """Return one person's labels if they belong to this task and has nothing that its page did not ask for.
 
     Raises:

@@ -122,7 +122,7 @@ def key_of(
     return msgspec.structs.replace(key, sheet=f"s{sha256(msgspec.json.encode(key, order='sorted')).hexdigest()[:12]}")
 
 
-def changed(key: SheetKey) -> bool:
+def has_changed(key: SheetKey) -> bool:
     """Whether a key differs from what it was when written, by accident: its name follows from everything in it."""
     made = msgspec.structs.asdict(key)
     name = made.pop("sheet")

@@ -30,7 +30,7 @@ from overton.models.batch_api import (
     most_result_bytes,
     safe_id,
 )
-from overton.models.http_client import ApiClient, HttpClient, decoded, encoded
+from overton.models.http_client import ApiClient, HttpClient, decode_body, encoded
 from overton.models.http_errors import ErrorContext
 
 HEADERS = {"anthropic-version": "2023-06-01"}
@@ -162,7 +162,7 @@ class AnthropicModel:
 
 
 def _read_reply(body: bytes, target: ErrorContext) -> Reply:
-    answer: _MessageBody = decoded(body, target, _decode, _decode_without_usage)
+    answer: _MessageBody = decode_body(body, target, _decode, _decode_without_usage)
     finish = answer.stop_reason or "stop"
     usage = answer.usage if isinstance(answer, _Answer) else None
     read = Reply(

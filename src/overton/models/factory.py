@@ -24,7 +24,7 @@ from overton.models.weights import ensure
 if TYPE_CHECKING:
     from overton.models.http_client import ApiClient, HttpClient
     from overton.models.llama_cpp import EmbeddedModel
-    from overton.models.servers import Made
+    from overton.models.servers import ServerMaker
 
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
@@ -201,7 +201,7 @@ def _share_among_servers(  # noqa: PLR0917
     arguments: Arguments,
     model: Answerer,
     batching: BatchApi | None,
-    make_server: Made,
+    make_server: ServerMaker,
 ) -> _ModelParts:
     """A model as it is opened: if several servers are named or listed, they share its calls."""
     if len(arguments.base_urls) < 2 and not arguments.lists:

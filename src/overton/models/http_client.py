@@ -334,7 +334,7 @@ def encoded(texts: Any) -> bytes:
         raise RejectedError("rejected", "a message contains half a surrogate pair: correct the item's text") from None
 
 
-def decoded(
+def decode_body(
     body: bytes, target: ErrorContext, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
 ) -> T:
     """The content of a reply's body; its token counts are ignored if they alone are nonsense: the answer was given, and

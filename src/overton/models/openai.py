@@ -29,7 +29,7 @@ from overton.models.batch_api import (
     most_result_bytes,
     safe_id,
 )
-from overton.models.http_client import ApiClient, HttpClient, decoded, encoded, malformed
+from overton.models.http_client import ApiClient, HttpClient, decode_body, encoded, malformed
 from overton.models.http_errors import ErrorContext, error_for
 from overton.models.logprobs import Sampler, TokenLogprobs, no_probabilities, reasoned, sampler_of, spots_of
 from overton.models.providers import Provider
@@ -226,7 +226,7 @@ class OpenAIModel:
         return self._dialect.alternatives > 0
 
     def _add_spots(self, reply: Reply, request: Request, form: Form, body: bytes, target: ErrorContext) -> Reply:
-        choice = decoded(body, target, _decode_logprobs, _decode_logprobs).choices[0]
+        choice = decode_body(body, target, _decode_logprobs, _decode_logprobs).choices[0]
         if choice.message.reasoning_content or choice.message.reasoning:
             raise reasoned(self.name)
         content = choice.logprobs.content if choice.logprobs is not None else None
@@ -265,7 +265,7 @@ class OpenAIModel:
 
 
 def _read_reply(body: bytes, target: ErrorContext) -> Reply:
-    completion: _CompletionBody = decoded(body, target, _decode, _decode_without_usage)
+    completion: _CompletionBody = decode_body(body, target, _decode, _decode_without_usage)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
     if failure is not None:  # routers report a provider's failure under status 200

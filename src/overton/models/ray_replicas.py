@@ -18,7 +18,7 @@ from overton.errors import AccessError, AnswerError, RejectedError, UnavailableE
 from overton.models import ray_cluster
 from overton.models.http_client import encoded
 from overton.models.ray_weights import Sought
-from overton.models.ray_worker import Engine, Fault, Said, Worker
+from overton.models.ray_worker import Engine, Fault, ReplicaMessage, Worker
 from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
@@ -34,7 +34,7 @@ _MIN_RESTART_S, _MAX_RESTART_S = 1.0, 60.0
 """Seconds until a lost replica is restarted: the first time, and at most."""
 _POLL_S = 0.2
 
-_decode_message = msgspec.json.Decoder(Said).decode
+_decode_message = msgspec.json.Decoder(ReplicaMessage).decode
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Replicas:
         with suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)
 
-    async def heard(self, waiting: Awaitable[Any]) -> Said:
+    async def heard(self, waiting: Awaitable[Any]) -> ReplicaMessage:
         """A replica's message.
 
         Raises:

@@ -35,7 +35,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
     maybe_billed: bool = False
 
 
-class Said(msgspec.Struct, omit_defaults=True):
+class ReplicaMessage(msgspec.Struct, omit_defaults=True):
     """A replica's message: who it is, a reply, or what went wrong. `found` is whether its node has the weights."""
 
     node: str = ""
@@ -69,7 +69,7 @@ class Worker:
     async def begin(self) -> bytes:
         """Report where it runs, with which Overton, and whether its node has the weights."""
         found = await asyncio.to_thread(self._shelf.found)
-        return _encode(Said(_node_id(), socket.gethostname(), __version__, found is not None))
+        return _encode(ReplicaMessage(_node_id(), socket.gethostname(), __version__, found is not None))
 
     async def take(self, start: int, piece: bytes) -> bytes:
         """Take a piece of the weights; see `Shelf.take`."""
@@ -89,7 +89,7 @@ class Worker:
 
     async def ping(self) -> bytes:
         """Report that it is up."""
-        return _encode(Said())
+        return _encode(ReplicaMessage())
 
     async def stay(self) -> None:
         """Never return: its caller learns when the replica is gone."""
@@ -111,11 +111,11 @@ class Worker:
 async def _report_outcome(doing: object) -> bytes:
     try:
         done = await doing  # type: ignore[misc]
-        return _encode(Said(reply=done if isinstance(done, Reply) else None))
+        return _encode(ReplicaMessage(reply=done if isinstance(done, Reply) else None))
     except AnswerError as error:
-        return _encode(Said(fault=Fault(error.kind, str(error), _sort(error), error.maybe_billed)))
+        return _encode(ReplicaMessage(fault=Fault(error.kind, str(error), _sort(error), error.maybe_billed)))
     except OvertonError as error:
-        return _encode(Said(fault=Fault("server error", str(error))))
+        return _encode(ReplicaMessage(fault=Fault("server error", str(error))))
 
 
 def _sort(error: AnswerError) -> Sort:

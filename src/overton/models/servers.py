@@ -133,7 +133,7 @@ _POLL_TIMEOUT_S = 5.0
 """Seconds that a server may take to report that it is up."""
 _MAX_LIST_BYTES = 2**20
 
-Made = Callable[[Endpoint], tuple[Answerer, HttpClient, ApiClient]]
+ServerMaker = Callable[[Endpoint], tuple[Answerer, HttpClient, ApiClient]]
 """Makes the answerer of one server, with its two transports."""
 
 
@@ -216,7 +216,7 @@ class HttpServers:
         endpoint: Endpoint,
         fixed: Sequence[str],
         lists: Sequence[ServerSource],
-        make_server: Made,
+        make_server: ServerMaker,
         *,
         strict: bool,
     ) -> None:
@@ -245,7 +245,7 @@ class HttpServers:
         return HttpServer(endpoint, self._make_parts(endpoint))
 
 
-class Asked(Protocol):
+class ServerSet(Protocol):
     """The servers available, for callers that use them in turn."""
 
     async def listed(self) -> Sequence[Server]:
@@ -264,7 +264,7 @@ class RoundRobin:
     they are used in turn, those that failed lately after the rest.
     """
 
-    def __init__(self, answerer: Answerer, several: Asked, *, connections: int | None = None) -> None:
+    def __init__(self, answerer: Answerer, several: ServerSet, *, connections: int | None = None) -> None:
         self.connections = connections
         self.name = answerer.name
         self.identity = answerer.identity

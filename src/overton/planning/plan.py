@@ -11,7 +11,7 @@ import msgspec
 
 from overton.errors import InputError
 from overton.planning.expected_calls import expected_calls
-from overton.planning.power import Detecting, detected
+from overton.planning.power import Detecting, add_detections
 from overton.runs import answerers, dry_run
 from overton.runs.dry_run import Plan, PlanOption
 from overton.runs.run import precision_of
@@ -82,7 +82,7 @@ def plan(
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
-    return detected(found, planned, wanted, ready, opened, seed, model_args)
+    return add_detections(found, planned, wanted, ready, opened, seed, model_args)
 
 
 def _open_and_plan(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:

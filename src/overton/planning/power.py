@@ -84,7 +84,7 @@ class Detecting:
             raise InputError(wrong)
 
 
-def detected(  # noqa: PLR0917
+def add_detections(  # noqa: PLR0917
     study: AnyStudy,
     planned: Plan,
     wanted: Detecting,

@@ -128,7 +128,7 @@ def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
     return visible_throughout({**spec, **wide, "config": _sized_config(room)})  # type: ignore[no-any-return]
 
 
-def drawn(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> str:
+def draw_svg(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> str:
     """The chart as a standalone SVG document, in the colours of a light page. Nothing is fetched."""
     import vl_convert
 
@@ -136,18 +136,18 @@ def drawn(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> 
     return str(vl_convert.vegalite_to_svg(drawing, allowed_base_urls=[]))
 
 
-def inline(chart: Chart) -> Markup:
+def draw_inline(chart: Chart) -> Markup:
     """The chart as two SVG elements, for the page's column and for a phone; the page shows one of them."""
     return Markup("").join(_draw_inline(chart, room) for room in (WIDE, NARROW))
 
 
 def _draw_inline(chart: Chart, room: ChartLayout) -> Markup:
-    svg = drawn(chart, "transparent", room)
+    svg = draw_svg(chart, "transparent", room)
     described = visible(f"{chart.caption}. {chart.description}")
-    return cleaned(svg, f"{chart.name}-{room.name}", described, room)
+    return clean_svg(svg, f"{chart.name}-{room.name}", described, room)
 
 
-def cleaned(svg: str, name: str, description: str, room: ChartLayout = WIDE) -> Markup:
+def clean_svg(svg: str, name: str, description: str, room: ChartLayout = WIDE) -> Markup:
     """An SVG document as an inert element.
 
     Its classes are the room's name and how it fits there: 'fills' is scaled to the page's width, 'broad' and 'small'

@@ -21,9 +21,9 @@ from markupsafe import Markup
 
 from overton.files.atomic import make_folder, write_atomic
 from overton.reporting.cells import encoded, format_table, inside_script
-from overton.reporting.charts import drawn, inline, specification, style_sheet
+from overton.reporting.charts import draw_inline, draw_svg, specification, style_sheet
 from overton.reporting.trial_pack import Pack, pack
-from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, counted, evidence
+from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, counted, evidence, shared_cautions
 from overton.studies.sections import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.untrusted import visible
 
@@ -50,14 +50,14 @@ class FindingsView:
     models: Sequence[tuple[str, Sequence[FindingView], Sequence[FindingView]]]
 
 
-def found(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsView | None:
+def view_findings(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsView | None:
     """The top of a report; None if no findings are declared.
 
     Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
     """
     if not findings:
         return None
-    shared = common(findings)
+    shared = shared_cautions(findings)
     titles = {section.key: section.title for section in sections}
     models = []
     for model, own in by_model(findings):
@@ -81,7 +81,7 @@ def _finding_view(finding: Finding, titles: Mapping[str, str], shared: Sequence[
     )
 
 
-def filled(template: str, style: str, script: str, **values: Any) -> str:
+def fill_template(template: str, style: str, script: str, **values: Any) -> str:
     """The page that a template makes of `values`, `style`, `script`, and the `policy` that allows only those two.
 
     Every string among the values is made visible, then escaped; `Markup` is inserted as it is.
@@ -162,7 +162,7 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     make_folder(folder)
     written = []
     for chart in report.charts:
-        svg = drawn(chart)
+        svg = draw_svg(chart)
         vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
         written += [write_atomic(vector, [svg.encode()])]
         written += [write_atomic(bitmap, [vl_convert.svg_to_png(svg, scale=_BITMAP_SCALE)])]
@@ -202,7 +202,7 @@ def _render_parts(report: Report, max_bytes: int) -> list[bytes]:
     The trials, by far the largest part, are packed again if the rest leaves them less space than assumed.
     """
     with ThreadPoolExecutor(1) as draughtsman:
-        charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
+        charts = {chart.name: draughtsman.submit(draw_inline, chart) for chart in report.charts}
         packed = pack(report.trials, max_bytes * 3 // 4) if report.trials else None
         parts = _split_page(report, charts, packed)
     excess = sum(map(len, parts)) - max_bytes
@@ -219,12 +219,12 @@ def _split_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pa
 
 def _render_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
     specifications = {chart.name: specification(chart) for chart in report.charts}
-    return filled(
+    return fill_template(
         asset("report.html"),
         "".join([style_sheet(), *map(asset, _STYLES)]),
         "".join(map(asset, _SCRIPTS)),
         report=report,
-        found=found(report.findings, report.sections),
+        found=view_findings(report.findings, report.sections),
         sections=[
             (section, [_exhibit_values(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
         ],

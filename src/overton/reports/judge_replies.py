@@ -8,7 +8,7 @@ from overton.calls import Reply
 from overton.engine import entries
 from overton.errors import quoted
 from overton.runs.folder import RunFolder
-from overton.studies.null_conditions import apart
+from overton.studies.null_conditions import split_nulls
 
 if TYPE_CHECKING:
     from overton.runs.run import Run
@@ -19,7 +19,7 @@ def unread_judge(run: Run) -> str:
     headline = run.study.measuring.headline if run.study.measuring else None
     if headline is None or not (records := run.records()).height:
         return ""
-    design, _ = apart(records, run.study.nulls)
+    design, _ = split_nulls(records, run.study.nulls)
     for name, count, of in headline.answers(design):
         if name == "judge_unread" and count and count == of:
             said = _first_reply(run, headline.judge(name, run.manifest.options))

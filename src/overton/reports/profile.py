@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from overton.studies.measures import Contribution
 
 
-def started(profiled_run: ProfiledRun) -> datetime:
+def start_time(profiled_run: ProfiledRun) -> datetime:
     """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""
     when = datetime.fromisoformat(profiled_run.run.manifest.created)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
@@ -52,7 +52,7 @@ def started(profiled_run: ProfiledRun) -> datetime:
 def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
     """Every model that appears in several runs of one study, oldest run first."""
     together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
-    for profiled_run in sorted(profiled, key=started):
+    for profiled_run in sorted(profiled, key=start_time):
         for model in profiled_run.asked:
             known = together[profiled_run.kind, model]
             if all(profiled_run.run.path.resolve() != other.run.path.resolve() for other in known):
@@ -143,7 +143,7 @@ def read_subjects(path: str | Path | None) -> Given:
     return found
 
 
-def shared(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
+def find_shared_subjects(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
     """Subjects of items of two or more studies, sorted, with what was found about each item."""
     rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
     for subject, row in _rows_of_leading_runs(leading, given):
@@ -252,7 +252,7 @@ def profile(
         runs=list({profiled_run.run.path.resolve(): profiled_run.run for profiled_run in profiled}.values()),
         found=list(_find_traits(leading)),
         missing=list(_missing_studies(leading, specs)),
-        subjects=shared(leading, given),
+        subjects=find_shared_subjects(leading, given),
         histories=list(histories(profiled)),
         warnings=list(_profile_warnings(profiled, specs)),
         level=level,
@@ -278,7 +278,7 @@ def _open_profiled(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
 
 
 def _latest_runs(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
-    ordered = sorted(profiled, key=started)
+    ordered = sorted(profiled, key=start_time)
     return {(profiled_run.kind, model): profiled_run for profiled_run in ordered for model in profiled_run.asked}
 
 

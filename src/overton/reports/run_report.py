@@ -20,7 +20,7 @@ from overton.runs.tracebacks import traceback_kept
 from overton.studies.installed_study import blaming
 from overton.studies.items import spelled, spelled_trials, words_of
 from overton.studies.measurement import How
-from overton.studies.null_conditions import Null, askable, renamed
+from overton.studies.null_conditions import Null, askable, name_null_trials
 from overton.studies.options import option_place
 from overton.studies.precision import PrecisionTarget
 from overton.studies.registry import study_named
@@ -67,7 +67,7 @@ def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
 
 
 def _first_item_trials(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-    found = renamed(null, items, options, seed)
+    found = name_null_trials(null, items, options, seed)
     first = next(found, None)
     if first is not None:
         yield first

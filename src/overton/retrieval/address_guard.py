@@ -84,7 +84,7 @@ def host_of(url: URL) -> str:
     return (url.host or "").lower().rstrip(".")
 
 
-def joined(base: URL, target: str) -> str:
+def join_address(base: URL, target: str) -> str:
     """Where a redirect from `base` leads.
 
     Raises:

@@ -14,7 +14,7 @@ from warcio.recordloader import ArcWarcRecord
 
 from overton.calls import Hit, Page
 from overton.errors import AccessError, InputError, Problem, RejectedError, Unreadable
-from overton.retrieval.address_guard import joined, parsed_address
+from overton.retrieval.address_guard import join_address, parsed_address
 from overton.retrieval.archive import Archive, ArchivedHits, query_urn
 from overton.retrieval.http import Exchange
 from overton.retrieval.limits import ARCHIVE, FetchLimits, PageSkipped
@@ -180,7 +180,7 @@ class ArchivedPages:
             target = record.http_headers.get_header("Location")
             if record.http_headers.get_statuscode() not in _REDIRECT_STATUSES or not target:
                 return await read_exchange(self._readers, url, _exchange_of(address, record), self._limits)
-            address = joined(parsed_address(address), target)
+            address = join_address(parsed_address(address), target)
         raise PageSkipped("too many redirects")
 
     def _find_record(self, places: dict[str, RecordPlace], uri: str) -> ArcWarcRecord | None:

@@ -101,7 +101,7 @@ def sniffed(body: bytes) -> str:
     return "binary" if b"\0" in start and not start.startswith(_UTF16) else ""
 
 
-def inflated(body: bytes, encoding: str, most: int, *, cut: bool = False) -> bytes:
+def inflate(body: bytes, encoding: str, most: int, *, cut: bool = False) -> bytes:
     """The body with its content encodings undone: gzip and deflate, the only ones requested.
 
     With `cut`, a body longer than `most` bytes or ending early is returned as far as it goes.

@@ -10,7 +10,7 @@ from protego import Protego
 from yarl import URL
 
 from overton.retrieval.http import Exchange
-from overton.retrieval.limits import PageSkipped, inflated
+from overton.retrieval.limits import PageSkipped, inflate
 
 ROBOTS_BYTES = 512 * 1024
 """Bytes read of a robots.txt; RFC 9309, section 2.5, requires at least 500 KiB."""
@@ -84,5 +84,5 @@ class Robots:
 
 
 def _robots_text(exchange: Exchange) -> str:
-    content = inflated(exchange.body, exchange.header("content-encoding"), ROBOTS_BYTES, cut=True)
+    content = inflate(exchange.body, exchange.header("content-encoding"), ROBOTS_BYTES, cut=True)
     return content.decode("utf-8-sig", "replace").replace("\0", "")

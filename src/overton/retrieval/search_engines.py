@@ -20,7 +20,7 @@ from yarl import URL
 
 from overton.calls import Hit
 from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError, Unreadable
-from overton.retrieval.limits import PageSkipped, inflated
+from overton.retrieval.limits import PageSkipped, inflate
 from overton.retrieval.page_text import one_line
 from overton.untrusted import Hiding, decode_json, retry_after
 from overton.version import __version__
@@ -85,7 +85,7 @@ class SearchClient:
         session = self._session or self._open()
         try:
             async with session.request(method, self._url, headers=headers, allow_redirects=False, **query) as response:
-                body = inflated(await _read_body(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
+                body = inflate(await _read_body(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
                 return Answer(response.status, response.headers, _decode_or_none(body))
         except PageSkipped as unread:
             return self.malformed(unread.reason)

@@ -13,10 +13,10 @@ from yarl import URL
 
 from overton.calls import Page
 from overton.errors import UnavailableError
-from overton.retrieval.address_guard import check_address, host_of, joined, parsed_address
+from overton.retrieval.address_guard import check_address, host_of, join_address, parsed_address
 from overton.retrieval.archive import Archive, hex_digest
 from overton.retrieval.http import Exchange, GuardedHttp
-from overton.retrieval.limits import FetchLimits, PageSkipped, declared_charset, inflated, sniffed
+from overton.retrieval.limits import FetchLimits, PageSkipped, declared_charset, inflate, sniffed
 from overton.retrieval.page_process import ExtractionProcesses
 from overton.retrieval.page_text import PageBody, one_line
 from overton.retrieval.robots import ROBOTS_BYTES, Robots
@@ -80,7 +80,7 @@ async def read_exchange(readers: ExtractionProcesses, url: str, exchange: Exchan
     Raises:
         PageSkipped: it contains no text.
     """
-    body = inflated(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
+    body = inflate(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
     kind = sniffed(body)
     if kind:
         raise PageSkipped(kind)
@@ -186,7 +186,7 @@ class _RedirectChain:
         self._redirect_count += 1
         if self._redirect_count > self._limits.redirects:
             raise PageSkipped("too many redirects")
-        self.url = check_address(joined(self.url, target), self._limits)
+        self.url = check_address(join_address(self.url, target), self._limits)
         if self.seconds <= 0:
             raise PageSkipped("timeout", again=True)
         return False

@@ -53,7 +53,7 @@ def public_spec(spec: str) -> str:
     return public_source_spec(public_model_spec(spec))
 
 
-def completed(study: AnyStudy, wanted: Requests) -> Requests:
+def with_page_source(study: AnyStudy, wanted: Requests) -> Requests:
     """The requests, with the search engine's own source of pages if none is named.
 
     Raises:
@@ -129,7 +129,7 @@ def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> 
     )
 
 
-def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
+def requests_of_run(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
     """The answerers that a run was started with."""
     return {
         role: [ModelRequest(entry.spec, entry.arguments, entry.price, entry.name) for entry in entries]
@@ -194,7 +194,9 @@ def _open_model(  # noqa: PLR0917
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    if role.weighed and (why := unweighable(model.reasons or _uses_reasoning(model.settings), weighs(model.answerer))):
+    if role.weighed and (
+        why := why_no_probabilities(model.reasons or _uses_reasoning(model.settings), weighs(model.answerer))
+    ):
         raise InputError([Problem(f"--{_option_name(role.name)}", request.name, why)])
     settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
     unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
@@ -214,7 +216,7 @@ def _uses_reasoning(settings: Settings) -> bool:
     return settings.reasoning_effort not in (None, "none")
 
 
-def unweighable(reasons: bool, has_any: bool) -> str:
+def why_no_probabilities(reasons: bool, has_any: bool) -> str:
     """The reason why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and
     whether its endpoint has `has_any` that it returns any."""
     if reasons:

@@ -10,7 +10,7 @@ from overton.calls import BatchApi
 from overton.engine.batch_notes import noted_batches
 from overton.errors import AnswerError
 from overton.models import Model
-from overton.runs.answerers import open_models, wanted_of
+from overton.runs.answerers import open_models, requests_of_run
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder, open_journal
 from overton.runs.run import open_run
@@ -34,7 +34,7 @@ class PendingBatch:
         return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
 
 
-def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trust) -> list[PendingBatch]:
+def list_pending_batches(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trust) -> list[PendingBatch]:
     """The run's batches; with `cancel` each is cancelled first.
 
     Raises:
@@ -42,7 +42,7 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
         InputError: see `resume`.
     """
     manifest = folder.manifest()
-    wanted = wanted_of(manifest)
+    wanted = requests_of_run(manifest)
     with closing(open_journal(folder, manifest)) as journal:
         noted = [batch for batch in noted_batches(journal.notes()) if any(not journal.has(slot) for slot in batch.open)]
     if not noted:
@@ -99,4 +99,4 @@ def batches(
         RunError: `path` is not a run folder.
     """
     opened = open_run(path)
-    return batches_out(opened.study, RunFolder(opened.path), cancel=cancel, trust=Trust(trust, confirm))
+    return list_pending_batches(opened.study, RunFolder(opened.path), cancel=cancel, trust=Trust(trust, confirm))

@@ -13,7 +13,7 @@ from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 from overton.runs.folder import RunFolder
 from overton.studies.items import Items, usable
 from overton.studies.options import fields_of, options_of
-from overton.studies.parsing import ItemProblem, ParsedItems, found
+from overton.studies.parsing import ItemProblem, ParsedItems, problem_as_error
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check_items(
     try:
         return list(_parse_items(asked, where, options).findings)
     except InputError as error:
-        return [found(problem) for problem in error.problems]
+        return [problem_as_error(problem) for problem in error.problems]
 
 
 def write_items(
@@ -99,4 +99,4 @@ def _parse_items(items: Items[Any], where: Path | Traversable, options: Any) -> 
     parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed
-    return ParsedItems((), [*parsed.findings, found(Problem(str(where), "", f"contains no {items.plural}"))])
+    return ParsedItems((), [*parsed.findings, problem_as_error(Problem(str(where), "", f"contains no {items.plural}"))])

@@ -84,7 +84,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
     return found
 
 
-def kept_file(run: Path, task: str) -> Path:
+def labels_file(run: Path, task: str) -> Path:
     """Where a run stores the labels of a task."""
     return run / FOLDER / f"{task}.json"
 
@@ -109,7 +109,7 @@ def labels_locked(run: Path) -> Iterator[None]:
         lock.release()
 
 
-def keep(run: Path, labels: SavedLabels) -> None:
+def write_labels(run: Path, labels: SavedLabels) -> None:
     """Write the labels of a task into a run's folder, replacing those there, while it is locked by `labels_locked`.
 
     Raises:
@@ -117,10 +117,10 @@ def keep(run: Path, labels: SavedLabels) -> None:
     """
     make_folder(run / FOLDER)
     content = msgspec.json.format(msgspec.json.encode(labels), indent=1)
-    write_atomic(kept_file(run, labels.task.name), [content])
+    write_atomic(labels_file(run, labels.task.name), [content])
 
 
-def kept_in(run: Path) -> list[SavedLabels]:
+def read_labels(run: Path) -> list[SavedLabels]:
     """The labels that people gave units of a run, by task; empty if there are none.
 
     Raises:

@@ -26,7 +26,7 @@ from overton.runs.folder import (
     items_of_shard,
     write_manifest,
 )
-from overton.runs.precision import Adapting, design_of
+from overton.runs.precision import RoundDecider, design_of
 from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
@@ -86,7 +86,7 @@ def lanes_of(
         for number, (bindings, label) in enumerate(seatings)
     ]
     for lane in lanes:
-        lane.rounds = None if design is None else Rounds(Adapting(design), lane.own)
+        lane.rounds = None if design is None else Rounds(RoundDecider(design), lane.own)
     return lanes
 
 

@@ -29,7 +29,7 @@ from overton.untrusted import decode_json
 _decode_decision = msgspec.json.Decoder(Decision).decode
 
 
-class Adapting:
+class RoundDecider:
     """Decides how a lane continues, by its design."""
 
     def __init__(self, design: StoppingPlan) -> None:
@@ -123,7 +123,7 @@ def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dic
     return run_to_end(counted())
 
 
-def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, StopState]:
+def stop_states(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, StopState]:
     """The last decision on each lane that runs in rounds, and after how many."""
     found = {}
     for name, lane in zip(names, lanes, strict=True):

@@ -38,7 +38,7 @@ from overton.runs.event_loop import few_collections, run_to_end, until_interrupt
 from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
-from overton.runs.precision import reached_of
+from overton.runs.precision import stop_states
 from overton.runs.progress import CallsEach, Progress, TimeLeft, Watch, calls_each
 from overton.runs.temperature_probe import probe_judges, recall_probes
 from overton.studies.study import AnyStudy
@@ -164,7 +164,7 @@ def _note_end(
     manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
     manifest.unmade = unwritable_of(names, lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
-    manifest.precise = reached_of(names, lanes)
+    manifest.precise = stop_states(names, lanes)
     manifest.spent = Spent(*dispatcher.budget.spent, dispatcher.journal.failed, *dispatcher.journal.mark)
     manifest.notes |= dispatcher.tally.notes
     manifest.out = 0 if dispatcher.batches is None else dispatcher.batches.out

@@ -50,7 +50,7 @@ def requests_of(  # noqa: PLR0917
     source_args = source_args or {}
     models = {role: specs for role, specs in named.items() if role not in study.retrieval}
     sources = {role: [ModelRequest(spec) for spec in named.get(role, ())] for role in study.retrieval}
-    wanted = answerers.completed(study, model_requests(models, arguments, prices, price_list) | sources)
+    wanted = answerers.with_page_source(study, model_requests(models, arguments, prices, price_list) | sources)
     unknown = [role for role in source_args if role not in study.retrieval]
     if unknown:
         known = ", ".join(study.retrieval) or "none in this study"

@@ -16,7 +16,15 @@ from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.models import Model, parse_spec, price_of
 from overton.models.arguments import takes
-from overton.runs.answerers import ModelRequest, Opened, Requests, completed, entries_of, open_models, wanted_of
+from overton.runs.answerers import (
+    ModelRequest,
+    Opened,
+    Requests,
+    entries_of,
+    open_models,
+    requests_of_run,
+    with_page_source,
+)
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import check_one_judge, design_of
@@ -129,7 +137,7 @@ def prepare(
     """
     chosen = study.options() if options is None else options
     limits = limits or Limits()
-    wanted = completed(study, wanted)
+    wanted = with_page_source(study, wanted)
     _check_record(study)
     trials = trials_by_item(study, items, chosen, seed).total()
     if precision is not None:
@@ -201,7 +209,7 @@ def resume_folder(
     if elsewhere:
         manifest.models = reached_elsewhere(manifest.models, elsewhere)
         note_used(study, {study.first: elsewhere})
-    wanted = wanted_of(manifest)
+    wanted = requests_of_run(manifest)
     check_trusted(study, path, wanted, trust or Trust())
     asked = study.with_tokens(folder.options(study, manifest.options))
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
@@ -241,7 +249,7 @@ def extend_folder(
     check_unchanged(study, folder, manifest)
     if options is not None:
         _check_grows(study, folder, manifest, options)
-    wanted = wanted_of(manifest)
+    wanted = requests_of_run(manifest)
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]

@@ -17,7 +17,7 @@ import msgspec
 from overton.calls import Answerer, Reply, Request, Settings, Usage, user
 from overton.engine import Dispatcher, Journal, Lane, Seat
 from overton.engine.ask import Placing, S
-from overton.engine.dispatcher import Answering
+from overton.engine.dispatcher import CallTarget
 from overton.engine.identity import CallKey, Identity
 from overton.engine.rate_limit import OVERLOAD
 from overton.errors import RejectedError, Stopped
@@ -151,14 +151,14 @@ class _ProbedAnswerer:
 class _ProbedServer:
     """The same of one server of several."""
 
-    server: Answering
+    server: CallTarget
 
     async def answer(self, request: Request) -> Reply:
         """See `_ProbedAnswerer`."""
         return await _answer_or_refusal(self.server, request)
 
 
-async def _answer_or_refusal(who: Answering, request: Request) -> Reply:
+async def _answer_or_refusal(who: CallTarget, request: Request) -> Reply:
     try:
         return await who.answer(request)
     except RejectedError as error:

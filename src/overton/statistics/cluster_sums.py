@@ -70,7 +70,7 @@ MOST = 1_000
 interval's width, and time and memory no longer grow with the clusters."""
 
 
-def grouped(clusters: int, seed: int) -> NDArray[np.integer]:
+def group_of_clusters(clusters: int, seed: int) -> NDArray[np.integer]:
     """The group of each cluster: its own, or if there are many, a random one, all of about the same size."""
     if clusters <= MOST:
         return np.arange(clusters)

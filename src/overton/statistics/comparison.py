@@ -194,7 +194,7 @@ def number(
     for a ratio fewer, if few items outweigh the others.
     """
     if not len(parts):
-        return moved(np.array([nan]), np.empty(0), 0, within)
+        return number_from_left_out(np.array([nan]), np.empty(0), 0, within)
     if of is ratio:
         sums = resampling.sums(ClusterSums(parts[:, 0], parts[:, 1]))
         items = sums.numbers.clusters
@@ -204,10 +204,10 @@ def number(
     value, without = (np.asarray(of(sums), float) for sums in (every, every - sums_of))
     speaks = (parts != 0).any(1)
     present = np.bincount(resampling.group, speaks, resampling.groups) > 0
-    return moved(value, without, int(speaks.sum()), within, present)
+    return number_from_left_out(value, without, int(speaks.sum()), within, present)
 
 
-def moved(
+def number_from_left_out(
     value: Floats, without: Floats, items: int, within: Range, present: NDArray[np.bool_] | None = None
 ) -> Number:
     """A number [1] known with each group of items left out, `without` [groups]; `present` [groups] says which groups
@@ -222,7 +222,7 @@ def moved(
     return Number(Numbers(value, count, count), influence, within)
 
 
-def flawed(estimate: Estimate, why: str) -> Estimate:
+def withhold_interval(estimate: Estimate, why: str) -> Estimate:
     """The estimate without its interval, or without its value too if `why` says that it is not computed; unchanged if
     nothing is wrong with it."""
     if not why:
@@ -253,7 +253,7 @@ def gap(
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
     limits = difference.wider if within_model else difference.student
     made = [limits(replace(jackknife, level=coverage).over(max(items, 1))) for coverage in (level, inner)]
-    return Gap(*(flawed(estimate, flaw) for estimate in made))
+    return Gap(*(withhold_interval(estimate, flaw) for estimate in made))
 
 
 def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from overton.statistics.arrays import AnyFloats, AnyInts, Flags, Floats
-from overton.statistics.cluster_sums import MOST, ClusterSums, Numbers, Sums, grouped, side_by_side
+from overton.statistics.cluster_sums import MOST, ClusterSums, Numbers, Sums, group_of_clusters, side_by_side
 from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.proportions import wilson_limits
 
@@ -317,7 +317,7 @@ class Resampling:
         many = int(cluster.max()) + 1
         self.apart = many == len(cluster)
         self.groups = min(many, MOST)
-        self._group = grouped(many, jackknife.seed)
+        self._group = group_of_clusters(many, jackknife.seed)
         self.group = self._group[cluster]
 
     @cached_property

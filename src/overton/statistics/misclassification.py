@@ -33,7 +33,7 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.jackknife import FEWEST, SHARE, Influence, Range, Resampling, gaps, standard_errors
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
-from overton.statistics.prediction_powered import COVERED, NEEDED, JudgeAndHuman, corrected, moves
+from overton.statistics.prediction_powered import COVERED, NEEDED, JudgeAndHuman, correct_by_labels, moves
 from overton.statistics.proportions import wilson_limits
 
 _UNSEEN_ERRORS = 0.5
@@ -304,7 +304,7 @@ def whole_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range, 
     anything `within` the measure's range.
     """
     known = np.isfinite(people) & draw.labelled
-    three, _ = corrected(draw, _unit_values(draw, people, judged, within), [], level, (WHOLE, WHOLE))
+    three, _ = correct_by_labels(draw, _unit_values(draw, people, judged, within), [], level, (WHOLE, WHOLE))
     values = people[known]
     if len(np.unique(draw.cluster[known])) < FEWEST or np.ptp(values) > _FLAT:
         return three

@@ -91,7 +91,7 @@ class _Unexplained(NamedTuple):
     added: float
 
 
-def corrected(
+def correct_by_labels(
     draw: LabelDraw, labels: JudgeAndHumanValues, groups: list[Flags], level: float = 0.95, enough: Enough = ENOUGH
 ) -> tuple[JudgeAndHuman, list[JudgeAndHuman]]:
     """The number over all rows, and over each group (flags [N]): by the judge, corrected, by labelled rows alone.

@@ -59,7 +59,7 @@ def most_looks(first: float, most: float, growth: float) -> int:
     return 1 + max(0, ceil(log(most / first) / log(growth))) if 0 < first < most else 1
 
 
-def divided(level: float, count: int) -> float:
+def divide_level(level: float, count: int) -> float:
     """The level at each of so many looks, so that all are valid together with `level`."""
     return 1 - (1 - level) / max(count, 1)
 
@@ -70,7 +70,7 @@ def quantile(level: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def repeated(level: float, information: tuple[float, ...]) -> float:
+def repeated_reach(level: float, information: tuple[float, ...]) -> float:
     """How many standard errors to either side make intervals at several looks valid together with `level`.
 
     `information` is what is known at each look, in any unit, such as numbers of answers; it grows. After equal steps

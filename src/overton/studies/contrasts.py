@@ -65,7 +65,7 @@ class _MeasureAndNull(NamedTuple):
         return self.both[1].measure
 
 
-def against(
+def compare_with_nulls(
     nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any, said: Sequence[Said] = ()
 ) -> list[tuple[Measure, Null, Against]]:
     """Every measure that has a null; empty if no null was asked, or could be computed from the records.

@@ -77,7 +77,7 @@ def _replace_parts(value: Any, inner: Mapping[str | int | None, Mapping[Place, V
 
 
 @dataclass(frozen=True)
-class Resting:
+class JudgedNumber:
     """A number that rests on many of a judge's labels: a measure over some units [U].
 
     group     whom or what it describes, '' for everything; None if it is reported in its place only
@@ -177,14 +177,14 @@ class CorrectionCase(ABC):
         """The units, and which of their rows people labelled."""
 
     @abstractmethod
-    def numbers(self) -> Iterator[Resting]:
+    def numbers(self) -> Iterator[JudgedNumber]:
         """All numbers that are corrected."""
 
     @abstractmethod
-    def corrected(self, resting: Resting) -> Variants:
+    def corrected(self, resting: JudgedNumber) -> Variants:
         """One of them, in three variants."""
 
-    def over(self, resting: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
+    def over(self, resting: JudgedNumber, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number by which models are compared, over some items; `resampling` has them by their place there."""
         raise NotImplementedError(f"{resting.name} is declared as compared, and its case does not say how")
 
@@ -224,7 +224,7 @@ class CorrectionCase(ABC):
         )
 
     @cached_property
-    def listed(self) -> list[Resting]:
+    def listed(self) -> list[JudgedNumber]:
         """All numbers in order."""
         return list(self.numbers())
 
@@ -315,7 +315,7 @@ class UnitCase(CorrectionCase):
         """The units [U] that people labelled completely, as far as a measure needs."""
         return self.labelled.whole
 
-    def corrected(self, resting: Resting) -> Variants:
+    def corrected(self, resting: JudgedNumber) -> Variants:
         """One of the numbers, in three variants."""
         return self.variant(resting.name, resting.units)
 
@@ -326,7 +326,7 @@ class UnitCase(CorrectionCase):
         corrected = whole if self.by_units else self._undo_errors(name, units, over)
         return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
 
-    def over(self, resting: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
+    def over(self, resting: JudgedNumber, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number over some items."""
         places = {name: place for place, name in enumerate(items)}
         at = np.array([places.get(name, -1) for name in self.items], np.int64)[self.resampling.cluster]
@@ -375,7 +375,7 @@ def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
     return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
 
 
-def between(
+def corrected_difference(
     base: NumberOverItems, candidate: NumberOverItems, within: Range, level: float, *, alike: bool
 ) -> tuple[Estimate, Estimate]:
     """Candidate minus base over the same items: corrected, and by the labelled units alone.

@@ -384,7 +384,7 @@ def _percent(level: float) -> str:
     return f"{100 * level:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def common(findings: Sequence[Finding]) -> list[str]:
+def shared_cautions(findings: Sequence[Finding]) -> list[str]:
     """The cautions that several findings share, so as to say them once."""
     first = findings[0].cautions if len(findings) > 1 else ()
     return [caution for caution in first if all(caution in other.cautions for other in findings)]
@@ -445,7 +445,7 @@ def remaining(share: Estimate) -> Estimate:
     return msgspec.structs.replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
 
 
-def uncertain(count: float, n: int, why: str, nothing: str) -> Estimate:
+def share_without_interval(count: float, n: int, why: str, nothing: str) -> Estimate:
     """A share of `n` that has no interval, and `why` it has none; if `n` is 0 there is no share, for the reason
     `nothing`."""
     if not n:

@@ -283,7 +283,7 @@ class GuardedAnswerer:
         return found
 
 
-def one(kind: type[Any] | tuple[type[Any], ...]) -> Check:
+def take_one(kind: type[Any] | tuple[type[Any], ...]) -> Check:
     """Take a value of these types."""
 
     def check(found: Any) -> Any:
@@ -298,7 +298,7 @@ def _type_names(kind: type[Any] | tuple[type[Any], ...]) -> str:
     return kind.__name__ if isinstance(kind, type) else " or ".join(member.__name__ for member in kind)
 
 
-def several(kind: type[Any] | tuple[type[Any], ...]) -> Check:
+def take_many(kind: type[Any] | tuple[type[Any], ...]) -> Check:
     """Take a bounded number of values of these types from what a function returns, as a list."""
 
     def check(found: Any) -> list[Any]:

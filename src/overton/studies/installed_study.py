@@ -28,8 +28,8 @@ from overton.studies.guards import (
     GuardedIteration,
     WrongValue,
     kind_of_value,
-    one,
-    several,
+    take_many,
+    take_one,
 )
 from overton.studies.items import Items
 from overton.studies.measurement import Measuring, UnreadRecords
@@ -168,7 +168,7 @@ def _anything(value: Any) -> Any:
 
 def _checks(study: AnyStudy) -> dict[str, Check]:
     """A check of each function's result, by class and field; a function that is not here may return anything."""
-    text, texts, mapping = one(str), several(str), one(Mapping)
+    text, texts, mapping = take_one(str), take_many(str), take_one(Mapping)
     analysis = partial(_analysis, study)
     return {
         "Study.trials": _trial,
@@ -179,37 +179,37 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Study.condition": text,
         "NullConditions.condition": text,
         "Study.answering": mapping,
-        "Study.complete": one(dict),
-        "Study.check": several(Problem),
+        "Study.complete": take_one(dict),
+        "Study.check": take_many(Problem),
         "Study.remarks": texts,
         "Study.arguments": mapping,
         "Study.tokens": mapping,
         "Study.weighs": texts,
         "Study.needs": texts,
         "Study.canned": text,
-        "Items.parse": one(ParsedItems),
+        "Items.parse": take_one(ParsedItems),
         "Items.starter": partial(_starter, study.items.kind),
-        "Items.named": one(study.items.kind),
-        "Items.blank": one(study.items.kind),
+        "Items.named": take_one(study.items.kind),
+        "Items.blank": take_one(study.items.kind),
         "Items.spelled": texts,
         "Items.subjects": mapping,
-        "Measuring.analysis": one(type),
+        "Measuring.analysis": take_one(type),
         "Measuring.records": analysis,
         "Measuring.table": analysis,
         "Measuring.sections": _sections,
-        "Measuring.findings": several(Finding),
-        "Measuring.unread": several(UnreadRecords),
+        "Measuring.findings": take_many(Finding),
+        "Measuring.unread": take_many(UnreadRecords),
         "Measuring.exhibits": _exhibits,
-        "Headline.figures": several(tuple),
-        "Headline.value": one((int, float)),
-        "Headline.answers": several(tuple),
+        "Headline.figures": take_many(tuple),
+        "Headline.value": take_one((int, float)),
+        "Headline.answers": take_many(tuple),
         "Comparing.records": mapping,
         "Comparing.table": mapping,
         "Comparing.few": mapping,
         "Null.sides": mapping,
-        "Dataset.made": one((list, tuple, type(None))),
+        "Dataset.made": take_one((list, tuple, type(None))),
         "Dataset.summary": texts,
-        "Dataset.lacking": one(int),
+        "Dataset.lacking": take_one(int),
         "Sheet.usual": text,
     }
 
@@ -240,12 +240,12 @@ def _prompts(found: Any) -> dict[str, str]:
 def _starter(kind: type[Any], found: Any) -> Any:
     if hasattr(found, "iterdir"):
         return found
-    return several(kind)(found)
+    return take_many(kind)(found)
 
 
 def _analysis(study: AnyStudy, found: Any) -> Any:
     kind = study.measuring.analysis() if study.measuring else object
-    return one(kind)(found) if isinstance(kind, type) else found
+    return take_one(kind)(found) if isinstance(kind, type) else found
 
 
 def _answerer(guard: Guard, made: Any) -> Any:
@@ -259,16 +259,16 @@ _EXHIBITS = (Callout, Chart, Method, Prose, Statement, Table)
 
 
 def _sections(found: Any) -> list[Any]:
-    made: list[Any] = several(Section)(found)
+    made: list[Any] = take_many(Section)(found)
     for section in made:
-        for exhibit in several(_EXHIBITS)(section.exhibits):
+        for exhibit in take_many(_EXHIBITS)(section.exhibits):
             if isinstance(exhibit, Table) and any(len(row) != len(exhibit.columns) for row in exhibit.rows):
                 raise WrongValue(f"the table {exhibit.title!r}, in which a row has more or fewer cells than columns")
     return made
 
 
 def _exhibits(found: Any) -> Any:
-    _sections(one(Exhibits)(found).sections)
+    _sections(take_one(Exhibits)(found).sections)
     return found
 
 

@@ -19,7 +19,7 @@ from overton.statistics import NO_INTERVAL, Estimate, PreferredEstimate, preferr
 from overton.statistics.estimate import not_computed
 from overton.statistics.judge_error_tests import EqualErrors
 from overton.studies.document import Shape, with_key
-from overton.studies.questions import JudgedUnitTable, check, usable_shares, why_not
+from overton.studies.questions import JudgedUnitTable, check, usable_shares, why_uncorrected
 
 if TYPE_CHECKING:
     from overton.statistics.label_draws import LabelDraw
@@ -127,7 +127,7 @@ def shares_by_people(
 
     check(labels.task, units, place)
     said = usable_shares(labels)
-    why = why or why_not(labels.task, units, len(said))
+    why = why or why_uncorrected(labels.task, units, len(said))
     made = None if why else _ShareCorrection(labels.task, said, units, level)
     return LabelledShares(
         run,
@@ -199,13 +199,13 @@ class _ShareCorrection:
         import numpy as np
 
         from overton.statistics.label_draws import JudgeAndHumanValues
-        from overton.statistics.prediction_powered import corrected
+        from overton.statistics.prediction_powered import correct_by_labels
 
         every = np.ones(len(self.judged))
         people = np.zeros(len(self.judged))
         people[self.at] = said
         numbers = JudgeAndHumanValues(people, (self.judged == label).astype(float), every, every)
-        whole, groups = corrected(self.draw, numbers, self.inside, self.level)
+        whole, groups = correct_by_labels(self.draw, numbers, self.inside, self.level)
         return [whole, *groups]
 
     def shares(self) -> dict[str, Variants]:

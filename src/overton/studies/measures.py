@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.comparison import Gap, Number, drawn_sizes, flawed, gap, number, ratio
+from overton.statistics.comparison import Gap, Number, drawn_sizes, gap, number, ratio, withhold_interval
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
@@ -123,7 +123,7 @@ class Contribution:
             return not_computed(self.why or "they share no item that has it", level=resampling.level)
         rows = self.parts[[self.place[name] for name in items]]
         if self.measure.of is not ratio:
-            return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
+            return withhold_interval(self.over(items, resampling).estimate(resampling), self.flaw(items))
         return resampling.ratio(ClusterSums(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
 
     def alone(self, jackknife: Jackknife) -> Estimate:

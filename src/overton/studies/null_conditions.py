@@ -116,7 +116,7 @@ class _NullTrials:
     """A null's trials, given out item by item."""
 
     def __init__(self, null: Null, items: Sequence[Any], options: Any, seed: int) -> None:
-        self._trials = renamed(null, items, options, seed)
+        self._trials = name_null_trials(null, items, options, seed)
         self._next = next(self._trials, None)
 
     def of(self, item: str) -> Iterator[Trial]:
@@ -125,7 +125,7 @@ class _NullTrials:
             self._next = next(self._trials, None)
 
 
-def renamed(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+def name_null_trials(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
     """A null's trials under names of their own; only the design's calibrate token probabilities."""
     for trial in null.trials(items, options, seed) if null.trials else ():
         alone = {"sampled": 0} if "sampled" in trial.__struct_fields__ else {}
@@ -154,7 +154,7 @@ class NullConditions:
         return "/".join(filter(None, [null_of(trial.name), self.condition(trial)]))
 
 
-def apart(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+def split_nulls(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
     """The design's records, and those of each null that has any."""
     import polars as pl
 
@@ -173,4 +173,4 @@ def design_alone(table: RawTable, nulls: Sequence[Null]) -> RawTable:
     """A table that was made elsewhere, without the records of nulls."""
     from dataclasses import replace
 
-    return replace(table, frame=lambda: apart(table.frame(), nulls)[0]) if askable(nulls) else table
+    return replace(table, frame=lambda: split_nulls(table.frame(), nulls)[0]) if askable(nulls) else table

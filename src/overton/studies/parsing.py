@@ -61,7 +61,7 @@ class Notes:
 
     def problem(self, problem: Problem) -> None:
         """Note a problem with the place and key that it has."""
-        self.findings.append(found(problem))
+        self.findings.append(problem_as_error(problem))
 
     @property
     def failed(self) -> bool:
@@ -73,7 +73,7 @@ class Notes:
         self.findings.append(ItemProblem(severity, self.place, where, reason))
 
 
-def found(problem: Problem) -> ItemProblem:
+def problem_as_error(problem: Problem) -> ItemProblem:
     """A problem as the finding of an error."""
     return ItemProblem("error", problem.place, problem.key, problem.reason)
 
@@ -312,7 +312,7 @@ def read_whole(text: Text, notes: Notes) -> str | None:
     try:
         return text.read()
     except InputError as error:
-        notes.findings += [found(problem) for problem in error.problems]
+        notes.findings += [problem_as_error(problem) for problem in error.problems]
         return None
 
 
@@ -447,7 +447,7 @@ def _convert_value(value: Any, kind: Any, key: str, notes: Notes) -> Any:
         # Text that UTF-8 cannot represent is found by encoding it.
         return decode_json(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
-        notes.findings += [found(problem) for problem in error.problems]
+        notes.findings += [problem_as_error(problem) for problem in error.problems]
     except UnicodeEncodeError:
         notes.error(key, "contains half of a surrogate pair, which is no character")
     except OverflowError:

@@ -150,11 +150,11 @@ class InterimResult(NamedTuple):
         Repeated intervals are for as many looks as there can be, each with `ROUND` times the information of the one
         before: fewer looks with larger steps between them need less.
         """
-        from overton.statistics.stopping import divided, quantile, repeated
+        from overton.statistics.stopping import divide_level, quantile, repeated_reach
 
         if self.rule == "repeated":
-            return repeated(self.level, tuple(ROUND**look for look in range(self.looks)))
-        return quantile(divided(self.level, self.looks))
+            return repeated_reach(self.level, tuple(ROUND**look for look in range(self.looks)))
+        return quantile(divide_level(self.level, self.looks))
 
 
 def _one_block(arm: str) -> int:
@@ -520,9 +520,9 @@ def _share_limits(
     """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
     from math import ceil, floor
 
-    from overton.statistics.stopping import divided, exact_limits
+    from overton.statistics.stopping import divide_level, exact_limits
 
-    level = divided(looked.level, looked.arm_looks)
+    level = divide_level(looked.level, looked.arm_looks)
     found, wide = [], set()
     for arm in looked.records:
         answered = shares.get(arm, AnsweredTrial())

@@ -296,7 +296,7 @@ def check(task: LabelTask, units: JudgedUnitTable, place: str) -> None:
         raise InputError(problems[:20])
 
 
-def why_not(task: LabelTask, units: JudgedUnitTable, labelled: int) -> str:
+def why_uncorrected(task: LabelTask, units: JudgedUnitTable, labelled: int) -> str:
     """Why these labels correct nothing, or ''."""
     if not labelled:
         return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"

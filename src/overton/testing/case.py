@@ -18,12 +18,12 @@ from overton.calls import Answerer, Reply, Request
 from overton.engine import Limits, RetryPolicy
 from overton.errors import RejectedError
 from overton.runs import start
-from overton.runs.answerers import wanted_of
+from overton.runs.answerers import requests_of_run
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.run import Run, run
 from overton.studies.study import AnyStudy, Simulated
 
-__all__ = ["CallLedger", "Case", "repeat", "require", "watched"]
+__all__ = ["CallLedger", "Case", "repeat", "require", "with_ledger"]
 
 _COMMIT_S = 0.25
 """Seconds within which an answer reaches the journal's file, even on a slow disk."""
@@ -118,7 +118,7 @@ class CallLedger:
             file.write(f"{seed or 0}\n".encode())
 
 
-def watched(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
+def with_ledger(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
     """The study with simulated answerers that record what they are paid for.
 
     At answer number `kill_at` the process is killed. One call in `failing` fails for good (with 1, all of them).
@@ -173,7 +173,7 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
     return start.start_folder(
         study,
         folder.items(study.items.kind),
-        wanted_of(manifest),
+        requests_of_run(manifest),
         out,
         options=folder.options(study, manifest.options),
         seed=manifest.seed,

@@ -26,7 +26,7 @@ from overton.runs.run import open_run
 from overton.studies.options import changed, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
-from overton.testing.case import CallLedger, Case, repeat, require, watched
+from overton.testing.case import CallLedger, Case, repeat, require, with_ledger
 
 __all__ = [
     "check_analysis",
@@ -162,7 +162,7 @@ def check_kill(case: Case) -> None:
     require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
     kept, before = _stored_seeds(case, out), len(ledger.paid())
     require(kept, study, "had stored nothing when it was killed; give more items or trials")
-    start.resume_folder(watched(study, ledger), out)
+    start.resume_folder(with_ledger(study, ledger), out)
     again = set(ledger.paid()[before:])
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
     require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
@@ -175,7 +175,7 @@ def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, CallLedger(case.folder / "replayed")
     records = _sorted_lines(case.whole.records())
-    start.resume_folder(watched(study, ledger), case.whole.path)
+    start.resume_folder(with_ledger(study, ledger), case.whole.path)
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
     require(_sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
@@ -184,12 +184,12 @@ def check_stop(case: Case) -> None:
     """Stopped by a limit, it reports whole items only, and resumes to the same records without paying twice."""
     study, ledger, out = case.study, CallLedger(case.folder / "stopped"), case.new()
     most = case.whole.manifest.spent.requests
-    stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
+    stopped = repeat(with_ledger(study, ledger), case.whole.path, out, Limits(calls=1))
     require(stopped.status == "stopped", study, "does not stop at a limit of one call")
     _check_shown(case, out)
-    start.resume_folder(watched(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
+    start.resume_folder(with_ledger(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
     _check_shown(case, out)
-    start.resume_folder(watched(study, ledger), out, limits=Limits(calls=10 * most))
+    start.resume_folder(with_ledger(study, ledger), out, limits=Limits(calls=10 * most))
     paid = ledger.paid()
     require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
     require(
@@ -205,16 +205,16 @@ def check_extend(case: Case) -> None:
     more = dict(case.more) or _larger_option(case)
     if not more:
         return
-    repeat(watched(study, CallLedger(case.folder / "before")), case.whole.path, out)
+    repeat(with_ledger(study, CallLedger(case.folder / "before")), case.whole.path, out)
     kept, old = _stored_seeds(case, out), _sorted_lines(case.whole.records())
     options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
-    start.extend_folder(watched(study, ledger), out, options=options)
+    start.extend_folder(with_ledger(study, ledger), out, options=options)
     grown = _sorted_lines(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
     advice = "name trials by everything that shapes them, and nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
-    start.resume_folder(watched(study, ledger), out)
+    start.resume_folder(with_ledger(study, ledger), out)
     require(
         _sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending"
     )
@@ -223,18 +223,18 @@ def check_extend(case: Case) -> None:
 def check_failures(case: Case) -> None:
     """Failed calls are counted and shown; if all fail, nothing looks measured; asked again, records are the same."""
     study, out = case.study, case.new()
-    repeat(watched(study, CallLedger(case.folder / "some-fail"), failing=3), case.whole.path, out)
+    repeat(with_ledger(study, CallLedger(case.folder / "some-fail"), failing=3), case.whole.path, out)
     run = open_run(out)
     caught = "let conduct() catch CallFailed and return a record that says so (ask_until_read does the former)"
     require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
     _check_shown(case, out)
-    start.resume_folder(watched(study, CallLedger(case.folder / "again")), out, retry_failed=True)
+    start.resume_folder(with_ledger(study, CallLedger(case.folder / "again")), out, retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
     require(_sorted_lines(open_run(out).records()) == _sorted_lines(case.whole.records()), study, again)
 
     none = case.new()
-    repeat(watched(study, CallLedger(case.folder / "all-fail"), failing=1), case.whole.path, none)
+    repeat(with_ledger(study, CallLedger(case.folder / "all-fail"), failing=1), case.whole.path, none)
     _check_shown(case, none)
     headline = measuring_of(study).headline
     with suppress(InputError):

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from overton.studies.registry import study_named
-from overton.testing.case import CallLedger, repeat, watched
+from overton.testing.case import CallLedger, repeat, with_ledger
 
 __all__: list[str] = []
 
 
 def _main(name: str, whole: str, out: str, ledger: str, kill_at: str) -> None:
-    study = watched(study_named(name), CallLedger(Path(ledger)), kill_at=int(kill_at))
+    study = with_ledger(study_named(name), CallLedger(Path(ledger)), kill_at=int(kill_at))
     repeat(study, Path(whole), Path(out))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from overton.calls import Reply
 from overton.runs.setup import set_up
-from overton.studies.null_conditions import apart, null_of
+from overton.studies.null_conditions import null_of, split_nulls
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
 from overton.studies.open_mindedness.auditing import STUDY
 from overton.studies.open_mindedness.neutrality import controls_of
@@ -35,7 +35,7 @@ async def test_a_judge_that_calls_them_neutral_is_found_out() -> None:
         {"model": ["j"] * 19, "trial": [row.trial for row in rows], "template": [row.template for row in rows]}
         | {"verdict": [row.verdict for row in rows]}
     )
-    design, nulls = apart(table, STUDY.nulls)
+    design, nulls = split_nulls(table, STUDY.nulls)
     assert design.height == 1
     (found,) = controls_of(nulls["controls"])
     assert found.missed == [1]

@@ -27,7 +27,7 @@ from overton.studies.charts.drawing import (
     titled,
 )
 from overton.studies.charts.grids import INKS, cells
-from overton.studies.charts.summaries import Value, said
+from overton.studies.charts.summaries import Value, describe_values
 from overton.studies.numbers import sentence
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _describe_bars(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
     """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
     first = parts[0].name
     values = [Value(bar.shares[0].value, "", ", ".join(filter(None, (bar.row, bar.panel)))) for bar in all_]
-    reach = said([value for value in values if not isnan(value.value)], "share")
+    reach = describe_values([value for value in values if not isnan(value.value)], "share")
     return f"{reach} in {first[:1].lower()}{first[1:]}" if reach else ""
 
 

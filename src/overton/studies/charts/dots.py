@@ -14,7 +14,7 @@ from overton.studies.charts.drawing import (
     CHARACTER,
     LINE_PIXELS,
     PADDING,
-    above,
+    are_names_above,
     extent,
     fitted,
     form,
@@ -27,7 +27,7 @@ from overton.studies.charts.drawing import (
     specification,
     titled,
 )
-from overton.studies.charts.summaries import Value, said
+from overton.studies.charts.summaries import Value, describe_values
 from overton.studies.numbers import Kind, sentence
 from overton.studies.sections import COLOURS, SERIES
 
@@ -104,12 +104,12 @@ def dots(
     ]
     shown = list(labels.values())
     step, lines = _row_heights(shown, len(series))
-    band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
+    band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if are_names_above() else {}
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
     shared: dict[str, Any] = {"y": y}
-    if len(series) > 1 or above():
+    if len(series) > 1 or are_names_above():
         # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
-        within: dict[str, Any] = {"range": [lines, step - _GAP_PIXELS]} if above() else {}
+        within: dict[str, Any] = {"range": [lines, step - _GAP_PIXELS]} if are_names_above() else {}
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
     layers = _interval_lines(axis, used, len(rows)), _point_marks(axis, used)
     view = layered(
@@ -127,7 +127,7 @@ def dots(
         }
         for point in drawn
     ]
-    says = said([_point_value(point, series) for point in drawn], axis.kind)
+    says = describe_values([_point_value(point, series) for point in drawn], axis.kind)
     made = specification(in_panels(view) if panels else view, values, says)
     return made if panels else fitted(_add_anchors(made, axis))
 
@@ -135,7 +135,7 @@ def dots(
 def _row_heights(labels: Sequence[str], series: int) -> tuple[int, int]:
     """The pixels of a row, and of its name if that is above it."""
     lines = label_height(labels)
-    if above():
+    if are_names_above():
         return lines + _SERIES_PIXELS * series + _GAP_PIXELS, lines
     return max(6 + lines, 10 * series + 8), 0
 
@@ -263,7 +263,7 @@ def _x_axis(axis: Axis, rows: int) -> alt.Axis:
     )
     return alt.Axis(
         **numbers,
-        tickCount=4 if above() else 6,
+        tickCount=4 if are_names_above() else 6,
         orient="top" if rows > _MANY_ROWS else "bottom",
         gridColor=COLOURS["line"] if axis.mark is None else marked,
     )

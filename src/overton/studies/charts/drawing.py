@@ -59,7 +59,7 @@ def row_names(names: Iterable[str], *, wrap: bool = True) -> dict[str, str]:
     """Names of rows as they are drawn: in lines, or cut; all with as many lines if they are above their rows, so that
     each ends just above its own."""
     shown = wrapped(names) if wrap else shortened(names)
-    if not above():
+    if not are_names_above():
         return shown
     most = max((name.count("\n") for name in shown.values()), default=0)
     return {name: "\n" * (most - lines.count("\n")) + lines for name, lines in shown.items()}
@@ -76,7 +76,7 @@ def extent(labels: Iterable[str]) -> int:
     return min(current_layout().beside, int(CHARACTER * longest) + 8)
 
 
-def above() -> bool:
+def are_names_above() -> bool:
     """Whether names of rows are above their rows."""
     return not current_layout().beside
 
@@ -86,7 +86,7 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
     import altair as alt
 
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
-    if above():
+    if are_names_above():
         over: dict[str, Any] = {"labelAlign": "left", "labelBaseline": "top", "labelPadding": -2, "zindex": 1}
         over |= {"labelOffset": -up, "labelLimit": current_layout().width, "labelOverlap": False}
         return alt.Axis(**lines, **over, grid=False, minExtent=0, maxExtent=0)
@@ -97,7 +97,7 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 def titled(title: str) -> str | list[str]:
     """An axis' title, in lines if the layout is too narrow for one."""
     lines = textwrap.wrap(title, current_layout().characters)
-    return lines if above() and len(lines) > 1 else title
+    return lines if are_names_above() and len(lines) > 1 else title
 
 
 def fitted(made: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from overton.studies.charts.axes import Axis
 from overton.studies.charts.drawing import (
     CHARACTER,
     PADDING,
-    above,
+    are_names_above,
     extent,
     form,
     label_height,
@@ -21,7 +21,7 @@ from overton.studies.charts.drawing import (
     shortened,
     specification,
 )
-from overton.studies.charts.summaries import Value, said
+from overton.studies.charts.summaries import Value, describe_values
 from overton.studies.numbers import Kind
 from overton.studies.sections import COLOURS
 
@@ -93,7 +93,7 @@ def grid(
     labels = list(row_labels.values())
     across = alt.Scale(domain=list(column_labels.values()))
     width = _column_width(list(column_labels.values()), extent(labels))
-    down, axis, step = cells(labels, max(_ROW_PIXELS, 5 if above() else label_height(labels) + 5))
+    down, axis, step = cells(labels, max(_ROW_PIXELS, 5 if are_names_above() else label_height(labels) + 5))
     base = alt.Chart().encode(
         x=alt.X("column:N", title=None, scale=across, axis=_column_axis(list(column_labels.values()), width)),
         y=alt.Y("row:N", title=None, scale=down, axis=axis),
@@ -105,7 +105,7 @@ def grid(
     layers, independent = (filled, frames, numbers), ["color", "stroke"]
     view = layered(*layers, width=width * len(columns), height=step * len(rows), independent=independent)
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
-    says = said([Value(box.value, "", f"{box.row}, {box.column}") for box in boxes], shade.kind)
+    says = describe_values([Value(box.value, "", f"{box.row}, {box.column}") for box in boxes], shade.kind)
     return specification(view, values, says)
 
 
@@ -114,7 +114,7 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
     beside them, or above them if the layout is narrow."""
     import altair as alt
 
-    if not above():
+    if not are_names_above():
         return alt.Scale(domain=list(labels)), row_axis(labels), height
     name = label_height(labels) + 8
     step = name + height
@@ -126,7 +126,7 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
 def _column_width(labels: Sequence[str], beside: int) -> int:
     """The pixel width of a column, so that the slanted names of all of them fit into the layout."""
     free = current_layout().width - PADDING - beside
-    if above():
+    if are_names_above():
         return max(_MIN_COLUMN_PIXELS, min(_MAX_COLUMN_PIXELS, free // max(1, len(labels))))
     slanted = 0.82 * CHARACTER
     for wide in range(_MAX_COLUMN_PIXELS, _MIN_COLUMN_PIXELS, -2):
@@ -183,5 +183,5 @@ def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
     bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}
     if max((CHARACTER * len(label) for label in labels), default=0) < width:
         return alt.Axis(**bare, labelAngle=0)
-    angle, longest = (90, _MAX_UPRIGHT_PIXELS) if above() else (_SLANT_DEGREES, _MAX_SLANTED_PIXELS)
+    angle, longest = (90, _MAX_UPRIGHT_PIXELS) if are_names_above() else (_SLANT_DEGREES, _MAX_SLANTED_PIXELS)
     return alt.Axis(**bare, labelAngle=-angle, labelAlign="left", labelLimit=longest)

@@ -20,7 +20,7 @@ class Value:
     of: str
 
 
-def said(values: Sequence[Value], kind: Kind) -> str:
+def describe_values(values: Sequence[Value], kind: Kind) -> str:
     """From the lowest to the highest, each with what it describes; two series separately; '' for no values."""
     series = list(dict.fromkeys(value.series for value in values))
     if len(series) == 2:

@@ -7,7 +7,7 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.findings import Trait, uncertain
+from overton.studies.findings import Trait, share_without_interval
 from overton.studies.numbers import number
 
 _FAULT = "YTA"
@@ -51,7 +51,9 @@ def _pool_estimates(found: list[Estimate]) -> Estimate:
     known = [estimate for estimate in found if not isnan(estimate.value)]
     n = sum(estimate.n for estimate in known)
     count = sum(estimate.value * estimate.n for estimate in known)
-    return uncertain(count, n, "it is over several formats, goals or orders", "no first verdict could be read")
+    return share_without_interval(
+        count, n, "it is over several formats, goals or orders", "no first verdict could be read"
+    )
 
 
 def _changed(model: str, rate: Estimate) -> Trait:
@@ -73,7 +75,9 @@ def _changed(model: str, rate: Estimate) -> Trait:
 
 def _unreadable(analysis: Analysis, model: str) -> Trait:
     invalid, messages = analysis.tally.invalid.get(model, 0), analysis.tally.messages.get(model, 0)
-    share = uncertain(invalid, messages, "messages of one deliberation are dependent", "there are no messages")
+    share = share_without_interval(
+        invalid, messages, "messages of one deliberation are dependent", "there are no messages"
+    )
     return Trait(
         aspect="refuses",
         model=model,

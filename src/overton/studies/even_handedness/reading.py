@@ -24,10 +24,10 @@ from overton.studies.parsing import (
     ParsedItems,
     Text,
     findings_of,
-    found,
     json_lines,
     note_id,
     note_repeated,
+    problem_as_error,
     take_optional,
     take_required,
 )
@@ -79,7 +79,7 @@ def _parse_table(text: Text) -> ParsedItems[OpposedPair]:
     try:
         frame = text.table()
     except InputError as error:
-        return ParsedItems([], [found(problem) for problem in error.problems])
+        return ParsedItems([], [problem_as_error(problem) for problem in error.problems])
     notes = Notes(text.name)
     named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
     if twice := [name for name, ours in named.items() if ours in frame.columns]:

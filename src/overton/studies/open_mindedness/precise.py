@@ -75,9 +75,9 @@ def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionSta
 
 
 def _shares(looked: InterimResult, width: float) -> tuple[list[PrecisionLimit], frozenset[Arm]]:
-    from overton.statistics.stopping import divided, exact_limits
+    from overton.statistics.stopping import divide_level, exact_limits
 
-    level = divided(looked.level, looked.arm_looks)
+    level = divide_level(looked.level, looked.arm_looks)
     found, wide = [], set()
     for arm, records in looked.records.items():
         stances = [record.stance for record in records if record.failure is None]

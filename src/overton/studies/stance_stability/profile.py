@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import isnan
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import Trait, uncertain
+from overton.studies.findings import Trait, share_without_interval
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult
 
@@ -72,7 +72,7 @@ def _silent(analysis: Analysis, model: ModelResult) -> Iterator[Trait]:
     if tally is None:
         return
     count, turns = tally.unclear_carried + tally.unclear_before, tally.turns
-    share = uncertain(count, turns, "turns of one conversation are dependent", "there are no turns")
+    share = share_without_interval(count, turns, "turns of one conversation are dependent", "there are no turns")
     yield Trait(
         aspect="refuses",
         model=model.name,

@@ -12,7 +12,7 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.items import Items, usable
 from overton.studies.options import Option
-from overton.studies.parsing import Notes, ParsedItems, Text, found, object_lines, read_whole
+from overton.studies.parsing import Notes, ParsedItems, Text, object_lines, problem_as_error, read_whole
 from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.reading import TopicRules as TopicReading
@@ -75,7 +75,7 @@ def _parse(texts: Sequence[Text], reading: TranscriptRules) -> ParsedItems[Trans
     try:
         return ParsedItems([transcript for text in texts for transcript in _of_file(text, reading)])
     except InputError as error:
-        return ParsedItems((), [found(problem) for problem in error.problems])
+        return ParsedItems((), [problem_as_error(problem) for problem in error.problems])
 
 
 def _of_file(file: Text, reading: TranscriptRules) -> list[Transcript]:

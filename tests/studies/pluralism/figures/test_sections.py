@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from overton.reporting import Report, render
-from overton.reporting.charts import drawn
+from overton.reporting.charts import draw_svg
 from overton.statistics import Estimate
 from overton.studies.pluralism.figures import sections, thread_table
 from overton.studies.pluralism.figures.beside import leniency
@@ -196,7 +196,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 def test_every_chart_can_be_drawn(analysis, least):
     for one in (analysis, least):
         for shown in exhibits(sections(one), Chart):
-            assert "<svg" in drawn(shown)
+            assert "<svg" in draw_svg(shown)
 
 
 def test_the_report_renders_and_hostile_text_stays_text(analysis, records, threads):

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from overton.reporting import Report, render
-from overton.reporting.charts import drawn
+from overton.reporting.charts import draw_svg
 from overton.studies.sections import Callout, Chart, Method, Section, Table
 from overton.studies.stance_stability.figures import conversation_table, sections
 from overton.studies.stance_stability.measures import analyze
@@ -149,7 +149,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 def test_every_chart_can_be_drawn(analysis, least):
     for one in (analysis, least):
         for shown in exhibits(sections(one), Chart):
-            assert "<svg" in drawn(shown)
+            assert "<svg" in draw_svg(shown)
 
 
 def test_the_whole_report_renders_and_hostile_text_stays_text(analysis, records):

@@ -12,7 +12,7 @@ import pytest
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.correction import between
+from overton.studies.correction import corrected_difference
 from overton.studies.document import plain
 from overton.studies.label_parts import measures_exhibits
 from overton.studies.label_shares import LabelledNumbers, Variants
@@ -277,7 +277,7 @@ def compared(case: ChangeSums) -> tuple[Estimate, dict[str, Variants]]:
     over = Jackknife(unit="topics").over(len(case.items))
     sides = [case.over(of[model], case.items, over) for model in ("m", "n")]
     found = {group: case.found[case.listed.index(one)] for group, one in of.items()}
-    return between(sides[0], sides[1], SHARE, 0.95, alike=True)[0], found
+    return corrected_difference(sides[0], sides[1], SHARE, 0.95, alike=True)[0], found
 
 
 def test_models_whose_judge_errs_unequally_are_not_compared_by_corrected_numbers() -> None:

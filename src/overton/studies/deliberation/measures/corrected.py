@@ -28,7 +28,7 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
-from overton.studies.correction import CorrectionCase, LabelledUnits, Place, Resting
+from overton.studies.correction import CorrectionCase, JudgedNumber, LabelledUnits, Place
 from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
 from overton.studies.deliberation.measures.parts import SettingParts, SettingRows
 from overton.studies.deliberation.measures.talks import Deliberations, kept_decisions, talks_from
@@ -154,11 +154,11 @@ class ValueCase(CorrectionCase):
         known = np.isfinite(certain)
         yield from (np.where(known, certain, weight[judged]) for weight in self.weights)
 
-    def numbers(self) -> Iterator[Resting]:
+    def numbers(self) -> Iterator[JudgedNumber]:
         """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
         everything = np.ones(1, bool)
         for (group, name, place), _ in self._made:
-            yield Resting(group, name, everything, place)
+            yield JudgedNumber(group, name, everything, place)
 
     @cached_property
     def _made(self) -> list[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
@@ -168,7 +168,7 @@ class ValueCase(CorrectionCase):
     def _numbers(self) -> dict[Place, _CorrectedNumber]:
         return {place: made for (_, _, place), made in self._made}
 
-    def corrected(self, resting: Resting) -> Variants:
+    def corrected(self, resting: JudgedNumber) -> Variants:
         """One of the numbers, in three variants."""
         number = self._numbers[resting.place or ()]
         found = self._correct(number)

@@ -18,7 +18,7 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
-from overton.studies.correction import LabelledUnits, Resting, UnitCase
+from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.open_mindedness.free.compared import FREE
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import KINDS, pairs_of
@@ -71,13 +71,13 @@ class FreeCase(UnitCase):
         """The answers that both labelled."""
         return self.labelled.readings(self._codes[1], len(LABELS))
 
-    def numbers(self) -> Iterator[Resting]:
+    def numbers(self) -> Iterator[JudgedNumber]:
         """All four shares of each model."""
         models = self.pairs["model"].to_numpy()
         for model in sorted(set(models.tolist())):
             for kind in KINDS:
                 place = ("free", model, kind)
-                yield Resting(model, f"free answers: {kind}", models == model, place, model, f"{FREE}{kind}")
+                yield JudgedNumber(model, f"free answers: {kind}", models == model, place, model, f"{FREE}{kind}")
 
     def _kind(self, name: str) -> str:
         return name.removeprefix("free answers: ")

@@ -22,7 +22,7 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.correction import LabelledUnits, Resting, UnitCase
+from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
 from overton.studies.pluralism.measures.analysis import Denominator
@@ -321,14 +321,16 @@ class Voices(UnitCase):
             name: self.variant(name, units) for name, column in self.plain.items() if np.isfinite(column[units]).any()
         }
 
-    def numbers(self) -> Iterator[Resting]:
+    def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure of each condition, for all models and within each."""
         for group, units in self.groups.items():
             model, _, condition = group.rpartition("/")
             for name, column in self.plain.items():
                 if np.isfinite(column[units]).any():
                     place = (model or None, condition, *_place_of(name))
-                    yield Resting(group, name, units, place, model, _comparison_name(name, condition) if model else "")
+                    yield JudgedNumber(
+                        group, name, units, place, model, _comparison_name(name, condition) if model else ""
+                    )
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure of some units as the analysis has it."""

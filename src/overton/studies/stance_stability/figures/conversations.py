@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from overton.studies.chart_layout import current_layout
-from overton.studies.charts.drawing import PADDING, above, extent, form, label_height, layered, row_names, specification
+from overton.studies.charts.drawing import (
+    PADDING,
+    are_names_above,
+    extent,
+    form,
+    label_height,
+    layered,
+    row_names,
+    specification,
+)
 from overton.studies.charts.grids import cells
 from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Method, Section, TrialTable
 from overton.studies.stance_stability.items import Topic
@@ -96,7 +105,7 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
         for turn, letter in enumerate(trace[:width], 1)
     ]
     shown = list(labels.values())
-    down, axis, step = cells(shown, _CELL if above() else max(_CELL, label_height(shown) + 4))
+    down, axis, step = cells(shown, _CELL if are_names_above() else max(_CELL, label_height(shown) + 4))
     cell = max(_NARROWEST, min(2 * _CELL, (current_layout().width - PADDING - extent(shown)) // width))
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="Turn", axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False)),
@@ -104,7 +113,7 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
         description=alt.Description("tip:N"),
     )
     colours = alt.Scale(domain=list(_NAMES), range=list(_INKS))
-    colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=3 if above() else 5))
+    colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=3 if are_names_above() else 5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
     text = base.mark_text(fontWeight=600).encode(text=alt.Text("letter:N"), color=alt.value("white"))
     view = layered(boxes, text, width=cell * width, height=step * len(names))

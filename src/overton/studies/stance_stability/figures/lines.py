@@ -13,7 +13,7 @@ from overton.studies.charts import Axis, Series, colour, legend
 from overton.studies.charts.axes import drawn_interval, finite_ends
 from overton.studies.charts.drawing import (
     PADDING,
-    above,
+    are_names_above,
     fitted,
     form,
     in_panels,
@@ -92,7 +92,7 @@ def lines(
 
 
 def _columns() -> int:
-    return 1 if above() else 2
+    return 1 if are_names_above() else 2
 
 
 def _wide() -> float:

@@ -20,7 +20,7 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.correction import LabelledUnits, Place, Resting, UnitCase
+from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.measures.assembly import labels_of
@@ -269,7 +269,7 @@ class ChangeSums(UnitCase):
         """Every measure for some conversations [N]."""
         return {name: self.variant(name, units) for name in self.plain}
 
-    def numbers(self) -> Iterator[Resting]:
+    def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure for all conversations, for each model, and for both in each group of each kind."""
         partition = Partition(self.traces.about, self.traces.void)
         models = partition.of("model")
@@ -281,7 +281,7 @@ class ChangeSums(UnitCase):
             if partition.names(kind):
                 yield from self._by_kind(models, partition.of(kind))
 
-    def _by_kind(self, models: ConversationGroups, split: ConversationGroups) -> Iterator[Resting]:
+    def _by_kind(self, models: ConversationGroups, split: ConversationGroups) -> Iterator[JudgedNumber]:
         """The groups of a kind, over all models and within each."""
         for code, name in enumerate(split.names):
             inside, field = split.code == code, f"{split.name}s"
@@ -291,10 +291,10 @@ class ChangeSums(UnitCase):
                 if units.any():
                     yield from self._resting(None, units, ("models", model, field, name))
 
-    def _resting(self, group: str | None, units: Flags, of: Place, model: str = "") -> Iterator[Resting]:
+    def _resting(self, group: str | None, units: Flags, of: Place, model: str = "") -> Iterator[JudgedNumber]:
         for name in self.plain:
             compared = name if model and of[-1] == "overall" else ""
-            yield Resting(group, name, units, (*of, "measures", name, "mean"), model, compared)
+            yield JudgedNumber(group, name, units, (*of, "measures", name, "mean"), model, compared)
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure for some conversations, as in the analysis."""
