@@ -304,7 +304,7 @@ def _label_faults(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str,
 def gather_labels(
     task: LabelTask, new: Sequence[tuple[str, AnnotatorLabels]], before: SavedLabels | None = None
 ) -> SavedLabels:
-    """All labels of a task: those known `before`, and those of `new` files, each with its place, already `checked`.
+    """All labels of a task: those known `before`, and those of `new` files, each with its place, already checked.
 
     A person's labels of one page are merged: the file that was saved last prevails (if that is not known, the new
     file), what it leaves out stays as it was, and what it takes back is removed. The same goes for settled labels.
