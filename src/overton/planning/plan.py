@@ -87,7 +87,8 @@ def plan(
 
 def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
     """Who would answer, and the plan of their calls."""
-    opened = answerers.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    asked = found.with_demands(ready.options, answerers.specs_of(ready.wanted))
+    opened = answerers.open_models(asked, ready.items, ready.wanted, seed, need_keys=False)
     return opened, dry_run.plan(found, ready.items, opened, ready.options, seed)
 
 

@@ -16,7 +16,16 @@ from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.models import Model, parse_spec, price_of
 from overton.models.arguments import takes
-from overton.runs.answerers import ModelRequest, Opened, Requests, completed, entries_of, open_models, wanted_of
+from overton.runs.answerers import (
+    ModelRequest,
+    Opened,
+    Requests,
+    completed,
+    entries_of,
+    open_models,
+    specs_of,
+    wanted_of,
+)
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import check_one_judge, design_of
@@ -135,7 +144,7 @@ def prepare(
     if precision is not None:
         check_one_judge(study, wanted)
         design_of(study, items, chosen, seed, precision, study.lanes(wanted))
-    models = open_models(study.with_tokens(chosen), items, wanted, seed)
+    models = open_models(study.with_demands(chosen, specs_of(wanted)), items, wanted, seed)
     _check_prices(models, limits)
     if batch:
         _check_batches(models)
@@ -203,7 +212,7 @@ def resume_folder(
         note_used(study, {study.first: elsewhere})
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    asked = study.with_tokens(folder.options(study, manifest.options))
+    asked = study.with_demands(folder.options(study, manifest.options), specs_of(wanted))
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
@@ -248,7 +257,8 @@ def extend_folder(
     if manifest.precision is not None:
         check_one_judge(study, wanted)
     chosen = folder.options(study, manifest.options) if options is None else options
-    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    asked = study.with_demands(chosen, specs_of(wanted))
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.options import Option
+from overton.studies.options import Option, StudyOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +73,7 @@ def chosen_nulls(nulls: Sequence[Null], options: Any) -> tuple[Null, ...]:
     return tuple(null for null in askable(nulls) if null.name in getattr(options, OPTION, ()))
 
 
-def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[msgspec.Struct]:
+def with_option(options: type[StudyOptions], nulls: Sequence[Null]) -> type[StudyOptions]:
     """The options of a study with the one that chooses nulls; unchanged if none can be asked, or they have it."""
     names = tuple(null.name for null in askable(nulls))
     if not names or OPTION in options.__struct_fields__:

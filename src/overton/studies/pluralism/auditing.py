@@ -15,6 +15,7 @@ import msgspec
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
 from overton.studies.asking import ReadableReply
+from overton.studies.options import StudyOptions
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
@@ -28,7 +29,7 @@ from overton.studies.study import Role, Study
 from overton.studies.tables import means
 
 
-class OpinionAuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OpinionAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Every opinion is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
