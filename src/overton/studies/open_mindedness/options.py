@@ -46,6 +46,16 @@ CONDITIONS = {
     )
 }
 
+PUBLISHED_NAMES = {
+    "neither": "baseline",
+    "pro": "one-sided-pro",
+    "con": "one-sided-con",
+    "75pro": "convincing-pro",
+    "75con": "convincing-con",
+    "all": "balanced",
+}
+"""Our names of configurations by the published ones."""
+
 PUBLISHED = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
 """The six configurations of the paper, asked by default."""
 
