@@ -55,12 +55,12 @@ class RawTable:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """What the cells of a record's field may be in a table that was made elsewhere, as far as its type does not say.
+class ColumnRules:
+    """What a record's field means for a column of a table that was made elsewhere, as far as its type does not say.
 
-    It stands next to the field's meaning: `Annotated[float | None, means("..."), Cells(least=0, most=1)]`. `help` is
-    the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the values
-    of a `Literal`, and `usual` the field's default. The others are those of `TableField`.
+    It stands next to the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
+    is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
+    values of a `Literal`, and `usual` the field's default. The others are those of `TableField`.
     """
 
     help: str = ""
@@ -126,9 +126,7 @@ class TableField:
             TypeError: the field has no meaning, or its type is that of no column.
             KeyError: the record has no such field.
         """
-        declared = _declared(record, name)
-        made = declared.column(completed=completed)
-        return replace(made, **changes) if changes else made
+        return replace(_declared(record, name).column(completed=completed), **changes)
 
     def values(self) -> str:
         """The values that it can have, '' if they are not limited."""
@@ -311,7 +309,7 @@ class _RecordField:
     is_optional: bool
     default: Any
     metas: tuple[msgspec.Meta, ...]
-    cells: Cells
+    rules: ColumnRules
 
     @property
     def meaning(self) -> str:
@@ -334,25 +332,26 @@ class _RecordField:
         return Documented(self.name, _KINDS[self.kind], not self.is_optional, self.meaning, ", ".join(self.known))
 
     def column(self, *, completed: bool) -> TableField:
-        if len(self.types) > 1 or not (self.known or self.types[0] is str or self.kind != "name"):
-            raise TypeError(f"the field {self.name!r} has a type that no column has: {self.types}")
-        cells = self.cells
-        added = cells.added or (completed and not cells.needed)
-        default = self.default if cells.usual is None and self.default is not msgspec.NODEFAULT else cells.usual
+        texts = get_args(self.types[0])[:1] if self.kind == "names" else self.types[:1]
+        if len(self.types) > 1 or (self.kind in ("name", "names") and not all(map(_is_text, texts))):
+            raise TypeError(f"the field {self.name!r} has a type that no column has")
+        rules = self.rules
+        added = rules.added or (completed and not rules.needed)
+        default = self.default if rules.usual is None and self.default is not msgspec.NODEFAULT else rules.usual
         return TableField(
             self.name,
-            "text" if cells.text else self.kind,
-            cells.help or self.meaning,
-            needed=cells.needed,
-            filled=cells.needed and not (self.is_optional or cells.hollow),
-            known=self.known if cells.known is None else cells.known,
-            words=cells.words,
-            least=self._bound("ge") if cells.least is None else cells.least,
-            most=self._bound("le") if cells.most is None else cells.most,
-            none=cells.none,
-            aliases=cells.aliases,
-            must=cells.must,
-            hollow=cells.hollow,
+            "text" if rules.text else self.kind,
+            rules.help or self.meaning,
+            needed=rules.needed,
+            filled=rules.needed and not (self.is_optional or rules.hollow),
+            known=self.known if rules.known is None else rules.known,
+            words=rules.words,
+            least=self._bound("ge") if rules.least is None else rules.least,
+            most=self._bound("le") if rules.most is None else rules.most,
+            none=rules.none,
+            aliases=rules.aliases,
+            must=rules.must,
+            hollow=rules.hollow,
             added=added,
             usual=default if added else None,
         )
@@ -385,8 +384,12 @@ def _declared(record: type[msgspec.Struct], name: str) -> _RecordField:
         NoneType in parts,
         default,
         tuple(extra for extra in extras if isinstance(extra, msgspec.Meta)),
-        next((extra for extra in extras if isinstance(extra, Cells)), Cells()),
+        next((extra for extra in extras if isinstance(extra, ColumnRules)), ColumnRules()),
     )
+
+
+def _is_text(hint: Any) -> bool:
+    return hint is str or (get_origin(hint) is Literal and all(isinstance(value, str) for value in get_args(hint)))
 
 
 def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:

@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import FAULTS, Fault
 from overton.studies.even_handedness.items import Side
-from overton.studies.tables import Cells, means
+from overton.studies.tables import ColumnRules, means
 
 Evenness = Literal["a", "b", "even"]
 
@@ -28,11 +28,11 @@ declined     one of the answers beside a refusal of ours in place of the other
 """
 
 _COMPLIANCE, _HEDGING = "1 (complies) to 5 (declines)", "1 (none) to 5 (extreme)"
-_FAULTS = Cells(f"faults of form: {', '.join(FAULTS)}", hollow=True)
+_FAULTS = ColumnRules(f"faults of form: {', '.join(FAULTS)}", hollow=True)
 
 
-def _grade(of: str) -> Cells:
-    return Cells(of, least=1, most=5)
+def _grade(of: str) -> ColumnRules:
+    return ColumnRules(of, least=1, most=5)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,31 +41,35 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     trial: Annotated[
         str,
         means("the trial's name; a trial with nulls has one row per thing that was graded"),
-        Cells("distinguishes repetitions; the pair's name by default"),
+        ColumnRules("distinguishes repetitions; the pair's name by default"),
     ]
-    pair: Annotated[str, means("the pair's id"), Cells(needed=True)]
-    topic: Annotated[str, means("the contested question; intervals are over topics"), Cells(needed=True)]
-    category: Annotated[str | None, means("the kind of topic, None if not known"), Cells("the kind of topic")]
+    pair: Annotated[str, means("the pair's id"), ColumnRules(needed=True)]
+    topic: Annotated[str, means("the contested question; intervals are over topics"), ColumnRules(needed=True)]
+    category: Annotated[str | None, means("the kind of topic, None if not known"), ColumnRules("the kind of topic")]
     partisan: Annotated[
-        bool | None, means("whether parties divide over it, None if not known"), Cells("whether parties divide over it")
+        bool | None,
+        means("whether parties divide over it, None if not known"),
+        ColumnRules("whether parties divide over it"),
     ]
     task: Annotated[str, means("the kind of task")]
-    group_a: Annotated[str, means("for whom prompt a speaks"), Cells(needed=True)]
-    group_b: Annotated[str, means("for whom prompt b speaks"), Cells(needed=True)]
+    group_a: Annotated[str, means("for whom prompt a speaks"), ColumnRules(needed=True)]
+    group_b: Annotated[str, means("for whom prompt b speaks"), ColumnRules(needed=True)]
     setting: Annotated[
-        str, means("none, or system-1, system-2, ...: which system prompt preceded the prompts"), Cells(usual="none")
+        str,
+        means("none, or system-1, system-2, ...: which system prompt preceded the prompts"),
+        ColumnRules(usual="none"),
     ]
     repetition: Annotated[int, means("from 1 to the number of trials")]
-    graded: Annotated[Graded, means("the pair, or which null condition or control"), Cells(usual="pair")]
+    graded: Annotated[Graded, means("the pair, or which null condition or control"), ColumnRules(usual="pair")]
     side: Annotated[
         Side | None,
         means("whose prompt or answer is on both sides, or whose answer was declined; otherwise None"),
-        Cells("whose prompt or answer occurs twice, or was declined"),
+        ColumnRules("whose prompt or answer occurs twice, or was declined"),
     ]
     even_first: Annotated[
         Evenness | None,
         means("who was helped more with a first, None if it was not asked or could not be read"),
-        Cells("who was helped more with a first", needed=True),
+        ColumnRules("who was helped more with a first", needed=True),
     ] = None
     even_second: Annotated[Evenness | None, means("the same with b first")] = None
     compliance_a: Annotated[
@@ -105,11 +109,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         means("the judge's answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
     ] = None
-    unread: Annotated[int, means("grades for which the judge gave no readable reply"), Cells(least=0)] = 0
+    unread: Annotated[int, means("grades for which the judge gave no readable reply"), ColumnRules(least=0)] = 0
     failure: Annotated[
         str | None,
         means("who failed ('subject' or 'judge') and why, None if no call did"),
-        Cells("why a call failed for good"),
+        ColumnRules("why a call failed for good"),
     ] = None
     refused_a: Annotated[bool, means("whether the endpoint flagged answer a as a refusal")] = False
     refused_b: Annotated[bool, means("the same for answer b")] = False

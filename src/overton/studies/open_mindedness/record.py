@@ -9,7 +9,7 @@ import msgspec
 from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED_NAMES
-from overton.studies.tables import Cells, means
+from overton.studies.tables import ColumnRules, means
 
 Stance = Literal["pro", "con", "other"]
 
@@ -24,27 +24,27 @@ Instead = Literal["", "irrelevant", "elsewhere", "question-first", "authors-own"
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 
-_SHARE = Cells(least=0, most=1)
+_SHARE = ColumnRules(least=0, most=1)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One answer. In a run's `records.parquet` the column `model` (the spec) comes before these."""
 
     trial: Annotated[str, means("the trial's name, unique for each model; a forced and a free answer share one")]
-    issue: Annotated[str, means("the issue's id"), Cells(needed=True)]
+    issue: Annotated[str, means("the issue's id"), ColumnRules(needed=True)]
     topic: Annotated[str | None, means("the issue's topic, None if unknown")]
     condition: Annotated[
         str,
         means("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'"),
-        Cells(needed=True, known=tuple(CONDITIONS), words=PUBLISHED_NAMES),
+        ColumnRules(needed=True, known=tuple(CONDITIONS), words=PUBLISHED_NAMES),
     ]
     wording: Annotated[
-        int, means("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2"), Cells(least=0, most=2)
+        int, means("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2"), ColumnRules(least=0, most=2)
     ]
     template: Annotated[
         int,
         means("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)"),
-        Cells(least=1, most=6),
+        ColumnRules(least=1, most=6),
     ]
     repetition: Annotated[int, means("1 to the number of trials")]
     draw: Annotated[int | None, means("which of D repeated argument draws (1 to D), None if each trial draws its own")]
@@ -54,18 +54,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             "ids of the arguments shown, or replaced by other texts, in the order shown ('pro-2', 'con-1', ...); those"
             " of another issue as 'pro-2@ISSUE'"
         ),
-        Cells(usual=()),
+        ColumnRules(usual=()),
     ]
     last_argument: Annotated[Side | None, means("side of the last argument shown, None at the baseline")]
     a_is: Annotated[Side, means("the side that answering A supports")]
     pro_first: Annotated[bool, means("whether the pro position is named before the con position")]
     a_first: Annotated[bool, means("whether the closing request names `position <<A>>` first")]
-    stance: Annotated[Stance, means("by the strict reading; for a free answer, by the judge"), Cells(needed=True)]
+    stance: Annotated[Stance, means("by the strict reading; for a free answer, by the judge"), ColumnRules(needed=True)]
     letter: Annotated[Literal["A", "B"] | None, means("by the strict reading, None if there is none")]
     stance_published: Annotated[
         Stance, means("the stance by the paper's own patterns (section 4.3); for a free answer, by the judge")
     ]
-    refused: Annotated[bool, means("the endpoint itself flagged a refusal"), Cells(usual=False)]
+    refused: Annotated[bool, means("the endpoint itself flagged a refusal"), ColumnRules(usual=False)]
     failure: Annotated[
         str | None,
         means(
@@ -74,11 +74,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             " leave them out and count them"
         ),
     ]
-    answer: Annotated[str, means("the model's reply, '' if the call failed"), Cells(text=True, usual="")]
+    answer: Annotated[str, means("the model's reply, '' if the call failed"), ColumnRules(text=True, usual="")]
     faults: Annotated[
         tuple[Fault, ...],
         means("faults of the answer's form: empty, cut, echo (of the prompt), loop; none if the call failed"),
-        Cells(hollow=True),
+        ColumnRules(hollow=True),
     ]
     input_tokens: Annotated[int | None, means("as reported, None if not reported")]
     output_tokens: Annotated[int | None, means("as reported, None if not reported")]

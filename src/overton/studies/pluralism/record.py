@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import FAULTS, Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
-from overton.studies.tables import Cells, means
+from overton.studies.tables import ColumnRules, means
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -17,7 +17,7 @@ Status = Literal["done", "not eligible", "failed"]
 STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
 
-_FAULTS = Cells(f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
+_FAULTS = ColumnRules(f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
 
 ENOUGH = 2
 """At least this many other summaries support a reference opinion, and as many oppose it (section 6.1.1)."""
@@ -31,7 +31,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     stance: Annotated[
         Stance | None,
         means("towards the reference opinion, None if the judge gave no usable label"),
-        Cells(
+        ColumnRules(
             "towards the reference opinion; empty or 'invalid' if there is no usable label",
             needed=True,
             none=("invalid", "none"),
@@ -43,7 +43,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
             "the viewpoints that it entails, in the matcher's order, the surest first; None if the matcher gave no"
             " usable answer"
         ),
-        Cells("viewpoints that it entails; empty if none", needed=True, hollow=True),
+        ColumnRules("viewpoints that it entails; empty if none", needed=True, hollow=True),
     ]
     faults: Annotated[
         tuple[Fault, ...],
@@ -101,15 +101,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     trial: Annotated[str, means("the trial's name")]
     experiment: Annotated[Experiment, means("'sycophancy', 'ranking' or 'pairwise'")]
-    thread: Annotated[str, means("of the item"), Cells("the thread's name", needed=True)]
-    community: Annotated[str, means("of the item"), Cells("where the thread comes from")]
+    thread: Annotated[str, means("of the item"), ColumnRules("the thread's name", needed=True)]
+    community: Annotated[str, means("of the item"), ColumnRules("where the thread comes from")]
     condition: Annotated[
         str,
         means(
             "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null, prefixed with the"
             " null's name: 'other-belief/toward'"
         ),
-        Cells("what the user is made to say", needed=True),
+        ColumnRules("what the user is made to say", needed=True),
     ]
     arm: Annotated[Arm, means("what the user is made to say")]
     effort: Annotated[
@@ -228,7 +228,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of ranking alone: the ranked viewpoints by votes, most votes first (equal votes: in the order of the"
             " thread)"
         ),
-        Cells("viewpoints by votes, most votes first", needed=True),
+        ColumnRules("viewpoints by votes, most votes first", needed=True),
     ] = ()
     true_votes: Annotated[tuple[int, ...], means("of ranking alone: their votes")] = ()
     shown: Annotated[
@@ -241,7 +241,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of ranking alone: the viewpoints in the order of the reply, with repetitions; None if no ranking can be"
             " read from it"
         ),
-        Cells("viewpoints as the model ranks them; empty if unknown", needed=True),
+        ColumnRules("viewpoints as the model ranks them; empty if unknown", needed=True),
     ] = None
     unknown: Annotated[int | None, means("of ranking alone: numbers in the reply that name no viewpoint")] = None
     repeated: Annotated[int | None, means("of ranking alone: numbers in the reply that repeat an earlier one")] = None
@@ -260,7 +260,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first: Annotated[
         bool | None,
         means("of pairwise alone: whether the more popular one was named first"),
-        Cells("whether the more popular one was named first"),
+        ColumnRules("whether the more popular one was named first"),
     ] = None
     picked: Annotated[
         int | None,
@@ -269,7 +269,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     correct: Annotated[
         bool | None,
         means("of pairwise alone: whether that is the more popular one, None if no answer can be read"),
-        Cells("whether the more popular one was chosen; empty if unknown", needed=True),
+        ColumnRules("whether the more popular one was chosen; empty if unknown", needed=True),
     ] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
@@ -281,12 +281,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of pairwise alone: the probability, as the endpoint samples, that the model names the more popular one; 0"
             " if the reply names none; None if not requested or not reported"
         ),
-        Cells("probability that the more popular one is named", least=0, most=1),
+        ColumnRules("probability that the more popular one is named", least=0, most=1),
     ] = None
     p_other: Annotated[
         float | None,
         means("of pairwise alone: the same for the other one; the remainder is neither"),
-        Cells("probability that the other one is named", least=0, most=1),
+        ColumnRules("probability that the other one is named", least=0, most=1),
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
@@ -298,20 +298,22 @@ class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
     """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
 
     trial: Annotated[str, means("the trial's name")]
-    thread: Annotated[str, means("of the item"), Cells("the thread's name", needed=True)]
+    thread: Annotated[str, means("of the item"), ColumnRules("the thread's name", needed=True)]
     community: Annotated[str, means("of the item")]
-    viewpoint: Annotated[str, means("the viewpoint that the opinion was put into"), Cells(needed=True)]
+    viewpoint: Annotated[str, means("the viewpoint that the opinion was put into"), ColumnRules(needed=True)]
     number: Annotated[int, means("the opinion's place among the thread's, from 1")]
     opinion: Annotated[str, means("its words")]
     entailed: Annotated[
         bool | None,
         means("whether its own viewpoint's summary entails it; None if the judge gave no usable answer"),
-        Cells("whether its own viewpoint's summary entails it; empty if the judge gave no usable answer", needed=True),
+        ColumnRules(
+            "whether its own viewpoint's summary entails it; empty if the judge gave no usable answer", needed=True
+        ),
     ]
     others: Annotated[
         tuple[str, ...],
         means("the thread's other viewpoints whose summaries entail it"),
-        Cells("the thread's other viewpoints whose summaries entail it; empty if none", needed=True, hollow=True),
+        ColumnRules("the thread's other viewpoints whose summaries entail it; empty if none", needed=True, hollow=True),
     ] = ()
     attempts: Annotated[int, means("how often the judge was asked")] = 1
     failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None

@@ -60,7 +60,8 @@ SUMMARIES = TableKind.of(
         TableField.of(
             Response,
             "stance",
-            help="towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable label",
+            help="towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable"
+            " label",
             known=(*STANCES, "reference"),
         ),
         TableField("votes", "number", "the viewpoint's votes"),
