@@ -90,11 +90,11 @@ class Role:
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
     models. `usual` answers if nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
     by default if it does not reason; 0 leaves that to the host. No such default, wherever the model runs, is below
-    `least_tokens`, which follow from the options: see `Demands`. One that `judges` is a measuring instrument: by
-    default it is asked at temperature 0, if its endpoint takes one. One that is `weighed` is asked for token
-    probabilities, which follows from the options, too. In one that may be `several` each judges for
-    itself what is answered once: the first that is named leads, and the others are shown beside it
-    (`overton.studies.multiple_judges`). Prompts to a model may then not depend on what a judge says.
+    `least_tokens`. One that `judges` is a measuring instrument: by default it is asked at temperature 0, if its
+    endpoint takes one. One that is `weighed` is asked for token probabilities. `least_tokens` and `weighed` follow
+    from the options: see `Study.with_demands`. In one that may be `several` each judges for itself what is answered
+    once: the first that is named leads, and the others are shown beside it (`overton.studies.multiple_judges`). Prompts
+    to a model may then not depend on what a judge says.
     """
 
     name: str
