@@ -10,7 +10,7 @@ from overton.calls import BatchApi
 from overton.engine.batch_notes import noted_batches
 from overton.errors import AnswerError
 from overton.models import Model
-from overton.runs.answerers import open_models, specs_of, wanted_of
+from overton.runs.answerers import open_models, wanted_of
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder, open_journal
 from overton.runs.run import open_run
@@ -48,8 +48,7 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
     if not noted:
         return []
     check_trusted(study, folder.path, wanted, trust)
-    asked = study.with_demands(folder.options(study, manifest.options), specs_of(wanted))
-    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    opened = open_models(study, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     by_identity = {
         one.answerer.identity: one
         for side in opened.values()

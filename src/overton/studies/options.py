@@ -87,7 +87,10 @@ class StudyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ()
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """What they ask of those who answer; `named` are the answerers that the user named, by role."""
+        """What they ask of those who answer.
+
+        `named` are the answerers by role: those that the user named, and once a run is prepared all of them.
+        """
         return Demands()
 
     @classmethod
