@@ -35,6 +35,7 @@ from overton.runs.temperature_probe import sent
 from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import Trust, check_trusted, note_used
 from overton.studies.null_conditions import prompts_changed
+from overton.studies.options import StudyOptions
 from overton.studies.precision import PrecisionTarget as Precision
 from overton.studies.study import AnyStudy
 from overton.version import __version__
@@ -74,7 +75,7 @@ def start_folder(
     wanted: Requests,
     out: Path,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
@@ -113,7 +114,7 @@ class Prepared(NamedTuple):
     of its trials in each lane."""
 
     manifest: Manifest
-    options: msgspec.Struct
+    options: StudyOptions
     models: dict[str, list[Opened]]
     wanted: Requests
     trials: int
@@ -124,7 +125,7 @@ def prepare(
     items: Sequence[Any],
     wanted: Requests,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
@@ -227,7 +228,7 @@ def extend_folder(
     study: AnyStudy,
     path: Path,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     more: Requests | None = None,
     limits: Limits | None = None,
     trust: Trust | None = None,
@@ -384,7 +385,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         raise RunMismatch(problems)
 
 
-def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
+def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: StudyOptions) -> None:
     items = folder.items(study.items.kind)
     if manifest.precision is not None:
         reason = "stops once precise, and its looks were planned for its current options: start another run"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -80,7 +80,7 @@ def with_option(options: type[StudyOptions], nulls: Sequence[Null]) -> type[Stud
         return options
     help_ = "Ask a null condition as well, besides the published design"
     kind: Any = Annotated[tuple[str, ...], Option(help_, known=names, flag="--null", every="all", extends=True)]
-    return msgspec.defstruct(
+    made = msgspec.defstruct(
         options.__name__,
         [(OPTION, kind, ())],
         bases=(options,),
@@ -89,6 +89,7 @@ def with_option(options: type[StudyOptions], nulls: Sequence[Null]) -> type[Stud
         forbid_unknown_fields=True,
         namespace={"__doc__": options.__doc__},
     )
+    return cast("type[StudyOptions]", made)
 
 
 @dataclass(frozen=True)
