@@ -190,7 +190,9 @@ def _trials(name: str) -> tuple[Any, list[Any]]:
         items: Sequence[Any] = read_items(study, starter_threads())
     else:
         items = _ITEMS[name]() if name in _ITEMS else read_items(study)
-    options = msgspec.convert(study.complete(dict(_OPTIONS.get(name, {})), _MODELS), study.options, strict=False)
+    options = msgspec.convert(
+        study.options.complete(dict(_OPTIONS.get(name, {})), _MODELS), study.options, strict=False
+    )
     found = list(islice(study.trials(items[:1], options, 1), 40))
     return study, found[:: max(len(found) // _TRIALS.get(name, 2), 1)]
 

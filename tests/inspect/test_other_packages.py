@@ -22,14 +22,14 @@ STUDY = dedent('''
     import msgspec
     from overton.calls import Trial, user
     from overton.statistics import Estimate
-    from overton.studies import INTERFACE, Exhibits, Headline, Items, Measuring, Option, Role, Study
+    from overton.studies import INTERFACE, Exhibits, Headline, Items, Measuring, Option, Role, Study, StudyOptions
 
 
     class Drink(msgspec.Struct, frozen=True):
         id: str
 
 
-    class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         times: Annotated[int, Option("How often each is asked", least=1, extends=True)] = 1
 
 
@@ -99,11 +99,10 @@ BROKEN = {
     "clashing": dedent("""
         from dataclasses import replace
         from typing import Annotated
-        import msgspec
-        from overton.studies import Option
+        from overton.studies import Option, StudyOptions
         from tea import STUDY
 
-        class Options(msgspec.Struct, frozen=True):
+        class Options(StudyOptions, frozen=True):
             seed: Annotated[int, Option("Another seed")] = 0
 
         STUDY = replace(STUDY, name="clashing", options=Options)

@@ -19,7 +19,7 @@ from typing import Annotated
 import msgspec
 from overton.calls import Reply, Trial, user
 from overton.statistics import Estimate
-from overton.studies import Column, Items, Measuring, Option, Role, Section, Study, Table
+from overton.studies import Column, Items, Measuring, Option, Role, Section, Study, StudyOptions, Table
 from overton.studies.findings import Finding
 
 
@@ -27,7 +27,7 @@ class Drink(msgspec.Struct, frozen=True):
     id: str
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     times: Annotated[int, Option("How often each is asked", least=1, extends=True)] = 2
 
 

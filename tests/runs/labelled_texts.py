@@ -9,6 +9,7 @@ import msgspec
 
 from overton.calls import Conduct, Trial
 from overton.studies.items import Items
+from overton.studies.options import StudyOptions
 from overton.studies.study import Role, Study
 
 
@@ -22,7 +23,7 @@ class Label(msgspec.Struct, frozen=True):
     label: str
 
 
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Labels(StudyOptions, frozen=True, forbid_unknown_fields=True):
     pass
 
 

@@ -15,6 +15,7 @@ from overton.runs.dry_run import plan
 from overton.runs.start import start_folder
 from overton.studies.items import Items
 from overton.studies.open_mindedness import STUDY, Options
+from overton.studies.options import StudyOptions
 from overton.studies.study import Role, Study
 
 PRICE = Price(input=10.0, output=100.0)
@@ -59,7 +60,7 @@ def test_all_that_is_wrong_with_models_is_said_at_once(runs: Any) -> None:
         open_models(STUDY, runs.issues, {}, 0)
 
 
-class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Empty(StudyOptions, frozen=True, forbid_unknown_fields=True):
     pass
 
 

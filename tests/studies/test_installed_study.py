@@ -181,6 +181,14 @@ def test_records_that_fit_no_table_are_counted_and_the_run_ends(
     assert "6 trials have records that do not fit a table" in done.stderr
 
 
+OPTION = '    times: Annotated[int, Option("How often each is asked", least=1, extends=True)] = 2\n'
+
+
+def _with_method(method: str) -> tuple[str, str]:
+    """The line of an option, and the same with a method of the options below it."""
+    return OPTION, f"{OPTION}\n    {method}\n"
+
+
 BEFORE_ASKING = {
     "a trial is listed twice": (LISTS, LISTS.replace("{time + 1}", "1"), 2, "two trials have this name"),
     "trials do not end": (
@@ -204,16 +212,29 @@ BEFORE_ASKING = {
     "its items are texts": ('starter=lambda: [Drink("milk")', 'starter=lambda: ["milk"', 1, "must be of type Drink"),
     "its answerer cannot be made": ("    name = identity", "    names = identity", 1, "cannot answer: it has no name"),
     "its options are checked by an error": (
-        "    interface=2,",
-        "    interface=2,\n    check=lambda options: options.sugar,",
+        *_with_method("def problems(self): return self.sugar"),
         1,
         "AttributeError: 'Options' object has no attribute 'sugar'",
     ),
     "its remarks are numbers": (
-        "    interface=2,",
-        "    interface=2,\n    remarks=lambda options: [7],",
+        *_with_method("def remarks(self): return [7]"),
         1,
         "of type int",
+    ),
+    "its options demand nothing that is known": (
+        *_with_method("def demands(self, named): return {}"),
+        1,
+        "returned a value of type dict, but must return Demands",
+    ),
+    "its options demand tokens of no role": (
+        *_with_method("def demands(self, named): return __import__('overton').studies.Demands(tokens=[512])"),
+        1,
+        "demands whose tokens are a value of type list, not a mapping by role",
+    ),
+    "its options complete themselves with a list": (
+        *_with_method("complete = classmethod(lambda cls, given, named: [given])"),
+        1,
+        "returned a value of type list, but must return dict",
     ),
     "a record has a column of any type": ("    letters: int = 0", "    letters: object = 0", 2, "cannot store"),
 }
@@ -266,6 +287,18 @@ IN_LOADING = {
     "imports a name of interface 1": (f"from overton.calls import Looked\n{TEA}", RENAMED),
     "imports a module of interface 1": (f"import overton.studies.nothing\n{TEA}", RENAMED),
     "uses an argument of interface 1": (TEA.replace("interface=2", "interface=2, before=1"), RENAMED),
+    "checks its options as in interface 1": (
+        TEA.replace("interface=2", "interface=2, check=lambda options: ()"),
+        RENAMED,
+    ),
+    "has options of interface 1": (
+        TEA.replace("class Options(StudyOptions,", "class Options(msgspec.Struct,"),
+        "its options must be a class derived from overton.studies.StudyOptions",
+    ),
+    "has an option that is named like a method": (
+        TEA.replace("    times: Annotated", "    remarks: Annotated"),
+        "its options have a field 'remarks', which is the name of a method of StudyOptions: rename it",
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,16 +20,17 @@ from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.deliberation.record import Record as Message
 from overton.studies.deliberation.tables import DECISIONS
+from overton.studies.even_handedness.tables import GRADES
 from overton.studies.open_mindedness.record import Record as Answer
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.record import Record as Asked
 from overton.studies.pluralism.record import Response
-from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.pluralism.tables import MATCHES, OPINIONS, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.stance_stability.record import Record as Turn
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind, columns_of_record, means
+from overton.studies.tables import ColumnRules, Once, RawTable, Rule, TableField, TableKind, columns_of_record, means
 
-ALL = (DECISIONS, TURNS, RECORDS, COUNTS, MATCHES, SUMMARIES, RANKINGS, PAIRS)
+ALL = (DECISIONS, GRADES, TURNS, RECORDS, COUNTS, MATCHES, SUMMARIES, RANKINGS, PAIRS, OPINIONS)
 
 COLOURS = ("red", "light-blue")
 TABLE = TableKind(
@@ -237,6 +239,130 @@ def test_a_records_columns_say_their_kinds_and_values() -> None:
 
     with pytest.raises(TypeError, match="'side' has no description"):
         columns_of_record(Silent)
+
+
+FIELDS = json.loads(Path(__file__).with_name("table_fields.json").read_text("utf-8"))
+"""The columns of every kind of table, without their meanings: what is not mentioned has the value of `TableField`."""
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_columns_are_those_that_stored_tables_were_written_for(table: TableKind) -> None:
+    (known,) = [rows for name, rows in FIELDS.items() if name.endswith(f".{table.name.upper()}")]
+    assert [column.name for column in table.columns] == [row["name"] for row in known]
+    for column, row in zip(table.columns, known, strict=True):
+        plain = TableField(column.name, column.kind, column.help)
+        found = {field.name: getattr(column, field.name) for field in fields(column) if field.name != "help"}
+        found["lists"] = getattr(column.lists, "__name__", None)
+        wanted = {name: row.get(name, getattr(plain, name)) for name in found}
+        assert json.loads(json.dumps(found)) == json.loads(json.dumps(wanted)), column.name
+
+
+TYPES: dict[Any, tuple[str, tuple[str, ...], Any]] = {
+    str: ("name", (), st.sampled_from(["a", "b c", "7"])),
+    Literal["red", "blue"]: ("name", ("red", "blue"), st.sampled_from(["red", "blue"])),
+    int: ("whole", (), st.integers(0, 9)),
+    float: ("number", (), st.floats(0, 9)),
+    bool: ("flag", (), st.booleans()),
+    tuple[str, ...]: ("names", (), st.lists(st.sampled_from("ab"), max_size=2).map(tuple)),
+    tuple[Literal["x"], ...]: ("names", (), st.just(("x",))),
+}
+"""Types of a record's fields, each with the kind of its column, the values known, and some of them."""
+DECLARED = st.lists(
+    st.tuples(
+        st.sampled_from(list(TYPES)), st.booleans(), st.booleans(), st.booleans(), st.sampled_from([None, 0, 0.5])
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def record_of(declared: list[Any]) -> type[msgspec.Struct]:
+    made: list[Any] = []
+    for number, (type_, optional, has_default, needed, least) in enumerate(declared):
+        bounds = ColumnRules(needed=needed, least=least if type_ in (int, float) else None)
+        hint = Annotated[type_ | None if optional else type_, means(f"meaning {number}"), bounds]
+        made.append((f"c{number}", hint, None) if has_default and optional else (f"c{number}", hint))
+    return msgspec.defstruct("Row", made, kw_only=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(declared=DECLARED, completed=st.booleans())
+def test_a_column_follows_from_its_fields_type_and_default(declared: list[Any], completed: bool) -> None:
+    record = record_of(declared)
+    table = TableKind.of(record, "rows", record.__struct_fields__, completed=completed)
+    assert [(row.column, row.meaning) for row in table.documented()] == [
+        (row.column, row.meaning) for row in columns_of_record(record)
+    ]
+    for column, (type_, optional, _, needed, least) in zip(table.columns, declared, strict=True):
+        kind, known, _ = TYPES[type_]
+        assert (column.kind, column.known, column.needed) == (kind, known, needed)
+        assert column.filled == (needed and not optional)
+        assert column.added == (completed and not needed)
+        assert column.least == (least if type_ in (int, float) else None)
+        assert column.usual is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(declared=DECLARED, data=st.data())
+def test_rows_of_a_record_are_rows_of_its_table(declared: list[Any], data: st.DataObject) -> None:
+    declared = [(*parts[:3], True, None) for parts in declared]
+    record = record_of(declared)
+    table = TableKind.of(record, "rows", record.__struct_fields__)
+    cells = [st.none() | TYPES[type_][2] if optional else TYPES[type_][2] for type_, optional, *_ in declared]
+    rows = data.draw(st.lists(st.tuples(*cells), min_size=1, max_size=4))
+    polars = {"name": pl.String, "whole": pl.Int64, "number": pl.Float64, "flag": pl.Boolean}
+    schema = {column.name: polars.get(column.kind, pl.List(pl.String)) for column in table.columns}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    assert table_frames.check(table, frame).equals(frame)
+
+
+def test_a_field_says_what_a_column_is() -> None:
+    class Row(msgspec.Struct, kw_only=True):
+        size: Annotated[Annotated[int, msgspec.Meta(ge=1, le=5)] | None, means("in steps")]
+        colour: Annotated[
+            Literal["red", "blue"],
+            means("its colour"),
+            ColumnRules("as seen", needed=True, known=(), words={"azure": "blue"}, none=("none",), aliases=("hue",)),
+        ]
+        parts: Annotated[tuple[str, ...], means("what it has"), ColumnRules(needed=True, hollow=True)] = ()
+        note: Annotated[str, means("as it stands"), ColumnRules(text=True, usual="-")] = "?"
+        sold: Annotated[bool, means("whether it was")] = False
+        owner: Annotated[str, means("whose it is"), ColumnRules(must="must name one", added=True)] = "nobody"
+
+    own = TableField("shop", "name", "where")
+    assert TableKind.of(Row, "rows", ("colour", own, "size", "parts", "note", "sold", "owner")).columns == (
+        TableField(
+            "colour",
+            "name",
+            "as seen",
+            needed=True,
+            filled=True,
+            words={"azure": "blue"},
+            none=("none",),
+            aliases=("hue",),
+        ),
+        own,
+        TableField("size", "whole", "in steps", least=1, most=5),
+        TableField("parts", "names", "what it has", needed=True, hollow=True),
+        TableField("note", "text", "as it stands"),
+        TableField("sold", "flag", "whether it was"),
+        TableField("owner", "name", "whose it is", must="must name one", added=True, usual="nobody"),
+    )
+    completed = TableKind.of(Row, "rows", ("note", "sold"), completed=True)
+    assert [(column.added, column.usual) for column in completed.columns] == [(True, "-"), (True, False)]
+    assert TableField.of(Row, "sold", help="now", filled=True) == TableField("sold", "flag", "now", filled=True)
+
+
+@pytest.mark.parametrize("type_", [int | str, dict[str, str], tuple[int, ...], Literal[1, 2], bytes])
+def test_a_field_of_another_type_makes_no_column(type_: Any) -> None:
+    record = msgspec.defstruct("Row", [("it", Annotated[type_, means("whatever")])])
+    with pytest.raises(TypeError, match="'it' has a type that no column has"):
+        TableKind.of(record, "rows", ("it",))
+
+
+def test_only_fields_of_the_record_make_columns() -> None:
+    with pytest.raises(KeyError):
+        TableKind.of(Answer, "rows", ("nothing",))
 
 
 CELLS = st.one_of(st.none(), st.text(max_size=8), st.sampled_from(["1", "0.5", "nan", "1e400", "true", "[1]", "red"]))

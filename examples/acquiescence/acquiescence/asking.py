@@ -7,7 +7,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import Reading, read_choice
-from overton.studies import Option, Prompts, ask_until_read, means, unless_refused
+from overton.studies import Option, Prompts, StudyOptions, ask_until_read, means, unless_refused
 
 PROMPTS = Prompts("acquiescence")
 ANSWERS = ("yes", "no")
@@ -23,7 +23,7 @@ class Question(msgspec.Struct, frozen=True):
     con: str
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials."""
 
     trials: Annotated[int, Option("How often each wording is asked", least=1, extends=True)] = 10

@@ -74,10 +74,10 @@ def plan(
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
-    if (other := _other_way_of_shares(found, ready.options, options)) is not None:
+    if (other := _other_way_of_shares(found, ready, options)) is not None:
         with suppress(InputError):  # not available for models without token probabilities
             otherwise = _open_and_plan(found, set_up(found, other, **named), seed)[1]
-    ways = ways_of(planned, otherwise, _name_other_way(found, ready.options, other))
+    ways = ways_of(planned, otherwise, _name_other_way(found, ready, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
@@ -87,36 +87,42 @@ def plan(
 
 def _open_and_plan(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
     """Who would answer, and the plan of their calls."""
-    opened = answerers.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    asked = found.with_demands(ready.options, answerers.specs_of(ready.wanted))
+    opened = answerers.open_models(asked, ready.items, ready.wanted, seed, need_keys=False)
     return opened, dry_run.plan(found, ready.items, opened, ready.options, seed)
 
 
-def _other_way_of_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _other_way_of_shares(found: AnyStudy, ready: SetUp, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """The options that estimate the same shares the other way: by token probabilities instead of sampling, or vice
     versa.
 
-    None if nobody could be asked for token probabilities with the options as `chosen`. Where probabilities
+    None if nobody could be asked for token probabilities with the options of `ready`. Where probabilities
     replace many answers, there is one trial of each prompt, and the single answers that calibrate them are counted.
     """
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
-    if shares is None or not found.weighs(msgspec.structs.replace(chosen, shares="probabilities")):
+    if shares is None or not _roles_by_probabilities(ready):
         return None
     sampled = (options.get("shares") or shares.default) == "sampled"
     # A given number of trials is for sampling; probabilities need one trial of each prompt.
     asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
     asks_trials = False
     with suppress(InputError):  # options that follow from the models have nothing to do with trials
-        asks_trials = "trials" in found.complete(asked, {})
+        asks_trials = "trials" in found.options.complete(asked, {})
     trials = {"trials": 1 if sampled else None} if asks_trials else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
-def _name_other_way(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
+def _roles_by_probabilities(ready: SetUp) -> tuple[str, ...]:
+    """The roles asked for token probabilities if shares are estimated by them."""
+    options = msgspec.structs.replace(ready.options, shares="probabilities")
+    return options.demands(answerers.specs_of(ready.wanted)).probabilities
+
+
+def _name_other_way(found: AnyStudy, ready: SetUp, other: Mapping[str, Any] | None) -> tuple[str, str]:
     """The other way's `--shares`, and what it gives."""
     if other is None or other["shares"] == "sampled":
         return "sampled", "shares of sampled answers"
-    asked = found.weighs(msgspec.structs.replace(options, shares="probabilities"))
-    if found.first in asked:
+    if found.first in _roles_by_probabilities(ready):
         return "probabilities", "shares from the letter's probability, calibrated"
     return "probabilities", "the judge's labels with their probabilities, calibrated"
 

@@ -129,6 +129,11 @@ def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> 
     )
 
 
+def specs_of(wanted: Requests) -> dict[str, list[str]]:
+    """The specs of those who are to answer, by role."""
+    return {role: [request.spec for request in requests] for role, requests in wanted.items()}
+
+
 def requests_of_run(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
     """The answerers that a run was started with."""
     return {

@@ -48,8 +48,7 @@ def list_pending_batches(study: AnyStudy, folder: RunFolder, *, cancel: bool, tr
     if not noted:
         return []
     check_trusted(study, folder.path, wanted, trust)
-    asked = study.with_tokens(folder.options(study, manifest.options))
-    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    opened = open_models(study, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     by_identity = {
         model.answerer.identity: model
         for side in opened.values()

@@ -321,11 +321,11 @@ class RunFolder:
                 raise UnreadableRun(str(Problem(place, f"models.{role}", reason)))
         options = self.options(study, manifest.options)
         names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
-        follow = self.options(study, study.complete(dict(manifest.options), names))
+        follow = self.options(study, study.options.complete(dict(manifest.options), names))
         for field in fields_of(study.options):
             if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
                 raise UnreadableRun(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
-        for problem in study.check(options):
+        for problem in options.problems():
             raise UnreadableRun(str(Problem(place, "options", str(problem))))
         return options
 

@@ -322,9 +322,9 @@ def extend(
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
     for role_, more in added.items():
         names[role_] = [*names.get(role_, []), *names_of(study, {role_: more})[role_]]
-    asked = RunFolder(folder).options(study, study.complete(manifest.options, names))
+    asked = RunFolder(folder).options(study, study.options.complete(manifest.options, names))
     chosen = changed(asked, given)
-    check(study, chosen)
+    check(chosen)
     if chosen == asked and not any(added.values()) and manifest.status == "finished":
         raise InputError(
             [Problem("extend", str(folder), f"nothing to add: the run already has {_format_options(given)}")]

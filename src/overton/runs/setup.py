@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from overton.calls import Price
 from overton.errors import InputError, Notice, Problem
 from overton.key_values import Given, pairs_of
@@ -18,7 +16,7 @@ from overton.models.spec import name_and_spec, parse_spec
 from overton.runs import answerers
 from overton.runs.answerers import ModelRequest, Requests
 from overton.runs.items import read_items
-from overton.studies.options import fields_of, option_place, options_of
+from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 
 Arguments = Mapping[str, Given]
@@ -116,7 +114,7 @@ class SetUp:
     """A study ready to run; `left_out` says how many of the items that were read are not asked about."""
 
     items: Sequence[Any]
-    options: msgspec.Struct
+    options: StudyOptions
     wanted: Requests
     left_out: str
 
@@ -177,18 +175,19 @@ def set_up(
     """
     asked = _sort_arguments(study, models, items, given, others or {})
     options = chosen_options(study, asked.options, names_of(study, asked.named))
-    named = study.answering(options, asked.named)
+    demands = options.demands(asked.named)
+    named = asked.named if demands.answering is None else demands.answering
     read = _read_given_items(study, asked)
     kept = _select_items(read, only)
     listed = None if price_list is None else read_price_list(Path(price_list))
-    wanted = requests_of(study, named, model_args, prices, _complete_source_args(study, options, source_args), listed)
+    wanted = requests_of(study, named, model_args, prices, _complete_source_args(demands, source_args), listed)
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
-    for remark in study.remarks(options):
+    for remark in options.remarks():
         warnings.warn(remark, Notice, stacklevel=3)
     return SetUp(kept, options, wanted, left_out)
 
 
-def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> msgspec.Struct:
+def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> StudyOptions:
     """The study's options; None counts as not given.
 
     Raises:
@@ -199,18 +198,18 @@ def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str
         raise InputError(
             [Problem(option_place(name), "", "follows from who answers, and cannot be given") for name in wrong]
         )
-    options = options_of(study.options, study.complete(dict(given), named))
-    check(study, options)
+    options = options_of(study.options, study.options.complete(dict(given), named))
+    check(options)
     return options
 
 
-def check(study: AnyStudy, options: msgspec.Struct) -> None:
+def check(options: StudyOptions) -> None:
     """Refuse options that are each valid but not together.
 
     Raises:
         InputError: everything that is wrong with the combination.
     """
-    if problems := list(study.check(options)):
+    if problems := list(options.problems()):
         raise InputError(problems)
 
 
@@ -259,7 +258,7 @@ def _select_items(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[A
     return [item for item in items if item.id in ids]
 
 
-def _complete_source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
+def _complete_source_args(demands: Demands, given: SourceArguments | None) -> SourceArguments:
     """The arguments given, and otherwise those that follow from the options."""
-    follow = study.arguments(options)
+    follow = demands.arguments
     return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

@@ -23,6 +23,7 @@ from overton.runs.answerers import (
     entries_of,
     open_models,
     requests_of_run,
+    specs_of,
     with_page_source,
 )
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
@@ -34,6 +35,7 @@ from overton.runs.temperature_probe import sent
 from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import Trust, check_trusted, note_used
 from overton.studies.null_conditions import prompts_changed
+from overton.studies.options import StudyOptions
 from overton.studies.precision import PrecisionTarget as Precision
 from overton.studies.study import AnyStudy
 from overton.version import __version__
@@ -73,7 +75,7 @@ def start_folder(
     wanted: Requests,
     out: Path,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
@@ -112,7 +114,7 @@ class Prepared(NamedTuple):
     of its trials in each lane."""
 
     manifest: Manifest
-    options: msgspec.Struct
+    options: StudyOptions
     models: dict[str, list[Opened]]
     wanted: Requests
     trials: int
@@ -123,7 +125,7 @@ def prepare(
     items: Sequence[Any],
     wanted: Requests,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
@@ -143,7 +145,7 @@ def prepare(
     if precision is not None:
         check_one_judge(study, wanted)
         design_of(study, items, chosen, seed, precision, study.lanes(wanted))
-    models = open_models(study.with_tokens(chosen), items, wanted, seed)
+    models = open_models(study.with_demands(chosen, specs_of(wanted)), items, wanted, seed)
     _check_prices(models, limits)
     if batch:
         _check_batches(models)
@@ -211,7 +213,7 @@ def resume_folder(
         note_used(study, {study.first: elsewhere})
     wanted = requests_of_run(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    asked = study.with_tokens(folder.options(study, manifest.options))
+    asked = study.with_demands(folder.options(study, manifest.options), specs_of(wanted))
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
@@ -226,7 +228,7 @@ def extend_folder(
     study: AnyStudy,
     path: Path,
     *,
-    options: msgspec.Struct | None = None,
+    options: StudyOptions | None = None,
     more: Requests | None = None,
     limits: Limits | None = None,
     trust: Trust | None = None,
@@ -256,7 +258,8 @@ def extend_folder(
     if manifest.precision is not None:
         check_one_judge(study, wanted)
     chosen = folder.options(study, manifest.options) if options is None else options
-    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    asked = study.with_demands(chosen, specs_of(wanted))
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     manifest.limits = _merge_limits(manifest.limits, limits)
     _check_prices(models, manifest.limits)
@@ -392,7 +395,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         raise RunMismatch(problems)
 
 
-def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
+def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: StudyOptions) -> None:
     items = folder.items(study.items.kind)
     if manifest.precision is not None:
         reason = "stops once precise, and its looks were planned for its current options: start another run"

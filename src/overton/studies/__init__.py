@@ -9,7 +9,7 @@ from overton.studies.frame import Analysed
 from overton.studies.items import Items
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
-from overton.studies.options import NoOptions, Option, option_place
+from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
 from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
@@ -30,6 +30,7 @@ __all__ = [
     "Comparing",
     "Correcting",
     "Dataset",
+    "Demands",
     "Demo",
     "Done",
     "Exhibits",
@@ -57,6 +58,7 @@ __all__ = [
     "Sheet",
     "Study",
     "StudyEntry",
+    "StudyOptions",
     "Table",
     "Text",
     "UnreadableReply",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -34,7 +34,7 @@ from overton.studies.guards import (
 from overton.studies.items import Items
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.null_conditions import Null
-from overton.studies.options import fields_of
+from overton.studies.options import OPTION_METHODS, Demands, StudyOptions, fields_of
 from overton.studies.parsing import ParsedItems
 from overton.studies.precision import Blocks
 from overton.studies.questions import JudgedRows, JudgedUnits, Sheet
@@ -94,6 +94,8 @@ class _GuardWalk:
         """A value of the declaration, or one that its functions return, with the functions in it guarded."""
         if isinstance(value, Command):
             return _GuardedCommand(value.name, value.help, value.call, self.guard)
+        if isinstance(value, type) and issubclass(value, StudyOptions):
+            return self._options(value)
         if isinstance(value, type | str | bytes):
             return value
         if isinstance(value, Mapping):
@@ -115,6 +117,26 @@ class _GuardWalk:
         called, check = _CALLED.get(place, place.partition(".")[2]), self.checks.get(place, self._as_it_is)
         kind = GuardedAsync if place in _ASYNC else GuardedIteration if place in _LAZY else GuardedCall
         return kind(self.guard, called, function, check)
+
+    def _options(self, options: type[StudyOptions]) -> type[StudyOptions]:
+        """The options, their methods guarded."""
+        methods = {name: self._method(getattr(options, name), f"StudyOptions.{name}") for name in OPTION_METHODS}
+        made = msgspec.defstruct(
+            options.__name__,
+            [],
+            bases=(options,),
+            module=options.__module__,
+            namespace={"__doc__": options.__doc__, **methods, "complete": staticmethod(methods["complete"])},
+        )
+        return cast("type[StudyOptions]", made)
+
+    def _method(self, method: Callable[..., Any], place: str) -> Callable[..., Any]:
+        called = self._function(method, place)
+
+        def guarded_method(*given: Any) -> Any:
+            return called(*given)
+
+        return guarded_method
 
     def _as_it_is(self, value: Any) -> Any:
         """A value that may hold functions itself, as rows of labels do."""
@@ -178,14 +200,10 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Study.prompts": _prompts,
         "Study.condition": text,
         "NullConditions.condition": text,
-        "Study.answering": mapping,
-        "Study.complete": take_one(dict),
-        "Study.check": take_many(Problem),
-        "Study.remarks": texts,
-        "Study.arguments": mapping,
-        "Study.tokens": mapping,
-        "Study.weighs": texts,
-        "Study.needs": texts,
+        "StudyOptions.problems": take_many(Problem),
+        "StudyOptions.remarks": texts,
+        "StudyOptions.demands": _demands,
+        "StudyOptions.complete": take_one(dict),
         "Study.canned": text,
         "Items.parse": take_one(ParsedItems),
         "Items.starter": partial(_starter, study.items.kind),
@@ -212,6 +230,17 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Dataset.lacking": take_one(int),
         "Sheet.usual": text,
     }
+
+
+def _demands(found: Any) -> Demands:
+    demands: Demands = take_one(Demands)(found)
+    for part in ("tokens", "arguments", *(["answering"] if demands.answering is not None else [])):
+        if not isinstance(getattr(demands, part), Mapping):
+            raise WrongValue(f"demands whose {part} are {kind_of_value(getattr(demands, part))}, not a mapping by role")
+    for part in ("needed", "probabilities"):
+        if not _are(str, getattr(demands, part)):
+            raise WrongValue(f"demands whose {part} must be a tuple of roles")
+    return demands
 
 
 def _trial(trial: Any) -> Trial:
@@ -291,6 +320,9 @@ def faults_of(study: AnyStudy) -> Iterator[str]:
         for name in ("analysis", "records", "sections"):
             if not callable(getattr(study.measuring, name)):
                 yield f"its measuring.{name} must be a function"
+    for name in OPTION_METHODS:
+        if not callable(getattr(study.options, name)):
+            yield f"its options have a field {name!r}, which is the name of a method of StudyOptions: rename it"
     for name, struct in structs.items():
         try:
             fields_of(struct)
@@ -328,12 +360,14 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "roles": (lambda value: bool(value) and _are(Role, value), "a tuple of at least one Role"),
     "items": (lambda value: isinstance(value, Items) and _is_struct(value.kind), "Items of a msgspec.Struct"),
     "record": _STRUCT,
-    "options": _STRUCT,
+    "options": (
+        lambda value: isinstance(value, type) and issubclass(value, StudyOptions),
+        "a class derived from overton.studies.StudyOptions",
+    ),
     "trials": _FUNCTION,
     "conduct": _FUNCTION,
     "prompts": _FUNCTION,
     "condition": (lambda value: value is None or callable(value), "a function or None"),
-    **dict.fromkeys(("answering", "complete", "check", "remarks", "arguments", "tokens", "weighs", "needs"), _FUNCTION),
     "simulated": (
         lambda value: isinstance(value, Mapping) and _callables([*value.values()]),
         "functions by name",

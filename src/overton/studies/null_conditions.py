@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.options import Option
+from overton.studies.options import Option, StudyOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,14 +73,14 @@ def chosen_nulls(nulls: Sequence[Null], options: Any) -> tuple[Null, ...]:
     return tuple(null for null in askable(nulls) if null.name in getattr(options, OPTION, ()))
 
 
-def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[msgspec.Struct]:
+def with_option(options: type[StudyOptions], nulls: Sequence[Null]) -> type[StudyOptions]:
     """The options of a study with the one that chooses nulls; unchanged if none can be asked, or they have it."""
     names = tuple(null.name for null in askable(nulls))
     if not names or OPTION in options.__struct_fields__:
         return options
     help_ = "Ask a null condition as well, besides the published design"
     kind: Any = Annotated[tuple[str, ...], Option(help_, known=names, flag="--null", every="all", extends=True)]
-    return msgspec.defstruct(
+    made = msgspec.defstruct(
         options.__name__,
         [(OPTION, kind, ())],
         bases=(options,),
@@ -89,6 +89,7 @@ def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[ms
         forbid_unknown_fields=True,
         namespace={"__doc__": options.__doc__},
     )
+    return cast("type[StudyOptions]", made)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,55 @@ class Option:
     removed: tuple[tuple[str, str], ...] = ()
 
 
-class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Demands(msgspec.Struct, frozen=True, kw_only=True):
+    """What a study's options ask of those who answer, by role.
+
+    answering      who answers: those named, and those who follow from the options; None if only those named do
+    needed         the optional roles that may not stay empty
+    tokens         the fewest output tokens that a complete reply takes
+    probabilities  the roles asked for token probabilities, which not every model can give
+    arguments      the arguments of what searches or reads pages; a user's own come first
+    """
+
+    answering: Mapping[str, Sequence[str]] | None = None
+    needed: tuple[str, ...] = ()
+    tokens: Mapping[str, int] = {}
+    probabilities: tuple[str, ...] = ()
+    arguments: Mapping[str, Mapping[str, str]] = {}
+
+
+class StudyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What shapes a study's trials, each field with its `Option`; the base of every study's options.
+
+    Its methods say what follows from the options.
+    """
+
+    def problems(self) -> Iterable[Problem]:
+        """Problems with combinations of options that are each valid alone."""
+        return ()
+
+    def remarks(self) -> Iterable[str]:
+        """What users should know about these options before anything is asked: sentences that stop nothing."""
+        return ()
+
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """What they ask of those who answer.
+
+        `named` are the answerers by role: those that the user named, and once a run is prepared all of them.
+        """
+        return Demands()
+
+    @classmethod
+    def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """The options `given` by name, with those that follow from the answerers `named` by role."""
+        return given
+
+
+OPTION_METHODS = ("problems", "remarks", "demands", "complete")
+"""The methods of `StudyOptions`, whose names no option can have."""
+
+
+class NoOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """No options."""
 
 

@@ -1,7 +1,7 @@
 """Shares and labels by token probabilities: one call gives what many answers would, where the two mean the same.
 
 A study whose roles choose among a form's options has an option `shares: Shares = "sampled"` and an option
-`calibrate: Calibrate = CALIBRATE`, and says in `Study.weighs` which roles are then asked for probabilities. It asks
+`calibrate: Calibrate = CALIBRATE`, and its `demands` say which roles are then asked for probabilities. It asks
 with `Form(weigh=...)`, reads where the option occurs (`judging.option_probabilities.chances_at`), and stores them in
 columns of its own. Its trials go through `add_calibration`, which draws some of them: these are asked again as often as
 it says, each time by a speaker of its own, and the results are stored in a column too. From both a run's calibration is

@@ -15,7 +15,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.null_conditions import Null, NullConditions, WithNulls, with_option
-from overton.studies.options import NoOptions
+from overton.studies.options import NoOptions, StudyOptions
 
 if TYPE_CHECKING:
     from overton.studies.measurement import Measuring
@@ -77,7 +77,7 @@ Kind = Literal["asks", "makes", "labels", "serves"]
 """What a study does."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
-Options = TypeVar("Options", bound=msgspec.Struct)
+Options = TypeVar("Options", bound=StudyOptions)
 Record = TypeVar("Record", bound=msgspec.Struct)
 Analysis = TypeVar("Analysis")
 
@@ -90,11 +90,11 @@ class Role:
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
     models. `usual` answers if nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
     by default if it does not reason; 0 leaves that to the host. No such default, wherever the model runs, is below
-    `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring instrument: by
-    default it is asked at temperature 0, if its endpoint takes one. One that is `weighed` is asked for token
-    probabilities, which follows from the options: see `Study.weighs`. In one that may be `several` each judges for
-    itself what is answered once: the first that is named leads, and the others are shown beside it
-    (`overton.studies.multiple_judges`). Prompts to a model may then not depend on what a judge says.
+    `least_tokens`. One that `judges` is a measuring instrument: by default it is asked at temperature 0, if its
+    endpoint takes one. One that is `weighed` is asked for token probabilities. `least_tokens` and `weighed` follow
+    from the options: see `Study.with_demands`. In one that may be `several` each judges for itself what is answered
+    once: the first that is named leads, and the others are shown beside it (`overton.studies.multiple_judges`). Prompts
+    to a model may then not depend on what a judge says.
     """
 
     name: str
@@ -145,36 +145,8 @@ class Demo:
     items: tuple[str, ...] | None = None
 
 
-def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return options
-
-
-def _as_named(options: Any, named: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    return named
-
-
 def _alone(trial: Any) -> str:
     return "asked"
-
-
-def _nothing_wrong(options: Any) -> Iterable[Problem]:
-    return ()
-
-
-def _nothing_to_say(options: Any) -> Iterable[str]:
-    return ()
-
-
-def _no_arguments(options: Any) -> Mapping[str, Mapping[str, str]]:
-    return {}
-
-
-def _no_tokens(options: Any) -> Mapping[str, int]:
-    return {}
-
-
-def _no_roles(options: Any) -> Sequence[str]:
-    return ()
 
 
 @dataclass(frozen=True)
@@ -186,7 +158,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     question    one sentence: what it finds out
     roles       who answers, the one that lanes differ in first
     items       what it asks about
-    options     what shapes its trials, each field with its `Option`
+    options     what shapes its trials, and what follows from that: see `StudyOptions`
     record      one row of its outcome
     trials      `trials(items, options, seed)` gives the trials in plan order, each item's together
     conduct     the protocol
@@ -196,14 +168,6 @@ class Study(Generic[Item, Options, Record, Analysis]):
     canned      replies for planning: those that make every trial as short as it can be, then as long; see `replies`
     condition   the condition of a trial, without its item and anything else that repeats it; by default a study that
                 asks has a single one
-    answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
-    complete    adds to the options what follows from the models' names by role
-    check       what is wrong with options that are right individually
-    remarks     what users should know about options before anything is asked: sentences that stop nothing
-    arguments   what follows from the options for what searches and reads pages, by role
-    tokens      how many output tokens a role needs at least for one reply under these options, by role
-    weighs      the roles that the options ask for token probabilities, which not every model can give
-    needs       the optional roles that may not stay empty with these options
     measuring   from records to an analysis, and how it is shown; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None if nothing is
     dataset     what it makes, if it makes something
@@ -229,19 +193,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     prompts: Callable[[], dict[str, str]]
     title: str = ""
     question: str = ""
-    options: type[msgspec.Struct] = NoOptions
+    options: type[StudyOptions] = NoOptions
     simulated: Mapping[str, Simulated] = field(default_factory=dict)
     together: bool = False
     canned: tuple[Canned, ...] = ()
     condition: Callable[[Any], str] | None = None
-    answering: Callable[[Any, Mapping[str, Sequence[str]]], Mapping[str, Sequence[str]]] = _as_named
-    complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
-    check: Callable[[Any], Iterable[Problem]] = _nothing_wrong
-    remarks: Callable[[Any], Iterable[str]] = _nothing_to_say
-    arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
-    tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
-    weighs: Callable[[Any], Sequence[str]] = _no_roles
-    needs: Callable[[Any], Sequence[str]] = _no_roles
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
@@ -312,18 +268,23 @@ class Study(Generic[Item, Options, Record, Analysis]):
         """The role of this name."""
         return next(role for role in self.roles if role.name == name)
 
-    def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with what these options require: that somebody answers, output tokens, token
-        probabilities."""
-        tokens, weighed, needed = self.tokens(options), self.weighs(options), self.needs(options)
+    def with_demands(
+        self, options: StudyOptions, named: Mapping[str, Sequence[str]]
+    ) -> Study[Item, Options, Record, Analysis]:
+        """The same study, its roles with what these options demand of those who answer.
+
+        Raises:
+            InputError: as `options.demands`.
+        """
+        demands = options.demands(named)
         return replace(
             self,
             roles=tuple(
                 replace(
                     role,
-                    least_tokens=tokens.get(role.name, 0),
-                    weighed=role.name in weighed,
-                    optional=role.optional and role.name not in needed,
+                    least_tokens=demands.tokens.get(role.name, 0),
+                    weighed=role.name in demands.probabilities,
+                    optional=role.optional and role.name not in demands.needed,
                 )
                 for role in self.roles
             ),

@@ -1,12 +1,14 @@
 """Tables that were made elsewhere, declared once: reading, checks and documentation derive from a list of columns.
 
-A study touches no files: its host opens a table and hands it over as a `RawTable`.
+Columns that a study's records have too are declared there: `TableKind.of` takes them from the record's fields. A study
+touches no files: its host opens a table and hands it over as a `RawTable`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -53,6 +55,30 @@ class RawTable:
 
 
 @dataclass(frozen=True)
+class ColumnRules:
+    """What a record's field means for a column of a table that was made elsewhere, as far as its type does not say.
+
+    It stands next to the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
+    is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
+    values of a `Literal`, and `usual` the field's default. The others are those of `TableField`.
+    """
+
+    help: str = ""
+    text: bool = False
+    needed: bool = False
+    known: tuple[str, ...] | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+    least: float | None = None
+    most: float | None = None
+    none: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    must: str = ""
+    hollow: bool = False
+    added: bool = False
+    usual: Any = None
+
+
+@dataclass(frozen=True)
 class TableField:
     """A column: what it contains, and what its cells may be.
 
@@ -87,6 +113,20 @@ class TableField:
     lists: Callable[[pl.Series], pl.Series] | None = None
     added: bool = False
     usual: Any = None
+
+    @classmethod
+    def of(cls, record: type[msgspec.Struct], name: str, *, completed: bool = False, **changes: Any) -> TableField:
+        """The column of a record's field, with `changes`.
+
+        The field's type gives the kind, the values that it may have, and bounds (`ge` and `le` of `msgspec.Meta`). A
+        needed column must be filled, if its field cannot be None. In a table that is `completed`, each column that is
+        not needed is added, with the field's default.
+
+        Raises:
+            TypeError: the field has no meaning, or its type is that of no column.
+            KeyError: the record has no such field.
+        """
+        return replace(_declared(record, name).column(completed=completed), **changes)
 
     def values(self) -> str:
         """The values that it can have, '' if they are not limited."""
@@ -188,6 +228,23 @@ class TableKind:
     completed: bool = False
     by_column: bool = False
 
+    @classmethod
+    def of(cls, record: type[msgspec.Struct], name: str, columns: Iterable[str | TableField], **rest: Any) -> TableKind:
+        """A kind of table whose `columns`, in order, are fields of a record by name, or others.
+
+        Raises:
+            TypeError, KeyError: as `TableField.of`.
+        """
+        completed = rest.get("completed", False)
+        return cls(
+            name,
+            tuple(
+                TableField.of(record, column, completed=completed) if isinstance(column, str) else column
+                for column in columns
+            ),
+            **rest,
+        )
+
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns without which a table is not of this kind."""
@@ -240,22 +297,102 @@ def columns_of_record(record: type[msgspec.Struct]) -> tuple[Documented, ...]:
     Raises:
         TypeError: a field has none.
     """
-    hints = get_type_hints(record, include_extras=True)
-    return tuple(_of_field(one.name, hints[one.name]) for one in msgspec.structs.fields(record))
+    return tuple(_declared(record, name).documented() for name in record.__struct_fields__)
 
 
-def _of_field(name: str, hint: Any) -> Documented:
-    inner, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    meaning = next((extra.description for extra in extras if isinstance(extra, msgspec.Meta)), None)
-    if not meaning:
-        raise TypeError(f"the field {name!r} has no description")
+@dataclass(frozen=True)
+class _RecordField:
+    """What a record says about one of its fields."""
+
+    name: str
+    types: tuple[Any, ...]
+    is_optional: bool
+    default: Any
+    metas: tuple[msgspec.Meta, ...]
+    rules: ColumnRules
+
+    @property
+    def meaning(self) -> str:
+        described = next((meta.description for meta in self.metas if meta.description), None)
+        if described is None:
+            raise TypeError(f"the field {self.name!r} has no description")
+        return described
+
+    @property
+    def kind(self) -> Kind:
+        if get_origin(self.types[0]) in (tuple, list):
+            return "names"
+        return _KINDS_OF_TYPES.get(self.types[0], "name")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return tuple(map(str, get_args(self.types[0]))) if get_origin(self.types[0]) is Literal else ()
+
+    def documented(self) -> Documented:
+        return Documented(self.name, _KINDS[self.kind], not self.is_optional, self.meaning, ", ".join(self.known))
+
+    def column(self, *, completed: bool) -> TableField:
+        texts = get_args(self.types[0])[:1] if self.kind == "names" else self.types[:1]
+        if len(self.types) > 1 or (self.kind in ("name", "names") and not all(map(_is_text, texts))):
+            raise TypeError(f"the field {self.name!r} has a type that no column has")
+        rules = self.rules
+        added = rules.added or (completed and not rules.needed)
+        default = self.default if rules.usual is None and self.default is not msgspec.NODEFAULT else rules.usual
+        return TableField(
+            self.name,
+            "text" if rules.text else self.kind,
+            rules.help or self.meaning,
+            needed=rules.needed,
+            filled=rules.needed and not (self.is_optional or rules.hollow),
+            known=self.known if rules.known is None else rules.known,
+            words=rules.words,
+            least=self._bound("ge") if rules.least is None else rules.least,
+            most=self._bound("le") if rules.most is None else rules.most,
+            none=rules.none,
+            aliases=rules.aliases,
+            must=rules.must,
+            hollow=rules.hollow,
+            added=added,
+            usual=default if added else None,
+        )
+
+    def _bound(self, which: str) -> float | None:
+        return next((bound for meta in self.metas if (bound := getattr(meta, which)) is not None), None)
+
+
+_KINDS_OF_TYPES: Mapping[Any, Kind] = {int: "whole", float: "number", bool: "flag"}
+
+
+@cache
+def _hints(record: type[msgspec.Struct]) -> dict[str, Any]:
+    return get_type_hints(record, include_extras=True)
+
+
+def _declared(record: type[msgspec.Struct], name: str) -> _RecordField:
+    inner, extras = _unwrapped(_hints(record)[name])
     parts = get_args(inner) if get_origin(inner) in (Union, UnionType) else (inner,)
-    kinds = [part for part in parts if part is not NoneType]
-    known = [str(value) for value in get_args(kinds[0])] if get_origin(kinds[0]) is Literal else []
-    return Documented(name, _kind_of(kinds[0]), NoneType not in parts, meaning, ", ".join(known))
+    types = []
+    for part in parts:
+        if part is not NoneType:
+            type_, more = _unwrapped(part)
+            types.append(type_)
+            extras += more
+    default = next(struct_field.default for struct_field in msgspec.structs.fields(record) if struct_field.name == name)
+    return _RecordField(
+        name,
+        tuple(types),
+        NoneType in parts,
+        default,
+        tuple(extra for extra in extras if isinstance(extra, msgspec.Meta)),
+        next((extra for extra in extras if isinstance(extra, ColumnRules)), ColumnRules()),
+    )
 
 
-def _kind_of(hint: Any) -> str:
-    if get_origin(hint) in (tuple, list):
-        return "list"
-    return {int: "whole number", float: "number", bool: "true or false"}.get(hint, "text")
+def _is_text(hint: Any) -> bool:
+    return hint is str or (get_origin(hint) is Literal and all(isinstance(value, str) for value in get_args(hint)))
+
+
+def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
+    """A type without its annotations, and these."""
+    inner, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    return inner, extras

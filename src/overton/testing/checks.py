@@ -23,7 +23,7 @@ from overton.runs import folder, start
 from overton.runs.items import check_items as findings_of
 from overton.runs.items import read_items
 from overton.runs.run import open_run
-from overton.studies.options import changed, fields_of
+from overton.studies.options import StudyOptions, changed, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
 from overton.testing.case import CallLedger, Case, repeat, require, with_ledger
@@ -62,6 +62,7 @@ def check_declaration(case: Case) -> None:
     require(study.prompts(), study, "declare its prompts: they let a run notice that a text has changed")
     clash = (set() if study.together else _ADDED_COLUMNS) & set(study.record.__struct_fields__)
     require(not clash, study, f"rename these fields of the record, which are added to it anyway: {sorted(clash)}")
+    require(issubclass(study.options, StudyOptions), study, "derive its options from overton.studies.StudyOptions")
     with _Advice(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
         fields_of(study.options)
         fields_of(study.items.reading)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from overton.errors import InputError, Problem
-from overton.studies.deliberation.options import Options, orders_of, wrong
+from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.options import options_of
 
 THREE = ("a", "b", "c")
@@ -17,7 +17,7 @@ EVERY_ORDER = [(1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)]
 def problems_of(given: dict[str, Any]) -> list[Problem]:
     """All that is wrong with options, each alone or together."""
     try:
-        return list(wrong(options_of(Options, given)))
+        return list(options_of(Options, given).problems())
     except InputError as refused:
         return refused.problems
 

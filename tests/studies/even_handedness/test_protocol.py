@@ -11,7 +11,6 @@ import pytest
 from overton.calls import Message, Reply
 from overton.errors import CallFailed, InputError
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.options import wrong
 from overton.studies.options import option_place, options_of
 
 
@@ -143,7 +142,7 @@ def test_a_refusal_that_the_endpoint_flags_is_an_answer(kit: Any) -> None:
 
 
 def test_an_empty_system_prompt_is_refused() -> None:
-    (problem,) = wrong(options_of(Options, {"systems": [" "]}))
+    (problem,) = options_of(Options, {"systems": [" "]}).problems()
     assert problem.place == option_place("systems")
     with pytest.raises(InputError, match="between 0 and 1"):
         options_of(Options, {"nulls": 2})

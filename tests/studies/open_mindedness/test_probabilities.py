@@ -147,6 +147,6 @@ def test_runs_with_and_without_probabilities_are_not_mixed() -> None:
 
 
 def test_each_prompt_has_one_trial_unless_the_user_says_how_many() -> None:
-    assert STUDY.complete({"shares": "probabilities"}, {})["trials"] == 1
-    assert STUDY.complete({"shares": "probabilities", "trials": 3}, {})["trials"] == 3
-    assert "trials" not in STUDY.complete({}, {})
+    assert STUDY.options.complete({"shares": "probabilities"}, {})["trials"] == 1
+    assert STUDY.options.complete({"shares": "probabilities", "trials": 3}, {})["trials"] == 3
+    assert "trials" not in STUDY.options.complete({}, {})

@@ -173,8 +173,8 @@ def test_options_that_make_no_sense_are_all_named() -> None:
 
 
 def test_more_argument_sets_than_trials_are_refused() -> None:
-    assert list(STUDY.check(Options(trials=3, draws=3))) == []
-    (problem,) = STUDY.check(Options(trials=3, draws=4))
+    assert list(Options(trials=3, draws=3).problems()) == []
+    (problem,) = Options(trials=3, draws=4).problems()
     assert str(problem) == "option draws: 4: more argument sets than the 3 trials that share them"
 
 
@@ -231,6 +231,6 @@ async def test_nulls_share_their_evidence_as_well_except_when_the_question_comes
 
 
 def test_shared_evidence_requires_a_single_trial() -> None:
-    (problem,) = STUDY.check(Options(trials=2, shared_evidence=True))
+    (problem,) = Options(trials=2, shared_evidence=True).problems()
     assert "requires --trials 1" in str(problem)
-    assert not list(STUDY.check(Options(trials=1, shared_evidence=True)))
+    assert not list(Options(trials=1, shared_evidence=True).problems())

@@ -12,14 +12,14 @@ from overton.runs.answerers import with_defaults
 from overton.runs.setup import requests_of
 from overton.studies.options import options_of
 from overton.studies.pluralism import STUDY, Options
-from overton.studies.pluralism.options import ThreadCondition, split_condition, wrong
+from overton.studies.pluralism.options import ThreadCondition, split_condition
 from overton.studies.study import Role
 
 
 def problems_of(given: dict[str, Any]) -> list[Problem]:
     """All that is wrong with options, each alone or together."""
     try:
-        return list(wrong(options_of(Options, given)))
+        return list(options_of(Options, given).problems())
     except InputError as refused:
         return refused.problems
 
@@ -77,7 +77,7 @@ def test_a_conditions_name_gives_its_parts(condition: ThreadCondition, name: str
 
 def test_room_for_output_grows_with_the_responses_in_one_reply() -> None:
     def room(model: str, own: dict[str, str] | None = None, **options: Any) -> int | None:
-        study = STUDY.with_tokens(Options(**options))
+        study = STUDY.with_demands(Options(**options), {})
         wanted = requests_of(STUDY, {"subject": [model], "judge": ["openai/gpt-4o"]}, {model: own} if own else {})
         opened = answerers.open_models(study, [], wanted, 0, need_keys=False)
         assert opened["judge"][0].settings.max_tokens == 1024

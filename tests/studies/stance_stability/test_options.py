@@ -51,15 +51,15 @@ def test_options_survive_a_manifest() -> None:
 
 
 def test_whose_queries_follows_from_who_is_named_for_them() -> None:
-    assert STUDY.complete({}, {"queries": ["a/b"]})["queries"] == "shared"
-    assert STUDY.complete({}, {})["queries"] == "own"
+    assert STUDY.options.complete({}, {"queries": ["a/b"]})["queries"] == "shared"
+    assert STUDY.options.complete({}, {})["queries"] == "own"
     with pytest.raises(InputError, match="role queries: shared: shared queries need a model"):
-        STUDY.complete({"queries": "shared"}, {})
+        STUDY.options.complete({"queries": "shared"}, {})
     with pytest.raises(InputError, match="role queries: own: the named model would write none"):
-        STUDY.complete({"queries": "own"}, {"queries": ["a/b"]})
+        STUDY.options.complete({"queries": "own"}, {"queries": ["a/b"]})
 
 
 def test_fewer_pages_of_the_starter_collection_unless_a_number_is_given() -> None:
-    assert STUDY.complete({}, {"search": ["starter"]})["pages_per_turn"] == 3
-    assert STUDY.complete({"pages_per_turn": 7}, {"search": ["starter"]})["pages_per_turn"] == 7
-    assert "pages_per_turn" not in STUDY.complete({}, {"search": ["serper"]})
+    assert STUDY.options.complete({}, {"search": ["starter"]})["pages_per_turn"] == 3
+    assert STUDY.options.complete({"pages_per_turn": 7}, {"search": ["starter"]})["pages_per_turn"] == 7
+    assert "pages_per_turn" not in STUDY.options.complete({}, {"search": ["serper"]})

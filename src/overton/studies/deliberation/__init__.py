@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.deliberation import prompts
@@ -11,7 +11,7 @@ from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.nulls import NULLS
-from overton.studies.deliberation.options import Options, wrong
+from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.precise import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.reading import DILEMMAS
@@ -41,10 +41,6 @@ def _values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str
 def _condition(trial: DilemmaTrial) -> str:
     """Format, goal, and who sits at the table in which order."""
     return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
-
-
-def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return options | {"agents": list(models["agent"]), "values": bool(models.get("values"))}
 
 
 STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
@@ -79,8 +75,6 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     together=True,
     canned=CANNED,
     condition=_condition,
-    complete=_complete,
-    check=wrong,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

@@ -12,6 +12,7 @@ from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
+from overton.studies.options import StudyOptions
 from overton.studies.self_agreement import (
     RETEST,
     Retest,
@@ -39,7 +40,7 @@ class UnclearComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body: str
 
 
-class CrowdOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CrowdOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Every comment is judged once, and a share of them a second time."""
 
     retest: Retest = RETEST

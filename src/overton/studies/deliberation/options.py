@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, permutations
-from typing import Annotated, Literal, get_args
-
-import msgspec
+from typing import Annotated, Any, Literal, get_args
 
 from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
-from overton.studies.options import Option, option_place
+from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 
@@ -18,7 +16,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _MOST_ROUNDS = 20
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the deliberations besides the dilemmas and the seed.
 
     A synchronous discussion has no order: it is run once for each group of agents, in the order given or named first.
@@ -63,6 +61,30 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retest: Retest = RETEST
     shares: Shares = "sampled"
 
+    def problems(self) -> Iterator[Problem]:
+        """Problems with combinations of options that are each valid alone."""
+        if self.shares != "sampled":
+            reason = (
+                "the judge lists up to five of 48 values, so no single token's probability is that of a value, and an"
+                " agent's verdict is one word among many. Only sampled works here"
+            )
+            yield Problem(option_place("shares"), self.shares, reason)
+        count = len(self.agents)
+        if count < 2:
+            yield Problem("role agent", "", "name two agents or more")
+        for size in self.sizes or ():
+            if size > count:
+                yield Problem(option_place("sizes"), str(size), f"must be between 2 and the number of agents, {count}")
+        for order in self.named_orders:
+            if len(order) < 2 or len(set(order)) < len(order) or not set(order) <= set(range(1, count + 1)):
+                reason = f"must name two or more different agents from 1 to {count}"
+                yield Problem(option_place("named_orders"), "-".join(map(str, order)), reason)
+
+    @classmethod
+    def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """The agents by name, and whether a judge names values."""
+        return given | {"agents": list(named["agent"]), "values": bool(named.get("values"))}
+
 
 def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
     """Who discusses, in which order: tuples of the agents' numbers, from 1. Twelve agents have 479,001,600 orders."""
@@ -82,23 +104,3 @@ def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     for order in orders:
         first.setdefault(frozenset(order), order)
     return list(first.values())
-
-
-def wrong(options: Options) -> Iterator[Problem]:
-    """Problems with combinations of options that are each valid alone."""
-    if options.shares != "sampled":
-        reason = (
-            "the judge lists up to five of 48 values, so no single token's probability is that of a value, and an"
-            " agent's verdict is one word among many. Only sampled works here"
-        )
-        yield Problem(option_place("shares"), options.shares, reason)
-    count = len(options.agents)
-    if count < 2:
-        yield Problem("role agent", "", "name two agents or more")
-    for size in options.sizes or ():
-        if size > count:
-            yield Problem(option_place("sizes"), str(size), f"must be between 2 and the number of agents, {count}")
-    for order in options.named_orders:
-        if len(order) < 2 or len(set(order)) < len(order) or not set(order) <= set(range(1, count + 1)):
-            reason = f"must name two or more different agents from 1 to {count}"
-            yield Problem(option_place("named_orders"), "-".join(map(str, order)), reason)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overton.errors import Unreadable
-from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.options import FORMATS
+from overton.studies.deliberation.record import Record
 from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind
 from overton.untrusted import python_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-_INVALID = ("invalid", "none")
 
 
 def _lists(cells: pl.Series) -> pl.Series:
@@ -48,51 +44,24 @@ def _out_of_turn() -> pl.Expr:
     return (pl.col("format") == "round-robin") & ~(pl.col("position") >= 1).fill_null(False)
 
 
-DECISIONS = TableKind(
-    name="decisions",
-    columns=(
-        TableField("deliberation", "name", "its name", needed=True, filled=True),
-        TableField("dilemma", "name", "the dilemma's name", needed=True, filled=True),
-        TableField("format", "name", "who speaks when", needed=True, filled=True, known=FORMATS),
-        TableField("round", "whole", "from 1", needed=True, filled=True, least=1, most=100),
-        TableField(
-            "position",
-            "whole",
-            "place in the order of speaking; empty if all speak at once",
-            needed=True,
-            most=100,
-        ),
-        TableField("model", "name", "the agent's model", needed=True, filled=True),
-        TableField(
-            "verdict",
-            "name",
-            "empty or 'invalid' if it could not be read",
-            needed=True,
-            known=VERDICTS,
-            none=_INVALID,
-        ),
-        TableField(
-            "agent", "name", "the agent's name, by default its model; needed if agents share a model", added=True
-        ),
-        TableField("goal", "name", "what the agents were told to aim for", added=True),
-        TableField(
-            "values",
-            "names",
-            "values in the explanation: empty is 'not known', [] is 'none'",
-            lists=_lists,
-            must="must be a list of texts: JSON, or names separated by ';'",
-            added=True,
-        ),
-        TableField("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
-        TableField("failure", "name", "a deliberation with a failure is left out entirely and counted", added=True),
-        TableField("values_dropped", "whole", "values outside the list that the judge named"),
-        TableField(
-            "faults",
-            "names",
-            "faults of the message's form; empty is 'none'",
-            lists=_lists,
-            hollow=True,
-        ),
+DECISIONS = TableKind.of(
+    Record,
+    "decisions",
+    (
+        "deliberation",
+        "dilemma",
+        "format",
+        "round",
+        "position",
+        "model",
+        "verdict",
+        "agent",
+        "goal",
+        TableField.of(Record, "values", lists=_lists),
+        "crowd",
+        "failure",
+        "values_dropped",
+        TableField.of(Record, "faults", lists=_lists),
     ),
     rules=(
         Rule(

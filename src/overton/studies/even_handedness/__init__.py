@@ -11,7 +11,7 @@ from overton.studies.even_handedness.canned import CANNED
 from overton.studies.even_handedness.items import OpposedPair
 from overton.studies.even_handedness.measuring import MEASURING
 from overton.studies.even_handedness.nulls import NULLS
-from overton.studies.even_handedness.options import Options, weighed, wrong
+from overton.studies.even_handedness.options import Options
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import Record
@@ -66,8 +66,6 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     },
     canned=CANNED,
     condition=_condition,
-    check=wrong,
-    weighs=weighed,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

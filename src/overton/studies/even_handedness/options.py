@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
-
-import msgspec
 
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
-from overton.studies.options import Option, option_place
+from overton.studies.options import Demands, Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 
@@ -17,7 +15,7 @@ NONE = "none"
 """The condition without a system prompt."""
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials besides the pairs and the seed."""
 
     trials: Annotated[int, Option("How often each pair is asked", least=1, extends=True)] = 1
@@ -47,10 +45,17 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
+    def problems(self) -> Iterator[Problem]:
+        """Problems that types and bounds do not catch."""
+        for text in self.systems:
+            if not text.strip():
+                yield Problem(
+                    option_place("systems"), "", "is empty; the condition without a system prompt is always included"
+                )
 
-def weighed(options: Options) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: the judge, on whose labels shares are based."""
-    return () if options.shares == "sampled" else ("judge",)
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Probabilities of the judge's labels, on which shares are based."""
+        return Demands(probabilities=() if self.shares == "sampled" else ("judge",))
 
 
 def settings_of(options: Options) -> Iterator[tuple[str, str]]:
@@ -58,12 +63,3 @@ def settings_of(options: Options) -> Iterator[tuple[str, str]]:
     yield NONE, ""
     for number, text in enumerate(options.systems, 1):
         yield f"system-{number}", text
-
-
-def wrong(options: Options) -> Iterator[Problem]:
-    """Problems that types and bounds do not catch."""
-    for text in options.systems:
-        if not text.strip():
-            yield Problem(
-                option_place("systems"), "", "is empty; the condition without a system prompt is always included"
-            )

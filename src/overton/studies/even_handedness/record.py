@@ -6,9 +6,9 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.judging import Fault
+from overton.judging import FAULTS, Fault
 from overton.studies.even_handedness.items import Side
-from overton.studies.tables import means
+from overton.studies.tables import ColumnRules, means
 
 Evenness = Literal["a", "b", "even"]
 
@@ -27,40 +27,68 @@ exchanged    each answer as if it had been given to the other prompt
 declined     one of the answers beside a refusal of ours in place of the other
 """
 
-_Grade = Annotated[int, msgspec.Meta(ge=1, le=5)]
+_COMPLIANCE, _HEDGING = "1 (complies) to 5 (declines)", "1 (none) to 5 (extreme)"
+_FAULTS = ColumnRules(f"faults of form: {', '.join(FAULTS)}", hollow=True)
+
+
+def _grade(of: str) -> ColumnRules:
+    return ColumnRules(of, least=1, most=5)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What was graded once. In a run's `records.parquet` the column `model` (the spec) precedes these."""
 
-    trial: Annotated[str, means("the trial's name; a trial with nulls has one row per thing that was graded")]
-    pair: Annotated[str, means("the pair's id")]
-    topic: Annotated[str, means("the contested question; intervals are over topics")]
-    category: Annotated[str | None, means("the kind of topic, None if not known")]
-    partisan: Annotated[bool | None, means("whether parties divide over it, None if not known")]
+    trial: Annotated[
+        str,
+        means("the trial's name; a trial with nulls has one row per thing that was graded"),
+        ColumnRules("distinguishes repetitions; the pair's name by default"),
+    ]
+    pair: Annotated[str, means("the pair's id"), ColumnRules(needed=True)]
+    topic: Annotated[str, means("the contested question; intervals are over topics"), ColumnRules(needed=True)]
+    category: Annotated[str | None, means("the kind of topic, None if not known"), ColumnRules("the kind of topic")]
+    partisan: Annotated[
+        bool | None,
+        means("whether parties divide over it, None if not known"),
+        ColumnRules("whether parties divide over it"),
+    ]
     task: Annotated[str, means("the kind of task")]
-    group_a: Annotated[str, means("for whom prompt a speaks")]
-    group_b: Annotated[str, means("for whom prompt b speaks")]
-    setting: Annotated[str, means("none, or system-1, system-2, ...: which system prompt preceded the prompts")]
+    group_a: Annotated[str, means("for whom prompt a speaks"), ColumnRules(needed=True)]
+    group_b: Annotated[str, means("for whom prompt b speaks"), ColumnRules(needed=True)]
+    setting: Annotated[
+        str,
+        means("none, or system-1, system-2, ...: which system prompt preceded the prompts"),
+        ColumnRules(usual="none"),
+    ]
     repetition: Annotated[int, means("from 1 to the number of trials")]
-    graded: Annotated[Graded, means("the pair, or which null condition or control")]
+    graded: Annotated[Graded, means("the pair, or which null condition or control"), ColumnRules(usual="pair")]
     side: Annotated[
-        Side | None, means("whose prompt or answer is on both sides, or whose answer was declined; otherwise None")
+        Side | None,
+        means("whose prompt or answer is on both sides, or whose answer was declined; otherwise None"),
+        ColumnRules("whose prompt or answer occurs twice, or was declined"),
     ]
     even_first: Annotated[
         Evenness | None,
         means("who was helped more with a first, None if it was not asked or could not be read"),
+        ColumnRules("who was helped more with a first", needed=True),
     ] = None
     even_second: Annotated[Evenness | None, means("the same with b first")] = None
-    compliance_a: Annotated[int | None, means("answer a: 1 (complies) to 5 (declines), None as above")] = None
-    compliance_b: Annotated[int | None, means("the same for answer b")] = None
-    hedging_a: Annotated[int | None, means("answer a: 1 (none) to 5 (extreme), None as above")] = None
-    hedging_b: Annotated[int | None, means("the same for answer b")] = None
+    compliance_a: Annotated[
+        int | None, means(f"answer a: {_COMPLIANCE}, None as above"), _grade(f"answer a: {_COMPLIANCE}")
+    ] = None
+    compliance_b: Annotated[int | None, means("the same for answer b"), _grade(f"answer b: {_COMPLIANCE}")] = None
+    hedging_a: Annotated[int | None, means(f"answer a: {_HEDGING}, None as above"), _grade(f"answer a: {_HEDGING}")] = (
+        None
+    )
+    hedging_b: Annotated[int | None, means("the same for answer b"), _grade(f"answer b: {_HEDGING}")] = None
     judged_again: Annotated[bool, means("whether the four single grades were requested once more")] = False
-    compliance_a_again: Annotated[int | None, means("the grade given then, with the options in reverse")] = None
-    compliance_b_again: Annotated[int | None, means("the same")] = None
-    hedging_a_again: Annotated[int | None, means("the same")] = None
-    hedging_b_again: Annotated[int | None, means("the same")] = None
+    compliance_a_again: Annotated[
+        int | None,
+        means("the grade given then, with the options in reverse"),
+        _grade(f"answer a, asked again: {_COMPLIANCE}"),
+    ] = None
+    compliance_b_again: Annotated[int | None, means("the same"), _grade(f"answer b, asked again: {_COMPLIANCE}")] = None
+    hedging_a_again: Annotated[int | None, means("the same"), _grade(f"answer a, asked again: {_HEDGING}")] = None
+    hedging_b_again: Annotated[int | None, means("the same"), _grade(f"answer b, asked again: {_HEDGING}")] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
         means("how shares are to be found if not by the judge's labels, None if by these"),
@@ -81,13 +109,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         means("the judge's answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
     ] = None
-    unread: Annotated[int, means("grades for which the judge gave no readable reply")] = 0
-    failure: Annotated[str | None, means("who failed ('subject' or 'judge') and why, None if no call did")] = None
+    unread: Annotated[int, means("grades for which the judge gave no readable reply"), ColumnRules(least=0)] = 0
+    failure: Annotated[
+        str | None,
+        means("who failed ('subject' or 'judge') and why, None if no call did"),
+        ColumnRules("why a call failed for good"),
+    ] = None
     refused_a: Annotated[bool, means("whether the endpoint flagged answer a as a refusal")] = False
     refused_b: Annotated[bool, means("the same for answer b")] = False
-    faults_a: Annotated[tuple[Fault, ...] | None, means("faults of form of answer a, None if there is no answer")] = (
-        None
-    )
-    faults_b: Annotated[tuple[Fault, ...] | None, means("the same for answer b")] = None
+    faults_a: Annotated[
+        tuple[Fault, ...] | None, means("faults of form of answer a, None if there is no answer"), _FAULTS
+    ] = None
+    faults_b: Annotated[tuple[Fault, ...] | None, means("the same for answer b"), _FAULTS] = None
     answer_a: Annotated[str, means("answer a; in nulls and controls only if it is in no other row")] = ""
     answer_b: Annotated[str, means("the same for answer b")] = ""

@@ -11,7 +11,7 @@ from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
-from overton.studies.open_mindedness.options import Options, completed, least_tokens, needed, weighed, wrong
+from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
@@ -89,11 +89,6 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     },
     canned=CANNED,
     condition=_condition,
-    check=wrong,
-    complete=completed,
-    tokens=least_tokens,
-    weighs=weighed,
-    needs=needed,
     measuring=MEASURING,
     sheet=SHEET,
     demo=_DEMO,

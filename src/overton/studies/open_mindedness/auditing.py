@@ -16,6 +16,7 @@ from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
+from overton.studies.options import StudyOptions
 from overton.studies.self_agreement import RETEST, Retest, asked_in_order, is_retested, reorder, retest_speaker
 from overton.studies.study import Role, Study
 
@@ -23,7 +24,7 @@ ATTEMPTS = 2
 """An unreadable verdict is retried once."""
 
 
-class ParaphraseAuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ParaphraseAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Every paraphrase is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST

@@ -11,7 +11,7 @@ from overton.calls import Draw
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.open_mindedness.items import Argument, Issue
-from overton.studies.options import Option, option_place
+from overton.studies.options import Demands, Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares, as_single_trial
 
 
@@ -46,6 +46,16 @@ CONDITIONS = {
     )
 }
 
+PUBLISHED_NAMES = {
+    "neither": "baseline",
+    "pro": "one-sided-pro",
+    "con": "one-sided-con",
+    "75pro": "convincing-pro",
+    "75con": "convincing-con",
+    "all": "balanced",
+}
+"""Our names of configurations by the published ones."""
+
 PUBLISHED = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
 """The six configurations of the paper, asked by default."""
 
@@ -68,8 +78,11 @@ def _sample(side: tuple[Argument, ...], size: int | None, smaller: int | None, d
 
 TEMPLATES = (1, 2, 3, 4, 5, 6)
 
+_A_FEW_SENTENCES = 512
+"""Output tokens for a few sentences."""
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials of open-mindedness besides the issues and the seed."""
 
     trials: Annotated[
@@ -108,37 +121,29 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "forced"
 
+    def problems(self) -> Iterator[Problem]:
+        """Problems with combinations of options that are each valid alone."""
+        if self.draws is not None and self.draws > self.trials:
+            reason = f"more argument sets than the {self.trials} trials that share them"
+            yield Problem(option_place("draws"), str(self.draws), reason)
+        if self.shared_evidence and self.trials > 1:
+            reason = f"requires --trials 1: with {self.trials}, answers to the same arguments would not be independent"
+            yield Problem(option_place("shared_evidence"), "", reason)
 
-def weighed(options: Options) -> tuple[str, ...]:
-    """The roles asked for token probabilities: of the subject's letters, of the labels that free answers get."""
-    if options.shares == "sampled":
-        return ()
-    return {"forced": ("subject",), "free": ("judge",), "both": ("subject", "judge")}[options.answers]
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Free answers: a judge, and room for a few sentences of the model's and the judge's.
 
+        Probabilities are of the subject's letters, and of the labels that free answers get.
+        """
+        weighed = {"forced": ("subject",), "free": ("judge",), "both": ("subject", "judge")}[self.answers]
+        is_free = self.answers != "forced"
+        return Demands(
+            needed=("judge",) if is_free else (),
+            tokens={"subject": _A_FEW_SENTENCES, "judge": _A_FEW_SENTENCES} if is_free else {},
+            probabilities=() if self.shares == "sampled" else weighed,
+        )
 
-def completed(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """One trial of each prompt if token probabilities replace repetitions; free answers keep their number of trials."""
-    return options if options.get("answers") == "free" else as_single_trial(options, models)
-
-
-def needed(options: Options) -> tuple[str, ...]:
-    """The judge, if answers are free."""
-    return () if options.answers == "forced" else ("judge",)
-
-
-def least_tokens(options: Options) -> dict[str, int]:
-    """Enough for a few sentences of the model's own, and for the judge's reply to them."""
-    return {} if options.answers == "forced" else {"subject": _A_FEW_SENTENCES, "judge": _A_FEW_SENTENCES}
-
-
-_A_FEW_SENTENCES = 512
-
-
-def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with combinations of options that are valid individually."""
-    if options.draws is not None and options.draws > options.trials:
-        reason = f"more argument sets than the {options.trials} trials that share them"
-        yield Problem(option_place("draws"), str(options.draws), reason)
-    if options.shared_evidence and options.trials > 1:
-        reason = f"requires --trials 1: with {options.trials}, answers to the same arguments would not be independent"
-        yield Problem(option_place("shared_evidence"), "", reason)
+    @classmethod
+    def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """One trial of each prompt if token probabilities replace repetitions; free answers keep their number."""
+        return given if given.get("answers") == "free" else as_single_trial(given, named)

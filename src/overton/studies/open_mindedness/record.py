@@ -8,7 +8,8 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
-from overton.studies.tables import means
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED_NAMES
+from overton.studies.tables import ColumnRules, means
 
 Stance = Literal["pro", "con", "other"]
 
@@ -23,18 +24,28 @@ NullChange = Literal["", "irrelevant", "elsewhere", "question-first", "authors-o
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 
+_SHARE = ColumnRules(least=0, most=1)
+
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One answer. In a run's `records.parquet` the column `model` (the spec) comes before these."""
 
     trial: Annotated[str, means("the trial's name, unique for each model; a forced and a free answer share one")]
-    issue: Annotated[str, means("the issue's id")]
+    issue: Annotated[str, means("the issue's id"), ColumnRules(needed=True)]
     topic: Annotated[str | None, means("the issue's topic, None if unknown")]
     condition: Annotated[
-        str, means("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'")
+        str,
+        means("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'"),
+        ColumnRules(needed=True, known=tuple(CONDITIONS), words=PUBLISHED_NAMES),
     ]
-    wording: Annotated[int, means("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2")]
-    template: Annotated[int, means("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
+    wording: Annotated[
+        int, means("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2"), ColumnRules(least=0, most=2)
+    ]
+    template: Annotated[
+        int,
+        means("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)"),
+        ColumnRules(least=1, most=6),
+    ]
     repetition: Annotated[int, means("1 to the number of trials")]
     draw: Annotated[int | None, means("which of D repeated argument draws (1 to D), None if each trial draws its own")]
     arguments: Annotated[
@@ -43,17 +54,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             "ids of the arguments shown, or replaced by other texts, in the order shown ('pro-2', 'con-1', ...); those"
             " of another issue as 'pro-2@ISSUE'"
         ),
+        ColumnRules(usual=()),
     ]
     last_argument: Annotated[Side | None, means("side of the last argument shown, None at the baseline")]
     a_is: Annotated[Side, means("the side that answering A supports")]
     pro_first: Annotated[bool, means("whether the pro position is named before the con position")]
     a_first: Annotated[bool, means("whether the closing request names `position <<A>>` first")]
-    stance: Annotated[Stance, means("by the strict reading; for a free answer, by the judge")]
+    stance: Annotated[Stance, means("by the strict reading; for a free answer, by the judge"), ColumnRules(needed=True)]
     letter: Annotated[Literal["A", "B"] | None, means("by the strict reading, None if there is none")]
     stance_published: Annotated[
         Stance, means("the stance by the paper's own patterns (section 4.3); for a free answer, by the judge")
     ]
-    refused: Annotated[bool, means("the endpoint itself flagged a refusal")]
+    refused: Annotated[bool, means("the endpoint itself flagged a refusal"), ColumnRules(usual=False)]
     failure: Annotated[
         str | None,
         means(
@@ -62,10 +74,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             " leave them out and count them"
         ),
     ]
-    answer: Annotated[str, means("the model's reply, '' if the call failed")]
+    answer: Annotated[str, means("the model's reply, '' if the call failed"), ColumnRules(text=True, usual="")]
     faults: Annotated[
         tuple[Fault, ...],
         means("faults of the answer's form: empty, cut, echo (of the prompt), loop; none if the call failed"),
+        ColumnRules(hollow=True),
     ]
     input_tokens: Annotated[int | None, means("as reported, None if not reported")]
     output_tokens: Annotated[int | None, means("as reported, None if not reported")]
@@ -79,8 +92,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             "probability of A at the answer's letter, as the endpoint samples; 0 in an answer without a letter; None if"
             " not requested or not reported"
         ),
+        _SHARE,
     ] = None
-    p_b: Annotated[float | None, means("the same for B; the remainder is neither")] = None
+    p_b: Annotated[float | None, means("the same for B; the remainder is neither"), _SHARE] = None
     sampled: Annotated[
         tuple[str, ...] | None,
         means("letters of single answers to the same prompt (A, B, or neither), None if there are none"),
@@ -108,9 +122,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             "the judge's probability at temperature 1 that a free answer takes the pro side; None if not requested or"
             " not reported"
         ),
+        _SHARE,
     ] = None
-    p_takes_con: Annotated[float | None, means("the same for the con side")] = None
-    p_takes_neither: Annotated[float | None, means("the same for neither")] = None
+    p_takes_con: Annotated[float | None, means("the same for the con side"), _SHARE] = None
+    p_takes_neither: Annotated[float | None, means("the same for neither"), _SHARE] = None
     taken_sampled: Annotated[
         tuple[str, ...] | None,
         means("the judge's answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),

@@ -14,14 +14,14 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.reading import UNPHRASED
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, TemplateMatch, recognise_all, same_words
-from overton.studies.options import Option
+from overton.studies.options import Option, StudyOptions
 from overton.studies.study import Dataset, Role, Study
 
 ATTEMPTS = 3
 """An unusable reply is retried twice, with a note of what was wrong with it."""
 
 
-class RephraseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RephraseOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Which issues get paraphrases."""
 
     again: Annotated[bool, Option("Also rephrase issues that already have paraphrases", extends=True)] = False

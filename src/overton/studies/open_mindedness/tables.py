@@ -7,24 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.items import SIDES
-from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED_NAMES
 from overton.studies.open_mindedness.record import STANCES, Record
-from overton.studies.tables import Once, RawTable, TableField, TableKind, columns_of_record
+from overton.studies.tables import Once, RawTable, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-PUBLISHED = {
-    "neither": "baseline",
-    "pro": "one-sided-pro",
-    "con": "one-sided-con",
-    "75pro": "convincing-pro",
-    "75con": "convincing-con",
-    "all": "balanced",
-}
-"""Our names of configurations by the published ones."""
 
 MEASURED = (
     "topic",
@@ -43,7 +32,6 @@ MEASURED = (
 """Columns that measures of records need besides those that make a table one of records."""
 
 _DESIGN = ("wording", "template", "arguments", "last_argument", "a_is", "pro_first", "a_first", "stance_published")
-_HELP = {column.column: column.meaning for column in columns_of_record(Record)}
 
 
 def _unfilled(records: pl.DataFrame) -> Iterator[Problem]:
@@ -53,50 +41,13 @@ def _unfilled(records: pl.DataFrame) -> Iterator[Problem]:
             yield Problem("records", name, "is empty in some row")
 
 
-RECORDS = TableKind(
-    name="records",
-    columns=(
+RECORDS = TableKind.of(
+    Record,
+    "records",
+    (
         TableField("model", "name", "who answered", needed=True, filled=True),
         TableField("held", "flag", "whether a grammar held its answers to their form", usual=False),
-        TableField("trial", "name", _HELP["trial"], added=True),
-        TableField("issue", "name", _HELP["issue"], needed=True, filled=True),
-        TableField("topic", "name", _HELP["topic"], added=True),
-        TableField(
-            "condition", "name", _HELP["condition"], needed=True, filled=True, known=tuple(CONDITIONS), words=PUBLISHED
-        ),
-        TableField("wording", "whole", _HELP["wording"], least=0, most=2, added=True),
-        TableField("template", "whole", _HELP["template"], least=1, most=6, added=True),
-        TableField("repetition", "whole", _HELP["repetition"], added=True),
-        TableField("draw", "whole", _HELP["draw"], added=True),
-        TableField("arguments", "names", _HELP["arguments"], added=True, usual=()),
-        TableField("last_argument", "name", _HELP["last_argument"], known=SIDES, added=True),
-        TableField("a_is", "name", _HELP["a_is"], known=SIDES, added=True),
-        TableField("pro_first", "flag", _HELP["pro_first"], added=True),
-        TableField("a_first", "flag", _HELP["a_first"], added=True),
-        TableField("stance", "name", _HELP["stance"], needed=True, filled=True, known=STANCES),
-        TableField("letter", "name", _HELP["letter"], known=("A", "B"), added=True),
-        TableField("stance_published", "name", _HELP["stance_published"], known=STANCES, added=True),
-        TableField("refused", "flag", _HELP["refused"], added=True, usual=False),
-        TableField("failure", "name", _HELP["failure"], added=True),
-        TableField("answer", "text", _HELP["answer"], added=True, usual=""),
-        TableField("faults", "names", _HELP["faults"], added=True, hollow=True),
-        TableField("input_tokens", "whole", _HELP["input_tokens"], added=True),
-        TableField("output_tokens", "whole", _HELP["output_tokens"], added=True),
-        TableField("shares", "name", _HELP["shares"], known=("probabilities", "auto"), added=True),
-        TableField("p_a", "number", _HELP["p_a"], least=0, most=1, added=True),
-        TableField("p_b", "number", _HELP["p_b"], least=0, most=1, added=True),
-        TableField("sampled", "names", _HELP["sampled"], added=True, hollow=False),
-        TableField("answers", "name", _HELP["answers"], known=("forced", "free"), added=True, usual="forced"),
-        TableField("judged_a_is", "name", _HELP["judged_a_is"], known=SIDES, added=True),
-        TableField("strength", "name", _HELP["strength"], known=("slight", "clear", "strong"), added=True),
-        TableField("declines", "flag", _HELP["declines"], added=True),
-        TableField("judge_attempts", "whole", _HELP["judge_attempts"], added=True),
-        TableField("judge_shares", "name", _HELP["judge_shares"], known=("probabilities", "auto"), added=True),
-        *(
-            TableField(name, "number", _HELP[name], least=0, most=1, added=True)
-            for name in ("p_takes_pro", "p_takes_con", "p_takes_neither")
-        ),
-        TableField("taken_sampled", "names", _HELP["taken_sampled"], added=True, hollow=False),
+        *Record.__struct_fields__,
     ),
     checks=(_unfilled,),
     completed=True,
@@ -116,7 +67,7 @@ COUNTS = TableKind(
             needed=True,
             filled=True,
             known=tuple(CONDITIONS),
-            words=PUBLISHED,
+            words=PUBLISHED_NAMES,
             aliases=("case",),
         ),
         TableField(

@@ -11,7 +11,7 @@ from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.nulls import NULLS
-from overton.studies.pluralism.options import Options, tokens, weighed, wrong
+from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
@@ -66,9 +66,6 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     },
     canned=CANNED,
     condition=_condition,
-    check=wrong,
-    tokens=tokens,
-    weighs=weighed,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

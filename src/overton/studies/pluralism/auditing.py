@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
 from overton.studies.asking import ReadableReply
+from overton.studies.options import StudyOptions
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
@@ -23,12 +24,12 @@ from overton.studies.pluralism.matching import form_of_numbers, read_numbers
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
+from overton.studies.pluralism.record import OpinionAudit
 from overton.studies.self_agreement import RETEST, Retest, is_retested, reorder, retest_speaker
 from overton.studies.study import Role, Study
-from overton.studies.tables import means
 
 
-class OpinionAuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OpinionAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Every opinion is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
@@ -39,30 +40,6 @@ class OpinionTrial(Trial, frozen=True):
 
     thread: ReferenceThread
     retest: float = 0.0
-
-
-class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
-
-    trial: Annotated[str, means("the trial's name")]
-    thread: Annotated[str, means("of the item")]
-    community: Annotated[str, means("of the item")]
-    viewpoint: Annotated[str, means("the viewpoint that the opinion was put into")]
-    number: Annotated[int, means("the opinion's place among the thread's, from 1")]
-    opinion: Annotated[str, means("its words")]
-    entailed: Annotated[
-        bool | None, means("whether its own viewpoint's summary entails it; None if the judge gave no usable answer")
-    ]
-    others: Annotated[tuple[str, ...], means("the thread's other viewpoints whose summaries entail it")] = ()
-    attempts: Annotated[int, means("how often the judge was asked")] = 1
-    failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None
-    judged_again: Annotated[bool, means("whether the judge was asked again, with the summaries in another order")] = (
-        False
-    )
-    entailed_by_again: Annotated[
-        tuple[str, ...] | None,
-        means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
-    ] = None
 
 
 def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, seed: int) -> Iterator[OpinionTrial]:

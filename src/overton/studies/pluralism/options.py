@@ -6,14 +6,14 @@ A condition's name is its arm, followed by what differs from the plain setting: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
 
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
-from overton.studies.options import Option, option_place
+from overton.studies.options import Demands, Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 
@@ -79,9 +79,11 @@ Shown = Literal["shuffled", "given"]
 _EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 _MOST_RESPONSES = 50
 _MOST_RANKED = 50
+_TOKENS_A_RESPONSE = 256
+"""Room for a response of some 190 words; the paper says nothing about limits."""
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the experiments besides the threads and the seed."""
 
     experiments: Annotated[
@@ -150,42 +152,37 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
+    def problems(self) -> Iterator[Problem]:
+        """Problems with combinations of options that are each valid alone."""
+        weighed = self._weighed()
+        if self.shares != "sampled" and not weighed:
+            reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Use sampled"
+            yield Problem(option_place("shares"), self.shares, reason)
+        if "subject" in weighed and any(effort not in (None, "none") for effort in self.efforts):
+            reason = (
+                "a model that reasons before it chooses reports only the probability after a single line of thought:"
+                " leave out the efforts, or the experiment pairwise"
+            )
+            yield Problem(option_place("shares"), self.shares, reason)
+        for effort in self.efforts:
+            if effort is not None and not (effort.isascii() and effort.replace("-", "").replace("_", "").isalnum()):
+                yield Problem(option_place("efforts"), effort, "must be a word of letters, digits, '-' and '_'")
+        arms = get_args(Arm) if self.arms is None else self.arms
+        for experiment in self.experiments:
+            if experiment in ARMS and not set(ARMS[experiment]) & set(arms):
+                reason = f"names no arm of {experiment}, which has {', '.join(ARMS[experiment])}"
+                yield Problem(option_place("arms"), "", reason)
 
-def weighed(options: Options) -> tuple[str, ...]:
-    """The roles asked for token probabilities: the model if it chooses one of two viewpoints, the judge if it labels
-    responses."""
-    if options.shares == "sampled":
-        return ()
-    asked = {"pairwise": "subject", "sycophancy": "judge"}
-    return tuple(role for experiment, role in asked.items() if experiment in options.experiments)
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Probabilities, and room for all responses of a reply of the model measured."""
+        together = "sycophancy" in self.experiments and not self.independent
+        tokens = {"subject": _TOKENS_A_RESPONSE * self.responses} if together else {}
+        return Demands(tokens=tokens, probabilities=self._weighed())
 
-
-_TOKENS_A_RESPONSE = 256
-"""Room for a response of some 190 words; the paper says nothing about limits."""
-
-
-def tokens(options: Options) -> Mapping[str, int]:
-    """The fewest output tokens that the model measured needs: all responses of a reply must fit into it."""
-    together = "sycophancy" in options.experiments and not options.independent
-    return {"subject": _TOKENS_A_RESPONSE * options.responses} if together else {}
-
-
-def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with combinations of options that are valid individually."""
-    if options.shares != "sampled" and not weighed(options):
-        reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Use sampled"
-        yield Problem(option_place("shares"), options.shares, reason)
-    if "subject" in weighed(options) and any(effort not in (None, "none") for effort in options.efforts):
-        reason = (
-            "a model that reasons before it chooses reports only the probability after a single line of thought: leave"
-            " out the efforts, or the experiment pairwise"
-        )
-        yield Problem(option_place("shares"), options.shares, reason)
-    for effort in options.efforts:
-        if effort is not None and not (effort.isascii() and effort.replace("-", "").replace("_", "").isalnum()):
-            yield Problem(option_place("efforts"), effort, "must be a word of letters, digits, '-' and '_'")
-    arms = get_args(Arm) if options.arms is None else options.arms
-    for experiment in options.experiments:
-        if experiment in ARMS and not set(ARMS[experiment]) & set(arms):
-            reason = f"names no arm of {experiment}, which has {', '.join(ARMS[experiment])}"
-            yield Problem(option_place("arms"), "", reason)
+    def _weighed(self) -> tuple[str, ...]:
+        """The roles asked for token probabilities: the model if it chooses one of two viewpoints, the judge if it
+        labels responses."""
+        if self.shares == "sampled":
+            return ()
+        asked = {"pairwise": "subject", "sycophancy": "judge"}
+        return tuple(role for experiment, role in asked.items() if experiment in self.experiments)

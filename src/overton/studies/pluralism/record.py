@@ -6,9 +6,9 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.judging import Fault
+from overton.judging import FAULTS, Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
-from overton.studies.tables import means
+from overton.studies.tables import ColumnRules, means
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -16,6 +16,8 @@ Status = Literal["done", "not eligible", "failed"]
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
+
+_FAULTS = ColumnRules(f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
 
 ENOUGH = 2
 """At least this many other summaries support a reference opinion, and as many oppose it (section 6.1.1)."""
@@ -26,17 +28,27 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
     number: Annotated[int, means("1, 2, ... in the order of the reply")]
     text: Annotated[str, means("without its number")]
-    stance: Annotated[Stance | None, means("towards the reference opinion, None if the judge gave no usable label")]
+    stance: Annotated[
+        Stance | None,
+        means("towards the reference opinion, None if the judge gave no usable label"),
+        ColumnRules(
+            "towards the reference opinion; empty or 'invalid' if there is no usable label",
+            needed=True,
+            none=("invalid", "none"),
+        ),
+    ]
     matched: Annotated[
         tuple[str, ...] | None,
         means(
             "the viewpoints that it entails, in the matcher's order, the surest first; None if the matcher gave no"
             " usable answer"
         ),
+        ColumnRules("viewpoints that it entails; empty if none", needed=True, hollow=True),
     ]
     faults: Annotated[
         tuple[Fault, ...],
         means("its faults of form, see `overton.judging.FAULTS`; empty if none"),
+        _FAULTS,
     ] = ()
     p_stance: Annotated[
         tuple[float, ...] | None,
@@ -89,14 +101,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     trial: Annotated[str, means("the trial's name")]
     experiment: Annotated[Experiment, means("'sycophancy', 'ranking' or 'pairwise'")]
-    thread: Annotated[str, means("of the item")]
-    community: Annotated[str, means("of the item")]
+    thread: Annotated[str, means("of the item"), ColumnRules("the thread's name", needed=True)]
+    community: Annotated[str, means("of the item"), ColumnRules("where the thread comes from")]
     condition: Annotated[
         str,
         means(
             "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null, prefixed with the"
             " null's name: 'other-belief/toward'"
         ),
+        ColumnRules("what the user is made to say", needed=True),
     ]
     arm: Annotated[Arm, means("what the user is made to say")]
     effort: Annotated[
@@ -160,6 +173,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     faults: Annotated[
         tuple[Fault, ...],
         means("of ranking and pairwise alone: faults of the reply's form, see `overton.judging.FAULTS`; empty if none"),
+        _FAULTS,
     ] = ()
     viewpoints: Annotated[tuple[str, ...], means("of sycophancy alone: the thread's viewpoints")] = ()
     votes: Annotated[tuple[int, ...], means("of sycophancy alone: the viewpoints' votes")] = ()
@@ -214,6 +228,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of ranking alone: the ranked viewpoints by votes, most votes first (equal votes: in the order of the"
             " thread)"
         ),
+        ColumnRules("viewpoints by votes, most votes first", needed=True),
     ] = ()
     true_votes: Annotated[tuple[int, ...], means("of ranking alone: their votes")] = ()
     shown: Annotated[
@@ -226,6 +241,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of ranking alone: the viewpoints in the order of the reply, with repetitions; None if no ranking can be"
             " read from it"
         ),
+        ColumnRules("viewpoints as the model ranks them; empty if unknown", needed=True),
     ] = None
     unknown: Annotated[int | None, means("of ranking alone: numbers in the reply that name no viewpoint")] = None
     repeated: Annotated[int | None, means("of ranking alone: numbers in the reply that repeat an earlier one")] = None
@@ -241,7 +257,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     popular: Annotated[str | None, means("of pairwise alone: the viewpoint with more votes")] = None
     other: Annotated[str | None, means("of pairwise alone: the viewpoint with fewer votes")] = None
     gap: Annotated[int | None, means("of pairwise alone: the difference between their votes")] = None
-    first: Annotated[bool | None, means("of pairwise alone: whether the more popular one was named first")] = None
+    first: Annotated[
+        bool | None,
+        means("of pairwise alone: whether the more popular one was named first"),
+        ColumnRules("whether the more popular one was named first"),
+    ] = None
     picked: Annotated[
         int | None,
         means("of pairwise alone: 1 or 2, as the model answered, None if no answer can be read"),
@@ -249,6 +269,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     correct: Annotated[
         bool | None,
         means("of pairwise alone: whether that is the more popular one, None if no answer can be read"),
+        ColumnRules("whether the more popular one was chosen; empty if unknown", needed=True),
     ] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
@@ -260,11 +281,46 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of pairwise alone: the probability, as the endpoint samples, that the model names the more popular one; 0"
             " if the reply names none; None if not requested or not reported"
         ),
+        ColumnRules("probability that the more popular one is named", least=0, most=1),
     ] = None
     p_other: Annotated[
-        float | None, means("of pairwise alone: the same for the other one; the remainder is neither")
+        float | None,
+        means("of pairwise alone: the same for the other one; the remainder is neither"),
+        ColumnRules("probability that the other one is named", least=0, most=1),
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
         means("of pairwise alone: what single answers to the same prompt name (popular, other, neither)"),
+    ] = None
+
+
+class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
+    """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
+
+    trial: Annotated[str, means("the trial's name")]
+    thread: Annotated[str, means("of the item"), ColumnRules("the thread's name", needed=True)]
+    community: Annotated[str, means("of the item")]
+    viewpoint: Annotated[str, means("the viewpoint that the opinion was put into"), ColumnRules(needed=True)]
+    number: Annotated[int, means("the opinion's place among the thread's, from 1")]
+    opinion: Annotated[str, means("its words")]
+    entailed: Annotated[
+        bool | None,
+        means("whether its own viewpoint's summary entails it; None if the judge gave no usable answer"),
+        ColumnRules(
+            "whether its own viewpoint's summary entails it; empty if the judge gave no usable answer", needed=True
+        ),
+    ]
+    others: Annotated[
+        tuple[str, ...],
+        means("the thread's other viewpoints whose summaries entail it"),
+        ColumnRules("the thread's other viewpoints whose summaries entail it; empty if none", needed=True, hollow=True),
+    ] = ()
+    attempts: Annotated[int, means("how often the judge was asked")] = 1
+    failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None
+    judged_again: Annotated[bool, means("whether the judge was asked again, with the summaries in another order")] = (
+        False
+    )
+    entailed_by_again: Annotated[
+        tuple[str, ...] | None,
+        means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
     ] = None

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Settings, Trial
 from overton.errors import CallFailed, InputError, MissingExtra, Problem
-from overton.studies.options import Option
+from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.pluralism.clustering import (
     EMBEDDING,
     METHODS,
@@ -36,7 +36,7 @@ _EMBEDDER = "wordllama/l2_supercat"
 """What turns opinions into vectors if nothing is named: weights from a package, no hub."""
 
 
-class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReferenceOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """How viewpoints are made."""
 
     methods: Annotated[
@@ -49,6 +49,21 @@ class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.0
     distance: Annotated[float, Option("DBSCAN's radius in cosine distance", above=0, most=2)] = 0.6
     least: Annotated[int, Option("Fewest opinions that make a cluster, for the density methods", least=1)] = 2
+
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """An embedder, if a clustering asks for vectors.
+
+        Raises:
+            InputError: one is named that would not be asked.
+            MissingExtra: the package for clustering by density is not installed.
+        """
+        if {"dbscan", "hdbscan"} & set(self.methods) and find_spec("sklearn") is None:
+            raise MissingExtra("clustering by density", "clustering")  # before anything is paid
+        if set(EMBEDDING) & set(self.methods):
+            return Demands(answering={**named, ROLE: named.get(ROLE) or [_EMBEDDER]})
+        if named.get(ROLE):
+            raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
+        return Demands()
 
 
 class ReferenceTrial(Trial, frozen=True):
@@ -243,22 +258,6 @@ def _made(
     return references_of(records, threads) if len(options["methods"]) == 1 else None
 
 
-def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """An embedder, if a clustering asks for vectors.
-
-    Raises:
-        InputError: one is named that would not be asked.
-        MissingExtra: the package for clustering by density is not installed.
-    """
-    if {"dbscan", "hdbscan"} & set(options.methods) and find_spec("sklearn") is None:
-        raise MissingExtra("clustering by density", "clustering")  # before anything is paid
-    if set(EMBEDDING) & set(options.methods):
-        return {**named, ROLE: named.get(ROLE) or [_EMBEDDER]}
-    if named.get(ROLE):
-        raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
-    return named
-
-
 @dataclass
 class _Canned:
     """Replies for planning: `opinions` different ones per comment, numbered consecutively, and one cluster for all."""
@@ -302,7 +301,6 @@ REFERENCING: Study[Thread, ReferenceOptions, BuiltReferences, None] = Study(
     ),
     items=THREADS,
     dataset=Dataset("references.jsonl", _made, _summary),
-    answering=_answering,
     options=ReferenceOptions,
     record=BuiltReferences,
     kind="makes",

@@ -10,23 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from overton.errors import InputError, Problem
-from overton.judging import FAULTS
 from overton.studies.pluralism.measures.analysis import UNNAMED
-from overton.studies.pluralism.record import STANCES
+from overton.studies.pluralism.record import STANCES, OpinionAudit, Record, Response
 from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-_UNLABELLED = ("invalid", "none")
 _OF_RUN = ("trial", "experiment", "arm", "status")
 
-_THREAD = TableField("thread", "name", "the thread's name", needed=True, filled=True)
-_CONDITION = TableField("condition", "name", "what the user is made to say", needed=True, filled=True)
 _MODEL = TableField("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
-_COMMUNITY = TableField("community", "name", "where the thread comes from")
-_FAULTS = TableField("faults", "names", f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
 
 
 def _nothing_true() -> pl.Expr:
@@ -41,44 +35,38 @@ def _true_twice() -> pl.Expr:
     return pl.col("true").list.n_unique() < pl.col("true").list.len()
 
 
-MATCHES = TableKind(
-    name="matches",
-    columns=(
-        _THREAD,
-        _CONDITION,
+MATCHES = TableKind.of(
+    Response,
+    "matches",
+    (
+        TableField.of(Record, "thread"),
+        TableField.of(Record, "condition"),
         TableField("response", "whole", "its number", needed=True, filled=True, must="must be a whole number"),
-        TableField(
-            "stance",
-            "name",
-            "towards the reference opinion; empty or 'invalid' if there is no usable label",
-            needed=True,
-            known=STANCES,
-            none=_UNLABELLED,
-        ),
-        TableField("matched", "names", "viewpoints that it entails; empty if none", needed=True, hollow=True),
-        _FAULTS,
+        "stance",
+        "matched",
+        "faults",
         _MODEL,
-        _COMMUNITY,
+        TableField.of(Record, "community"),
     ),
 )
 """One row for each response; they need `SUMMARIES`."""
 
-SUMMARIES = TableKind(
-    name="summaries",
-    columns=(
-        _THREAD,
+SUMMARIES = TableKind.of(
+    Record,
+    "summaries",
+    (
+        "thread",
         TableField("summary", "name", "the viewpoint's name, as matches have it", needed=True, filled=True),
-        TableField(
+        TableField.of(
+            Response,
             "stance",
-            "name",
-            "towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable label",
-            needed=True,
+            help="towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable"
+            " label",
             known=(*STANCES, "reference"),
-            none=_UNLABELLED,
         ),
         TableField("votes", "number", "the viewpoint's votes"),
         TableField("model", "name", "of which model's responses, if that makes a difference", together=True),
-        _COMMUNITY,
+        "community",
     ),
     once=Once(
         ("model", "thread", "summary"),
@@ -88,17 +76,10 @@ SUMMARIES = TableKind(
 )
 """One row for each viewpoint of a thread."""
 
-RANKINGS = TableKind(
-    name="rankings",
-    columns=(
-        _THREAD,
-        _CONDITION,
-        TableField("predicted", "names", "viewpoints as the model ranks them; empty if unknown", needed=True),
-        TableField("true", "names", "viewpoints by votes, most votes first", needed=True, filled=True),
-        _FAULTS,
-        _MODEL,
-        _COMMUNITY,
-    ),
+RANKINGS = TableKind.of(
+    Record,
+    "rankings",
+    ("thread", "condition", "predicted", "true", "faults", _MODEL, "community"),
     rules=(
         Rule("true", _nothing_true, "must name a viewpoint", "'true' names no viewpoint", of="thread"),
         Rule("true", _true_twice, "must name each viewpoint once", "'true' names a viewpoint twice", of="thread"),
@@ -106,42 +87,25 @@ RANKINGS = TableKind(
 )
 """One row for each ranking that was requested."""
 
-PAIRS = TableKind(
-    name="pairs",
-    columns=(
-        _THREAD,
-        _CONDITION,
-        TableField("correct", "flag", "whether the more popular one was chosen; empty if unknown", needed=True),
-        TableField("first", "flag", "whether the more popular one was named first"),
+PAIRS = TableKind.of(
+    Record,
+    "pairs",
+    (
+        *("thread", "condition", "correct", "first"),
         TableField("experiment", "name", "'pairwise-gap' for random pairs"),
-        TableField("p_popular", "number", "probability that the more popular one is named", least=0, most=1),
-        TableField("p_other", "number", "probability that the other one is named", least=0, most=1),
-        _FAULTS,
+        *("p_popular", "p_other", "faults"),
         _MODEL,
-        _COMMUNITY,
+        "community",
     ),
 )
 """One row for each comparison that was requested."""
 
-OPINIONS = TableKind(
-    name="opinions",
-    columns=(
+OPINIONS = TableKind.of(
+    OpinionAudit,
+    "opinions",
+    (
         TableField("model", "name", "the judge", needed=True, filled=True),
-        _THREAD,
-        TableField("viewpoint", "name", "the viewpoint that the opinion was put into", needed=True, filled=True),
-        TableField(
-            "entailed",
-            "flag",
-            "whether its own viewpoint's summary entails it; empty if the judge gave no usable answer",
-            needed=True,
-        ),
-        TableField(
-            "others",
-            "names",
-            "the thread's other viewpoints whose summaries entail it; empty if none",
-            needed=True,
-            hollow=True,
-        ),
+        *("thread", "viewpoint", "entailed", "others"),
     ),
 )
 """One row for each opinion that was judged, in a run of `audit-references` or elsewhere."""

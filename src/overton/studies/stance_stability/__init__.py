@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.errors import InputError, Problem
 from overton.studies.simulated import degenerate
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
 from overton.studies.stance_stability.nulls import NULLS
-from overton.studies.stance_stability.options import Options, remarks, weighed
+from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.precise import BLOCKS
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.reading import TOPICS
@@ -47,30 +46,6 @@ def _condition(trial: TopicTrial) -> str:
 
 def _prompts() -> dict[str, str]:
     return prompts.texts("subject", "judge", "stance")
-
-
-_PAGES_OF_STARTER = 3
-"""Pages per turn from the starter collection, which has twenty per domain; for the web, the published number."""
-
-
-def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Fewer pages from the starter collection, and whose queries: a model named to write them does so for all.
-
-    Raises:
-        InputError: shared queries without a model that writes them, or such a model without shared queries.
-    """
-    written = bool(models.get("queries"))
-    queries = options.get("queries", "shared" if written else "own")
-    if written != (queries == "shared"):
-        reason = "shared queries need a model that writes them" if not written else "the named model would write none"
-        raise InputError([Problem("role queries", queries, reason)])
-    fewer = {"pages_per_turn": _PAGES_OF_STARTER} if list(models.get("search", ())) == ["starter"] else {}
-    return {**fewer, **options, "queries": queries}
-
-
-def _arguments(options: Options) -> dict[str, dict[str, str]]:
-    """A search returns as many hits as there are pages to read."""
-    return {"search": {"top": str(options.pages_per_turn)}}
 
 
 STUDY: Study[Topic, Options, Record, Analysis] = Study(
@@ -109,10 +84,6 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     },
     canned=CANNED,
     condition=_condition,
-    complete=_complete,
-    remarks=remarks,
-    arguments=_arguments,
-    weighs=weighed,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

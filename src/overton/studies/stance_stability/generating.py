@@ -18,7 +18,7 @@ from overton.calls import Ask, Trial
 from overton.errors import CallFailed, Problem, quoted
 from overton.studies.asking import side_by_side
 from overton.studies.items import Items
-from overton.studies.options import Option
+from overton.studies.options import Option, StudyOptions
 from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
@@ -103,7 +103,7 @@ _MOST_TOPICS = 1_000
 Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 
 
-class TopicsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TopicsOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """How many topics of each domain are made (the paper has 95 to 104, see `PUBLISHED`)."""
 
     per_domain: Annotated[int, Option("Topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import msgspec
-
+from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
-from overton.studies.options import Option
+from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
@@ -19,9 +18,11 @@ JudgePrompts = Literal["topic", "published", "both"]
 MOST_PAGES = 100
 FEWEST_CHARACTERS = 200
 """The smallest budget of text: less has no room for a sentence."""
+_PAGES_OF_STARTER = 3
+"""Pages per turn from the starter collection, which has twenty per domain; for the web, the published number."""
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the conversations besides the topics and the seed."""
 
     temperatures: Annotated[
@@ -83,15 +84,42 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
+    def remarks(self) -> Iterator[str]:
+        """What is known about the published judge prompt (appendix A.3), if the judge gets no other."""
+        return remarks_on(self.judge_prompts)
 
-def weighed(options: Any) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: the judge, for its labels of stances."""
-    return () if options.shares == "sampled" else ("judge",)
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Probabilities of the judge's labels of stances; as many hits of a search as there are pages to read."""
+        return Demands(
+            probabilities=judge_weighed(self.shares), arguments={"search": {"top": str(self.pages_per_turn)}}
+        )
+
+    @classmethod
+    def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Fewer pages from the starter collection, and whose queries: a model named to write them does so for all.
+
+        Raises:
+            InputError: shared queries without a model that writes them, or such a model without shared queries.
+        """
+        written = bool(named.get("queries"))
+        queries = given.get("queries", "shared" if written else "own")
+        if written != (queries == "shared"):
+            reason = (
+                "shared queries need a model that writes them" if not written else "the named model would write none"
+            )
+            raise InputError([Problem("role queries", queries, reason)])
+        fewer = {"pages_per_turn": _PAGES_OF_STARTER} if list(named.get("search", ())) == ["starter"] else {}
+        return {**fewer, **given, "queries": queries}
 
 
-def remarks(options: Any) -> Iterator[str]:
+def judge_weighed(shares: Shares) -> tuple[str, ...]:
+    """The roles asked for token probabilities: the judge, for its labels of stances."""
+    return () if shares == "sampled" else ("judge",)
+
+
+def remarks_on(judge_prompts: JudgePrompts) -> Iterator[str]:
     """What is known about the published judge prompt (appendix A.3), if the judge gets no other."""
-    if options.judge_prompts == "published":
+    if judge_prompts == "published":
         yield (
             "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
             " agrees with a question that leans its way and disagrees with the next, which counts as a change of"

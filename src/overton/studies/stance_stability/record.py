@@ -6,9 +6,9 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.judging import Fault
+from overton.judging import FAULTS, Fault
 from overton.studies.stance_stability.items import Kind
-from overton.studies.tables import means
+from overton.studies.tables import ColumnRules, means
 
 Stance = Literal["supportive", "critical", "balanced", "unclear"]
 Ordering = Literal["fixed", "shuffled", "grouped"]
@@ -16,26 +16,40 @@ Ordering = Literal["fixed", "shuffled", "grouped"]
 STANCES: tuple[Stance, ...] = get_args(Stance)
 """The judge's four labels (section 3.2, step 4)."""
 
+_UNLABELLED = ("invalid", "none")
+
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
 
-    conversation: Annotated[str, means("the trial's name: topic, temperature, ordering, repetition")]
+    conversation: Annotated[
+        str, means("the trial's name: topic, temperature, ordering, repetition"), ColumnRules("its name", needed=True)
+    ]
     topic: Annotated[str, means("the conversation's topic")]
     domain: Annotated[str, means("the conversation's domain")]
-    temperature: Annotated[float | None, means("the condition, None for the endpoint's own default")]
+    temperature: Annotated[
+        float | None,
+        means("the condition, None for the endpoint's own default"),
+        ColumnRules("empty or 'own' for the endpoint's own", none=("own", "default"), added=True),
+    ]
     ordering: Annotated[
         Ordering,
         means("the condition: 'fixed' as in the topic, 'shuffled', or 'grouped' by kind"),
+        ColumnRules("how the questions were ordered", known=()),
     ]
-    turn: Annotated[int, means("from 1 to the number of questions")]
+    turn: Annotated[
+        int,
+        means("from 1 to the number of questions"),
+        ColumnRules("turns are taken in the order of their numbers", needed=True),
+    ]
     number: Annotated[int, means("the question's place in its topic, from 1")]
     kind: Annotated[Kind, means("what the question does")]
-    question: Annotated[str, means("its text")]
+    question: Annotated[str, means("its text"), ColumnRules("shows which turns ask for the overall view", text=True)]
     query: Annotated[str, means("what was searched for")]
     retrieved: Annotated[
         tuple[str, ...],
         means("addresses of the pages that the model was shown, in the order of their numbers"),
+        ColumnRules("documents that the model was shown", hollow=True),
     ]
     skipped: Annotated[
         tuple[str, ...],
@@ -45,15 +59,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     cited: Annotated[
         tuple[str, ...],
         means("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
+        ColumnRules("documents that the answer cites", hollow=True),
     ]
     miscited: Annotated[int, means("how many cited numbers belong to no page that was shown")]
     stance: Annotated[
         Stance | None,
         means("the answer's stance towards the topic's proposition; None if the judge gave no usable label"),
+        ColumnRules("empty or 'invalid' if there is no usable label", needed=True, none=_UNLABELLED),
     ]
     confidence: Annotated[
         float | None,
         means("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
+        ColumnRules("how certain the answer is", least=0, most=1),
     ]
     claims: Annotated[tuple[str, ...], means("the answer's key claims; empty if `stance` is None")]
     contradictions_acknowledged: Annotated[
@@ -63,11 +80,13 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     premise_stance: Annotated[
         Stance | None,
         means("the label by the published judge prompt, towards the question's premise; None if not requested"),
+        ColumnRules("the label by the published prompt", none=_UNLABELLED),
     ]
     judge_attempts: Annotated[int, means("replies requested of the judge until one was usable, 0 if it was not asked")]
     failure: Annotated[
         str | None,
         means("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
+        ColumnRules("a conversation with a failure is left out entirely and counted"),
     ]
     answer: Annotated[str, means("the model's answer as received, '' if there is none")]
     input_tokens: Annotated[
@@ -86,7 +105,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     premise_stance_again: Annotated[Stance | None, means("the same for `premise_stance`")] = None
     faults: Annotated[
         tuple[Fault, ...],
-        means("faults of the answer's form: empty, cut, echo, loop, duplicate"),
+        means(f"faults of the answer's form: {', '.join(FAULTS)}"),
+        ColumnRules(hollow=True),
     ] = ()
     shares: Annotated[
         Literal["probabilities", "auto"] | None,

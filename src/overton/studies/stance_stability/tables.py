@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
 from overton.errors import InputError, Problem
-from overton.judging import FAULTS
 from overton.studies.stance_stability.items import Belief, Strength
-from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.record import Record
 from overton.studies.tables import Once, RawTable, TableField, TableKind
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ KEY = ("model", "temperature", "conversation")
 
 ABOUT = ("domain", "topic", "ordering", "initial_belief", "debate_strength")
 """What is the same in all turns of a conversation."""
-
-_UNLABELLED = ("invalid", "none")
 
 
 def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
@@ -43,38 +40,30 @@ def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
             yield Problem("turns", name, f"conversation {conversation!r} has more than one")
 
 
-TURNS = TableKind(
-    name="turns",
-    columns=(
-        TableField("conversation", "name", "its name", needed=True, filled=True),
-        TableField("turn", "whole", "turns are taken in the order of their numbers", needed=True, filled=True),
-        TableField(
-            "stance",
-            "name",
-            "empty or 'invalid' if there is no usable label",
-            needed=True,
-            known=STANCES,
-            none=_UNLABELLED,
-        ),
+TURNS = TableKind.of(
+    Record,
+    "turns",
+    (
+        "conversation",
+        "turn",
+        "stance",
         TableField("model", "name", "whose answer it is", together=True, added=True, usual=_UNNAMED),
-        TableField("domain", "name", "the conversation's domain"),
-        TableField("topic", "name", "the conversation's topic"),
-        TableField(
-            "temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True
-        ),
-        TableField("ordering", "name", "how the questions were ordered"),
+        "domain",
+        "topic",
+        "temperature",
+        "ordering",
         TableField("initial_belief", "name", "the topic's, according to its writer", known=get_args(Belief)),
         TableField("debate_strength", "name", "the topic's, according to its writer", known=get_args(Strength)),
-        TableField("question", "text", "shows which turns ask for the overall view"),
-        TableField("confidence", "number", "how certain the answer is", least=0, most=1),
-        TableField("retrieved", "names", "documents that the model was shown", hollow=True),
-        TableField("cited", "names", "documents that the answer cites", hollow=True),
-        TableField("premise_stance", "name", "the label by the published prompt", known=STANCES, none=_UNLABELLED),
-        TableField("faults", "names", f"faults of the answer's form: {', '.join(FAULTS)}", hollow=True),
-        TableField("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
-        TableField("failure", "name", "a conversation with a failure is left out entirely and counted"),
-        TableField("judge_attempts", "whole", "replies requested of the judge"),
-        TableField("miscited", "whole", "cited numbers that belong to no document"),
+        "question",
+        "confidence",
+        "retrieved",
+        "cited",
+        "premise_stance",
+        "faults",
+        "refused",
+        "failure",
+        "judge_attempts",
+        "miscited",
     ),
     once=Once(
         ("model", "temperature", "conversation", "turn"),

@@ -17,7 +17,7 @@ from overton.studies.calibration_sample import (
     add_calibration,
     choose_calibration_turns,
 )
-from overton.studies.options import Option
+from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability import prompts
@@ -25,7 +25,7 @@ from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import TurnLabels, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
-from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks, weighed
+from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, judge_weighed, remarks_on
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import EarlierTurn
@@ -33,7 +33,7 @@ from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
 
 
-class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
 
     judge_prompts: Annotated[
@@ -51,6 +51,14 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
+
+    def remarks(self) -> Iterator[str]:
+        """See `remarks_on`."""
+        return remarks_on(self.judge_prompts)
+
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Probabilities of the judge's labels of stances."""
+        return Demands(probabilities=judge_weighed(self.shares))
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -200,8 +208,6 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     sheet=SHEET,
     labels="stance-stability",
     canned=CANNED,
-    remarks=remarks,
-    weighs=weighed,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the speaker, so the judge has no lane of
 its own: a run has one judge."""

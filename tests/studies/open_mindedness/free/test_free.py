@@ -105,8 +105,8 @@ def test_a_plan_prices_the_judge() -> None:
 def test_probabilities_are_requested_of_the_role_that_chooses_among_options(
     answers: Any, weighed: tuple[str, ...]
 ) -> None:
-    assert STUDY.weighs(Options(answers=answers, shares="probabilities")) == weighed
-    assert STUDY.weighs(Options(answers=answers)) == ()
+    assert Options(answers=answers, shares="probabilities").demands({}).probabilities == weighed
+    assert Options(answers=answers).demands({}).probabilities == ()
 
 
 def test_the_report_the_profile_and_the_nulls_have_it(made: Any, tmp_path: Path) -> None:
