@@ -88,3 +88,13 @@ def test_every_way_of_naming_one_is_seen(text: str) -> None:
 
 def test_words_of_other_things_are_no_names() -> None:
     assert not naming(SOURCE / "imaginary.py", "pluralism", "'plural', 'stability', 'deliberate'")
+
+
+def test_no_variable_is_called_one() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if (isinstance(node, ast.Name) and node.id == "one") or (isinstance(node, ast.arg) and node.arg == "one")
+    ]
+    assert found == []

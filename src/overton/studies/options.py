@@ -225,7 +225,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     kind, known = _kind(name, value, option)
     if known and not option.known:
         removed = [word for word, _ in option.removed]
-        option = replace(option, known=tuple(one for one in known if one not in removed))
+        option = replace(option, known=tuple(value for value in known if value not in removed))
     return Field(name, option, kind, several, optional, default)
 
 
@@ -271,7 +271,11 @@ def changed(options: S, given: Mapping[str, Any]) -> S:
 
 def _grown(old: Any, new: Any) -> Any:
     """The old values and those that are added, each once; for a single value the new one."""
-    return (*old, *(one for one in new if one not in old)) if isinstance(old, tuple) and isinstance(new, tuple) else new
+    return (
+        (*old, *(value for value in new if value not in old))
+        if isinstance(old, tuple) and isinstance(new, tuple)
+        else new
+    )
 
 
 def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -428,7 +432,7 @@ def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
         yield Problem(place, str(value), f"was removed; {instead}")
         return
     if option.known and value is not None and value not in option.known:
-        words = ", ".join(field.word(one) for one in option.known)
+        words = ", ".join(field.word(value) for value in option.known)
         yield Problem(place, str(value), f"must be one of {words}")
     if value is None or isinstance(value, bool | str | tuple):
         return

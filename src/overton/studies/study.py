@@ -299,7 +299,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
         kind, _, own = name.partition("/")
         make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)
         if make is None:
-            known = ", ".join(f"simulated/{one}" for one in self.simulated)
+            known = ", ".join(f"simulated/{name}" for name in self.simulated)
             there = f"known are {known}" if known else f"{self.name} has no simulated ones"
             raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; {there}")])
         return make(items, name, arguments)

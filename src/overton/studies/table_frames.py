@@ -106,8 +106,8 @@ def _of_text(column: TableField, text: pl.Series) -> pl.Series:
     if column.kind == "flag":
         return _mapped(text, _TRUTH, pl.Boolean())
     if column.known:
-        own = {one: one for one in column.known}
-        return _mapped(text, {_spelling(word): one for word, one in {**column.words, **own}.items()}, pl.String())
+        own = {value: value for value in column.known}
+        return _mapped(text, {_spelling(word): value for word, value in {**column.words, **own}.items()}, pl.String())
     return text.replace("", None)
 
 
@@ -156,7 +156,7 @@ def _wrong(column: TableField, raw: pl.Series, typed: pl.Series) -> pl.Series | 
         bad.append(typed < column.least)
     if column.most is not None:
         bad.append(typed > column.most)
-    found = [one.fill_null(False) for one in bad if one.any()]
+    found = [flags.fill_null(False) for flags in bad if flags.any()]
     return pl.select(pl.any_horizontal(*found)).to_series() if found else None
 
 
@@ -185,7 +185,7 @@ def _by_cell(table: TableKind, found: pl.DataFrame, typed: pl.DataFrame, raw: Ra
         if bad is not None
         for row, value in found.filter(bad).select(_ROW, name).head(_SHOWN).iter_rows()
     }
-    return (problem for _, problem in sorted(problems.items(), key=lambda one: one[0]))
+    return (problem for _, problem in sorted(problems.items(), key=lambda placed: placed[0]))
 
 
 def _said(value: object, must: str) -> str:

@@ -35,7 +35,7 @@ def _list(cell: str) -> list[str] | None:
         found = python_of(cell)
     except Unreadable:
         return None
-    return found if all(isinstance(one, str) for one in found) else None
+    return found if all(isinstance(name, str) for name in found) else None
 
 
 def _out_of_turn() -> pl.Expr:
