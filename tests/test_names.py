@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "overton"
 REGISTRY = SOURCE / "studies" / "registry.py"
 
-STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation")
+STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness")
 NAMED = {name: re.compile(name.replace("-", "[-_ ]?"), re.IGNORECASE) for name in STUDIES}
 
 
@@ -98,3 +99,12 @@ def test_no_variable_is_called_one() -> None:
         if (isinstance(node, ast.Name) and node.id == "one") or (isinstance(node, ast.arg) and node.arg == "one")
     ]
     assert found == []
+
+
+def test_few_class_names_stand_in_several_files() -> None:
+    files = defaultdict(set)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                files[node.name].add(path)
+    assert len([name for name, homes in files.items() if len(homes) > 1]) < 20
