@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from overton.studies.options import Field, fields_of
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy, Role
-from overton.studies.tables import Documented, columns_of_record
+from overton.studies.tables import ColumnDoc, columns_of_record
 
 _TITLES = {"options": "Options", "analysis": "Choices of the analysis", "record": "Records"}
 
@@ -40,7 +40,7 @@ def parts_of(study: AnyStudy) -> dict[str, str]:
     return made
 
 
-def _record_columns(study: AnyStudy) -> Sequence[Documented] | None:
+def _record_columns(study: AnyStudy) -> Sequence[ColumnDoc] | None:
     """The columns of its records; None if some lack a description, as they may in a study of another package."""
     try:
         return columns_of_record(study.record)
@@ -82,7 +82,7 @@ def _field_row(field: Field) -> Sequence[str]:
     return (flag, f"`{field.name}`", field.meant(), default, grows)
 
 
-def _columns_table(columns: Sequence[Documented], needed: str) -> str:
+def _columns_table(columns: Sequence[ColumnDoc], needed: str) -> str:
     rows = (
         (f"`{column.column}`", column.kind, column.meaning, column.values, "yes" if column.needed else "")
         for column in columns

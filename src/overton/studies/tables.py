@@ -197,7 +197,7 @@ class Once:
     in_frame: str = ""
 
 
-class Documented(NamedTuple):
+class ColumnDoc(NamedTuple):
     """The documentation of a column: its name, kind, whether it is needed, meaning, and values."""
 
     column: str
@@ -263,10 +263,10 @@ class TableKind:
         """Whether a table has the columns of this kind."""
         return not self.missing(raw.columns)
 
-    def documented(self) -> tuple[Documented, ...]:
+    def documented(self) -> tuple[ColumnDoc, ...]:
         """The documentation of its columns, in order."""
         return tuple(
-            Documented(column.name, _KINDS[column.kind], column.needed, column.help, column.values())
+            ColumnDoc(column.name, _KINDS[column.kind], column.needed, column.help, column.values())
             for column in self.columns
         )
 
@@ -291,7 +291,7 @@ def means(meaning: str) -> msgspec.Meta:
     return msgspec.Meta(description=meaning)
 
 
-def columns_of_record(record: type[msgspec.Struct]) -> tuple[Documented, ...]:
+def columns_of_record(record: type[msgspec.Struct]) -> tuple[ColumnDoc, ...]:
     """The documentation of a record's columns, in order: each field's own description.
 
     Raises:
@@ -328,8 +328,8 @@ class _RecordField:
     def known(self) -> tuple[str, ...]:
         return tuple(map(str, get_args(self.types[0]))) if get_origin(self.types[0]) is Literal else ()
 
-    def documented(self) -> Documented:
-        return Documented(self.name, _KINDS[self.kind], not self.is_optional, self.meaning, ", ".join(self.known))
+    def documented(self) -> ColumnDoc:
+        return ColumnDoc(self.name, _KINDS[self.kind], not self.is_optional, self.meaning, ", ".join(self.known))
 
     def column(self, *, completed: bool) -> TableField:
         texts = get_args(self.types[0])[:1] if self.kind == "names" else self.types[:1]
