@@ -87,7 +87,7 @@ class StudyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ()
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """What they ask of those who answer.
+        """The demands of these options on those who answer.
 
         `named` are the answerers by role: those that the user named, and once a run is prepared all of them.
         """

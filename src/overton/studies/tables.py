@@ -56,9 +56,9 @@ class RawTable:
 
 @dataclass(frozen=True)
 class ColumnRules:
-    """What a record's field means for a column of a table that was made elsewhere, as far as its type does not say.
+    """Rules for a record's field as a column of a table that was made elsewhere, beyond those of the field's type.
 
-    It stands next to the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
+    They follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
     is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
     values of a `Literal`, and `usual` the field's default. The others are those of `TableField`.
     """
@@ -302,7 +302,7 @@ def columns_of_record(record: type[msgspec.Struct]) -> tuple[ColumnDoc, ...]:
 
 @dataclass(frozen=True)
 class _RecordField:
-    """What a record says about one of its fields."""
+    """A field of a record, as declared."""
 
     name: str
     types: tuple[Any, ...]

@@ -85,7 +85,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
     def remarks(self) -> Iterator[str]:
-        """What is known about the published judge prompt (appendix A.3), if the judge gets no other."""
+        """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
         return remarks_on(self.judge_prompts)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
@@ -118,7 +118,7 @@ def judge_weighed(shares: Shares) -> tuple[str, ...]:
 
 
 def remarks_on(judge_prompts: JudgePrompts) -> Iterator[str]:
-    """What is known about the published judge prompt (appendix A.3), if the judge gets no other."""
+    """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
     if judge_prompts == "published":
         yield (
             "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
