@@ -1,4 +1,4 @@
-"""Endpoints' token probabilities, turned into spots of a reply; llama.cpp's own figures are in `test_embedded`."""
+"""Endpoints' token probabilities, turned into spots of a reply; llama.cpp's own figures are in `llama_cpp`."""
 
 from __future__ import annotations
 
