@@ -129,6 +129,11 @@ def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> 
     )
 
 
+def distinct_answerers(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
+    """Everybody who answers, each once, in whatever roles."""
+    return list({id(model): model for side in (models or {}).values() for model in side}.values())
+
+
 def specs_of(wanted: Requests) -> dict[str, list[str]]:
     """The specs of those who are to answer, by role."""
     return {role: [request.spec for request in requests] for role, requests in wanted.items()}

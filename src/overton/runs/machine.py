@@ -8,7 +8,7 @@ from pathlib import Path
 
 from overton.errors import RunError
 from overton.models import Model, parse_spec
-from overton.runs.answerers import Opened
+from overton.runs.answerers import Opened, distinct_answerers
 from overton.runs.folder import ModelEntry
 
 _OWN_FILES = 48
@@ -29,7 +29,7 @@ Models = Mapping[str, Sequence[Opened]]
 
 def reserve_bytes(models: Models) -> int:
     """How much space to set aside for replies in flight: 16 kB for each, and at least 1 MB."""
-    connections = sum(model.connections for model in _distinct_answerers(models) if isinstance(model, Model))
+    connections = sum(model.connections for model in distinct_answerers(models) if isinstance(model, Model))
     return max(_LEAST_RESERVE_BYTES, _RESERVE_BYTES_PER_CONNECTION * connections)
 
 
@@ -79,10 +79,6 @@ def _count_connections(entries: Mapping[str, Sequence[ModelEntry]], models: Mode
                 servers = [value for key, value in entry.arguments if key == "base_url"]
                 found[id(model)] = model.connections * max(1, len(servers))
     return sum(found.values())
-
-
-def _distinct_answerers(models: Models) -> list[Opened]:
-    return list({id(model): model for opened in models.values() for model in opened}.values())
 
 
 def _check_space(out: Path, models: Models, trials: int) -> None:

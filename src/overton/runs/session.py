@@ -33,7 +33,7 @@ from overton.errors import (
     StudyError,
 )
 from overton.retrieval import Source
-from overton.runs.answerers import Opened
+from overton.runs.answerers import Opened, distinct_answerers
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
@@ -116,7 +116,7 @@ async def _conduct_session(  # noqa: PLR0917
         manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
-        for source in _distinct_answerers(models):
+        for source in distinct_answerers(models):
             if isinstance(source, Source):
                 source.keep_in(folder.path)
         lanes = lanes_of(folder, study, manifest, models)
@@ -202,7 +202,7 @@ async def _conduct_lanes(  # noqa: PLR0917
     finally:
         if ticker is not None:
             ticker.cancel()
-        for model in _distinct_answerers(models):
+        for model in distinct_answerers(models):
             await model.answerer.close()
         if watch:
             watch(progress())
@@ -235,10 +235,6 @@ def _warn_of_refused_servers(fleets: Collection[ServerPool]) -> None:
     for fleet in fleets:
         for server in fleet.refused:
             warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
-
-
-def _distinct_answerers(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
-    return list({id(model): model for side in (models or {}).values() for model in side}.values())
 
 
 async def _report_progress(watch: Watch, progress: Callable[[], Progress]) -> None:

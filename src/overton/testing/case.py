@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer, Reply, Request
 from overton.engine import Limits, RetryPolicy
@@ -23,7 +23,10 @@ from overton.runs.folder import Manifest, RunFolder
 from overton.runs.run import Run, run
 from overton.studies.study import AnyStudy, Simulated
 
-__all__ = ["CallLedger", "Case", "repeat", "require", "with_ledger"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["CallLedger", "Case", "repeat", "require", "sorted_lines", "with_ledger"]
 
 _COMMIT_S = 0.25
 """Seconds within which an answer reaches the journal's file, even on a slow disk."""
@@ -180,3 +183,8 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
         limits=limits,
         patience=_QUICK_RETRIES,
     )
+
+
+def sorted_lines(table: pl.DataFrame) -> list[str]:
+    """The lines of a table of records, sorted so that their order does not matter."""
+    return sorted(table.write_ndjson().splitlines())

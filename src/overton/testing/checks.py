@@ -26,7 +26,7 @@ from overton.runs.run import open_run
 from overton.studies.options import StudyOptions, changed, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
-from overton.testing.case import CallLedger, Case, repeat, require, with_ledger
+from overton.testing.case import CallLedger, Case, repeat, require, sorted_lines, with_ledger
 
 __all__ = [
     "check_analysis",
@@ -145,14 +145,14 @@ def check_kill(case: Case) -> None:
     Two other processes, with other hash seeds, make the same calls.
     """
     study, whole = case.study, case.whole
-    calls, records = _call_identities(whole.path), _sorted_lines(whole.records())
+    calls, records = _call_identities(whole.path), sorted_lines(whole.records())
     require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
     other, unkilled = CallLedger(case.folder / "unkilled"), case.new()
     require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it failed")
     advice = "order what comes from a set, and draw with trial.draw()"
     require(_call_identities(unkilled) == calls, study, f"another process makes different calls: {advice}")
     require(
-        _sorted_lines(open_run(unkilled).records()) == records,
+        sorted_lines(open_run(unkilled).records()) == records,
         study,
         f"another process has different records: {advice}",
     )
@@ -168,17 +168,17 @@ def check_kill(case: Case) -> None:
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
     require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
     require(
-        _sorted_lines(open_run(out).records()) == records, study, f"has different records after being resumed: {advice}"
+        sorted_lines(open_run(out).records()) == records, study, f"has different records after being resumed: {advice}"
     )
 
 
 def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, CallLedger(case.folder / "replayed")
-    records = _sorted_lines(case.whole.records())
+    records = sorted_lines(case.whole.records())
     start.resume_folder(with_ledger(study, ledger), case.whole.path)
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
-    require(_sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
+    require(sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
 
 def check_stop(case: Case) -> None:
@@ -194,7 +194,7 @@ def check_stop(case: Case) -> None:
     paid = ledger.paid()
     require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
     require(
-        _sorted_lines(open_run(out).records()) == _sorted_lines(case.whole.records()),
+        sorted_lines(open_run(out).records()) == sorted_lines(case.whole.records()),
         study,
         "has different records after a limit",
     )
@@ -207,18 +207,16 @@ def check_extend(case: Case) -> None:
     if not more:
         return
     repeat(with_ledger(study, CallLedger(case.folder / "before")), case.whole.path, out)
-    kept, old = _stored_seeds(case, out), _sorted_lines(case.whole.records())
+    kept, old = _stored_seeds(case, out), sorted_lines(case.whole.records())
     options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
     start.extend_folder(with_ledger(study, ledger), out, options=options)
-    grown = _sorted_lines(open_run(out).records())
+    grown = sorted_lines(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
     advice = "name trials by everything that shapes them, and nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
     start.resume_folder(with_ledger(study, ledger), out)
-    require(
-        _sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending"
-    )
+    require(sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending")
 
 
 def check_failures(case: Case) -> None:
@@ -232,7 +230,7 @@ def check_failures(case: Case) -> None:
     _check_shown(case, out)
     start.resume_folder(with_ledger(study, CallLedger(case.folder / "again")), out, retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
-    require(_sorted_lines(open_run(out).records()) == _sorted_lines(case.whole.records()), study, again)
+    require(sorted_lines(open_run(out).records()) == sorted_lines(case.whole.records()), study, again)
 
     none = case.new()
     repeat(with_ledger(study, CallLedger(case.folder / "all-fail"), failing=1), case.whole.path, none)
@@ -318,11 +316,6 @@ def _larger_option(case: Case) -> dict[str, Any]:
         if field.option.extends and field.kind is int and not field.several and isinstance(now[field.name], int):
             return {field.name: now[field.name] + 1}
     return {}
-
-
-def _sorted_lines(table: Any) -> list[str]:
-    """The lines of a table of records, sorted so that their order does not matter."""
-    return sorted(table.write_ndjson().splitlines())
 
 
 def _read_entries(run: Path) -> Iterable[Any]:

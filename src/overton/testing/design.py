@@ -19,7 +19,7 @@ from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
 from overton.studies.results import Results
-from overton.testing.case import Case, require
+from overton.testing.case import Case, require, sorted_lines
 
 __all__ = [
     "check_blocks",
@@ -171,7 +171,7 @@ def _run_with_nulls(case: Case) -> Path:
 
 def _check_design(case: Case, results: Results) -> None:
     alone = results_of([case.whole]).records
-    same = _sorted_lines(alone) == _sorted_lines(results.records)
+    same = sorted_lines(alone) == sorted_lines(results.records)
     advice = "let conduct() draw from the trial alone, and name a null's trials as if they were alone"
     require(same, case.study, f"its own records differ when nulls are asked as well: {advice}")
 
@@ -234,7 +234,3 @@ def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
         raise AssertionError(f"the study {case.study.name}: {reason}") from error
     require(isinstance(found, Mapping), case.study, f"sides() of its null {null.name} returns no mapping by model")
     return found
-
-
-def _sorted_lines(table: Any) -> list[str]:
-    return sorted(table.write_ndjson().splitlines())

@@ -19,7 +19,7 @@ from overton.inspect.logs import export_run, import_logs
 from overton.inspect.provider import OvertonAPI, OwnModel
 from overton.models import open_model
 from overton.runs.folder import ModelEntry
-from overton.testing.case import Case, require
+from overton.testing.case import Case, require, sorted_lines
 
 __all__ = ["check_inspect"]
 
@@ -59,7 +59,7 @@ def check_inspect(case: Case) -> None:
         require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
         imported = import_logs([log.location], out=case.new())
         advice = "conduct() must depend on the trial and replies alone"
-        same = _sorted_lines(imported.records()) == _sorted_lines(whole.records())
+        same = sorted_lines(imported.records()) == sorted_lines(whole.records())
         require(same, study, f"different records inside Inspect: {advice}")
         refused = _run_eval(case, models, no_such_option=1)
         require(refused is None, study, "its task accepts a parameter that it does not have")
@@ -67,7 +67,7 @@ def check_inspect(case: Case) -> None:
     export_run(whole.path, out=logs)
     back = import_logs([logs], out=case.new())
     require(
-        _sorted_lines(back.records()) == _sorted_lines(whole.records()),
+        sorted_lines(back.records()) == sorted_lines(whole.records()),
         study,
         "different records once exported and imported",
     )
@@ -120,7 +120,3 @@ def _run_eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any)
     except prerequisite_kind():
         return None
     return log
-
-
-def _sorted_lines(table: Any) -> list[str]:
-    return sorted(table.write_ndjson().splitlines())
