@@ -7,7 +7,7 @@ touches no files: its host opens a table and hands it over as a `RawTable`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -54,19 +54,21 @@ class RawTable:
         return f"line {row + 2}" if self.suffix == ".csv" else f"row {row + 1}"
 
 
-@dataclass(frozen=True)
-class ColumnRules:
-    """Rules for a record's field as a column of a table that was made elsewhere, beyond those of the field's type.
+@dataclass(frozen=True, kw_only=True)
+class _CellRules:
+    """Rules for the cells of a column.
 
-    They follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
-    is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
-    values of a `Literal`, and `usual` the field's default. The others are those of `TableField`.
+    needed    a table without the column is not of its kind
+    words     other words for the values that a name may have, such as {'neither': 'baseline'}
+    least, most   bounds of a number
+    none      words that mean the same as an empty cell, in lower case
+    aliases   names that others give the column
+    must      the demand on a cell, if that does not follow from the rest
+    hollow    an empty cell of text is an empty list; otherwise it means that nothing is known
+    added     if it is missing, it is added for measures, with the value `usual`, which also fills empty cells
     """
 
-    help: str = ""
-    text: bool = False
     needed: bool = False
-    known: tuple[str, ...] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     least: float | None = None
     most: float | None = None
@@ -79,40 +81,39 @@ class ColumnRules:
 
 
 @dataclass(frozen=True)
-class TableField:
+class ColumnRules(_CellRules):
+    """Rules for a record's field as a column of a table that was made elsewhere, beyond those of the field's type.
+
+    They follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
+    is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
+    values of a `Literal`, and `usual` the field's default.
+    """
+
+    help: str = ""
+    text: bool = False
+    known: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TableField(_CellRules):
     """A column: what it contains, and what its cells may be.
 
-    name      as measures know it; `aliases` are names that others give it
-    kind      'name': a short text, trimmed, null if it is empty. 'text': unchanged. 'whole', 'number': finite, from
-              `least` to `most`. 'flag': true or false. 'names': a list, separated by spaces in a cell of text
+    name      as measures know it
+    kind      'name': a short text, trimmed, null if it is empty. 'text': unchanged. 'whole', 'number': finite.
+              'flag': true or false. 'names': a list, separated by spaces in a cell of text
     help      what it contains, in a few words
-    needed    a table without it is not of this kind; `filled`: no cell may be empty; `together`: all are, or none is
-    known     the values that a name may have, in upper or lower case, '-', '_' or ' ' between words; `words` are other
-              words for them, such as {'neither': 'baseline'}
-    none      words that mean the same as an empty cell, in lower case
-    must      what a cell must be, if that does not follow from the rest
-    hollow    an empty cell of text is an empty list; otherwise it means that nothing is known
+    filled    no cell may be empty; `together`: all are, or none is
+    known     the values that a name may have, in upper or lower case, '-', '_' or ' ' between words
     lists     reads lists from a column in another format than the kind's: null if a cell cannot be read
-    added     if it is missing, it is added for measures, with the value `usual`, which also fills empty cells
     """
 
     name: str
     kind: Kind
     help: str
-    needed: bool = False
     filled: bool = False
     together: bool = False
     known: tuple[str, ...] = ()
-    words: Mapping[str, str] = field(default_factory=dict)
-    least: float | None = None
-    most: float | None = None
-    none: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    must: str = ""
-    hollow: bool = False
     lists: Callable[[pl.Series], pl.Series] | None = None
-    added: bool = False
-    usual: Any = None
 
     @classmethod
     def of(cls, record: type[msgspec.Struct], name: str, *, completed: bool = False, **changes: Any) -> TableField:
@@ -342,18 +343,15 @@ class _RecordField:
             self.name,
             "text" if rules.text else self.kind,
             rules.help or self.meaning,
-            needed=rules.needed,
             filled=rules.needed and not (self.is_optional or rules.hollow),
             known=self.known if rules.known is None else rules.known,
-            words=rules.words,
-            least=self._bound("ge") if rules.least is None else rules.least,
-            most=self._bound("le") if rules.most is None else rules.most,
-            none=rules.none,
-            aliases=rules.aliases,
-            must=rules.must,
-            hollow=rules.hollow,
-            added=added,
-            usual=default if added else None,
+            **{cell_rule.name: getattr(rules, cell_rule.name) for cell_rule in fields(_CellRules)}
+            | {
+                "least": self._bound("ge") if rules.least is None else rules.least,
+                "most": self._bound("le") if rules.most is None else rules.most,
+                "added": added,
+                "usual": default if added else None,
+            },
         )
 
     def _bound(self, which: str) -> float | None:
