@@ -1,4 +1,4 @@
-"""When a request is sent: how many go to an endpoint at once, and how often and how soon a refused one is repeated."""
+"""How many requests go to an endpoint at once, and when the next goes after refusals."""
 
 from __future__ import annotations
 

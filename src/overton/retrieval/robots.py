@@ -1,4 +1,4 @@
-"""Good manners towards a site: few connections at a time, a pause between them, and its robots.txt (RFC 9309)."""
+"""Each site's robots.txt (RFC 9309): which of its pages may be fetched, and the pause that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the web: fetched under guard and with manners, parsed in a separate process, archived as received."""
+"""Pages of the web: fetched under guard and in turn, parsed in a separate process, archived as received."""
 
 from __future__ import annotations
 
