@@ -38,6 +38,8 @@ def drawn(seed: int) -> pl.DataFrame:
         "hedging_b": 1,
         "judged_again": False,
         "unread": 0,
+        "refused_a": False,
+        "refused_b": False,
     }
     names = [f"p{number}" for number in range(count)]
     columns = {"trial": names, "pair": names, "topic": [f"t{one}" for one in topic]}
