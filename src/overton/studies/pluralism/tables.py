@@ -6,7 +6,8 @@ trials that are done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from overton.errors import InputError, Problem
@@ -130,7 +131,7 @@ def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: boo
     """
     from overton.studies import table_frames
 
-    if set(_OF_RUN) <= set(raw.columns):
+    if is_run(raw):
         return _of_run(raw, weighed=weighed)
     kind = next((kind for kind in (MATCHES, RANKINGS, PAIRS) if kind.fits(raw)), None)
     if kind is None:
@@ -155,15 +156,7 @@ def _refused(raw: RawTable, reason: str) -> InputError:
 
 
 def _of_run(raw: RawTable, *, weighed: bool) -> ViewpointTables:
-    if raw.suffix != ".parquet":
-        raise _refused(raw, "contains records of a run, which are read from .parquet only")
-    import polars as pl
-
-    records = raw.frame()
-    kinds = {**_KINDS} | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
-    if wrong := [name for name, kind in kinds.items() if not _is_of_kind(records, name, kind)]:
-        raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
-    try:
+    with run_records(raw) as records:
         known = records.select("thread", "community").unique("thread")
         return ViewpointTables(
             matches(records),
@@ -172,6 +165,31 @@ def _of_run(raw: RawTable, *, weighed: bool) -> ViewpointTables:
             pairs(records, weighed=weighed),
             dict(known.drop_nulls().iter_rows()),
         )
+
+
+def is_run(raw: RawTable) -> bool:
+    """Whether a table has the columns by which a run's records are recognised."""
+    return set(_OF_RUN) <= set(raw.columns)
+
+
+@contextmanager
+def run_records(raw: RawTable) -> Iterator[pl.DataFrame]:
+    """A run's records, to be computed with inside this context.
+
+    Raises:
+        InputError: the table is no Parquet file, a column is missing or of another type, or what is computed here finds
+            columns that do not fit together.
+    """
+    import polars as pl
+
+    if raw.suffix != ".parquet":
+        raise _refused(raw, "contains records of a run, which are read from .parquet only")
+    records = raw.frame()
+    kinds = {**_KINDS} | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
+    if wrong := [name for name, kind in kinds.items() if not _is_of_kind(records, name, kind)]:
+        raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
+    try:
+        yield records
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
         raise _refused(raw, f"has other columns than a run's records: {said}") from error
@@ -196,7 +214,12 @@ _KINDS: Mapping[str, str | Sequence[str]] = {
     "responses": RESPONSES,
 }
 """The types of the columns of a run's records from which its tables are made."""
-_KINDS_IF_THERE: Mapping[str, str] = {"model": "String", "held": "Boolean", "faults": "List(String)"}
+_KINDS_IF_THERE: Mapping[str, str] = {
+    **dict.fromkeys(("model", "trial", "shares"), "String"),
+    **dict.fromkeys(("p_popular", "p_other"), "Float64"),
+    **dict.fromkeys(("faults", "sampled"), "List(String)"),
+    "held": "Boolean",
+}
 
 
 def _is_of_kind(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> bool:

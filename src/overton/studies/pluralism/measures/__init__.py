@@ -30,9 +30,17 @@ def probabilities_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing
 
 
 def probabilities_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, JudgeChances | None]:
-    """The same for a table that may be a run's records."""
-    there = "p_popular" in table.columns and "responses" in table.columns and table.suffix == ".parquet"
-    return probabilities_in(table.frame(), how) if there else (None, None)
+    """The same for a table that may be a run's records.
+
+    Raises:
+        InputError: it is, and its columns are not those of a run's records.
+    """
+    from overton.studies.pluralism.tables import is_run, run_records
+
+    if not is_run(table):
+        return None, None
+    with run_records(table) as records:
+        return probabilities_in(records, how)
 
 
 def analyze(

@@ -3,9 +3,6 @@ of responses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from overton.statistics.calibration import Calibration
@@ -77,25 +74,12 @@ def _stances(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _matches(rows: pl.DataFrame) -> pl.DataFrame:
     """One row for each response and viewpoint that were asked about as a pair."""
-    made = [_pairs_of(row) for row in rows.filter(pl.col("p_matched").is_not_null()).iter_rows(named=True)]
-    return pl.DataFrame([row for some in made for row in some], _SCHEMA, orient="row")
-
-
-_SCHEMA: dict[str, Any] = {
-    **dict.fromkeys(("model", "item", "label"), pl.String),
-    "chances": pl.List(pl.Float64),
-    "sampled": pl.List(pl.String),
-}
-
-
-def _pairs_of(row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            row["model"],
-            row["thread"],
-            YES_NO[0] if view in (row["matched"] or ()) else YES_NO[1],
-            None if yes is None else [yes, 1 - yes],
-            row["sampled_match"] if row["sampled_of"] == view else None,
-        )
-        for view, yes in zip(row["viewpoints"], row["p_matched"], strict=True)
-    ]
+    view, yes = pl.col("viewpoints"), pl.col("p_matched")
+    pairs = rows.filter(yes.list.len() > 0).explode("viewpoints", "p_matched")
+    return pairs.select(
+        "model",
+        pl.col("thread").alias("item"),
+        pl.when(view.is_in(pl.col("matched"))).then(pl.lit(YES_NO[0])).otherwise(pl.lit(YES_NO[1])).alias("label"),
+        pl.when(yes.is_not_null()).then(pl.concat_list(yes, 1 - yes)).alias("chances"),
+        pl.when(pl.col("sampled_of") == view).then(pl.col("sampled_match")).alias("sampled"),
+    )
