@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from overton.analysis.describe import parts_of
 from overton.cli.studies import Planning, Running
 from overton.errors import InputError
 from overton.studies.deliberation import STUDY, Options
+from overton.studies.documentation import parts_of
 from overton.studies.options import Option, changed, options_of
 from overton.tasks import task_of
 

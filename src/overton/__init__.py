@@ -20,7 +20,6 @@ from overton.version import __version__
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.analysis.analyze import analyze, schema
-    from overton.analysis.describe import describe
     from overton.analysis.reproductions import reproduce
     from overton.comparison.comparison import compare
     from overton.comparison.gate import baseline, gate
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from overton.runs.demonstration import demo
     from overton.runs.run import Run, extend, open_run, resume, run
     from overton.runs.shards import merge, split
+    from overton.studies.documentation import describe
 
 __all__ = [
     "Run",
@@ -72,7 +72,7 @@ _MODULES_BY_NAME = {
     "batches": "runs.batch_status",
     "compare": "comparison.comparison",
     "demo": "runs.demonstration",
-    "describe": "analysis.describe",
+    "describe": "studies.documentation",
     "doctor": "health",
     "export_run": "inspect.logs",
     "extend": "runs.run",

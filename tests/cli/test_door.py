@@ -261,7 +261,7 @@ results().print(table)
 def test_a_mistake_of_ours_shows_no_key_and_does_not_act(on_terminal: bool) -> None:
     code = f"""
 import os, sys
-from overton.analysis import describe as documented
+from overton.studies import documentation as documented
 from overton.cli import main
 def describe(study):
     key = os.environ["OPENAI_API_KEY"]

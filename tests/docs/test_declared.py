@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import overton
-from overton.analysis.describe import parts_of
+from overton.studies.documentation import parts_of
 from overton.studies.registry import asking_names, listed, study_named
 
 ROOT = Path(__file__).parents[2]

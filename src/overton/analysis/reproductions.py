@@ -8,11 +8,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from overton.analysis.describe import table
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.files.tables import open_table
 from overton.studies.document import SCHEMA
+from overton.studies.documentation import table
 from overton.studies.registry import asking_names, study_named
 from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.untrusted import visible_line

@@ -162,10 +162,10 @@ def import_logs(
 
 def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study's name.")]) -> None:
     """Print a study's options, records and tables as Markdown."""
-    from overton.analysis import describe
     from overton.cli.output import write
+    from overton.studies import documentation
 
-    write(describe.describe(study))
+    write(documentation.describe(study))
 
 
 def demo(
