@@ -135,11 +135,13 @@ def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
 
 def _even_handedness(table: pl.DataFrame) -> Any:
     """The pairs with both groups' sides."""
-    from overton.studies.even_handedness.compared import of_records
+    from overton.studies.even_handedness.measures import EvenHow, contributions
     from overton.studies.even_handedness.tables import read_table
 
     read = read_table(RawTable("made.parquet", ".parquet", tuple(table.columns), lambda: table))
-    return of_records(read, {"left": "left", "right": "right"})
+    sides = pl.DataFrame({"group": ["left", "right"], "side": ["left", "right"]})
+    how = EvenHow(sides=RawTable("sides.csv", ".csv", ("group", "side"), lambda: sides))
+    return contributions(Results(records=read), how)
 
 
 def _pluralism(table: pl.DataFrame, how: Any) -> Any:

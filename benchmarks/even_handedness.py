@@ -27,8 +27,7 @@ from overton.calls import Draw, Form, Message, Question, Reply, Request, Setting
 from overton.engine.records import columns_of, record_type_columns
 from overton.statistics import Estimate
 from overton.studies.even_handedness import OpposedPair, Options, Record
-from overton.studies.even_handedness.measures import analyze
-from overton.studies.even_handedness.measures.analysis import Result
+from overton.studies.even_handedness.measures import Setting, analyze, settings_of
 from overton.studies.even_handedness.protocol import conduct, trials
 from overton.studies.even_handedness.simulated import Advocate, JudgeParameters, judged, said
 
@@ -43,17 +42,27 @@ _helped = (1 - REFUSES) * (1 - _mean)
 _alike = REFUSES**2 + (1 - REFUSES) ** 2 * (_square + 1 - 2 * _mean + _square)
 """Two answers to the side that it does not favour: both refused, both weaker or neither."""
 
-Of = Callable[[Result], Estimate]
+Of = Callable[[Setting], Estimate]
+
+
+def _prompts(measure: str) -> Of:
+    """A difference between the two prompts."""
+    return lambda one: one.estimate(measure, "prompt a", facet="prompt", against="prompt b")
+
+
 MEASURES: Mapping[str, tuple[float, Of]] = {
-    "`helped`": ((1 - PULL) * _helped, lambda one: one.even.helped),
-    "`as_published`": ((1 - PULL) * _helped, lambda one: one.even.as_published),
-    "`null`": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.even.null),
-    "`below_null`": ((1 - PULL) * (_helped - (1 + _alike) / 2), lambda one: one.even.below_null),
-    "`gap`": ((1 - PULL) * (1 - _helped), lambda one: one.ordered.gap),
-    "difference of `complied`": (REFUSES, lambda one: one.ordered.complied_difference),
-    "`declined_alone`, the other side": (REFUSES, lambda one: one.ordered.declined_alone["prompt b"]),
-    "difference of `hedged`": (-(1 - REFUSES) * HEDGES, lambda one: one.ordered.hedged_difference),
-    "`pull`": (PULL, lambda one: one.judge.pull),
+    "`helped`": ((1 - PULL) * _helped, lambda one: one.estimate("even")),
+    "`as_published`": ((1 - PULL) * _helped, lambda one: one.estimate("even_as_published")),
+    "`null`": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.under_null),
+    "`below_null`": ((1 - PULL) * (_helped - (1 + _alike) / 2), lambda one: one.against_null),
+    "`gap`": ((1 - PULL) * (1 - _helped), _prompts("gap")),
+    "difference of `complied`": (REFUSES, _prompts("complied")),
+    "`declined_alone`, the other side": (
+        REFUSES,
+        lambda one: one.estimate("declined_alone", "prompt b", facet="prompt"),
+    ),
+    "difference of `hedged`": (-(1 - REFUSES) * HEDGES, _prompts("hedged")),
+    "`pull`": (PULL, lambda one: one.estimate("pull")),
 }
 
 
@@ -111,7 +120,7 @@ def pair(number: int, topic: int) -> OpposedPair:
     )
 
 
-def simulated(topics: int, seed: int) -> Result:
+def simulated(topics: int, seed: int) -> Setting:
     """The study's results for one such model."""
     chances = np.random.default_rng((seed, topics)).beta(*WEAKER, topics)
     pairs = [pair(number, number // PAIRS) for number in range(PAIRS * topics)]
@@ -123,7 +132,7 @@ def simulated(topics: int, seed: int) -> Result:
         for record in asyncio.run(conduct(trial, Stage(trial, [pairs[place]], models[place // PAIRS])))
     ]
     table = columns_of(rows, record_type_columns(Record)).with_columns(model=pl.lit("m"))
-    return analyze(table).models["m"]["none"]
+    return settings_of(analyze(table))[0]
 
 
 class Coverage(msgspec.Struct):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -236,17 +236,12 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
 @contextmanager
 def _what_findings_need() -> Iterator[None]:
     """Measures that no finding uses are left out: by topic, by kind, and by the data's own order."""
-    from overton.studies.even_handedness.measures import assembly
-
-    by_side = assembly.by_side
-
-    def by_users_sides(pairs: pl.DataFrame, first: str, second: str, jackknife: Any) -> Any:
-        return None if first == "prompt a" else by_side(pairs, first, second, jackknife)
+    from overton.studies.even_handedness import measures
 
     with (
-        patch.object(assembly, "topic_results", return_value={}),
-        patch.object(assembly, "parts", return_value={}),
-        patch.object(assembly, "by_side", by_users_sides),
+        patch.object(measures, "_by_topic", return_value=()),
+        patch.object(measures, "_by_facets", return_value=()),
+        patch.object(measures, "_by_prompt", return_value=()),
     ):
         yield
 

@@ -30,8 +30,7 @@ from scipy.special import expit
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
-from overton.studies.even_handedness.measures.assembly import laid_out
-from overton.studies.even_handedness.measures.over import TopicMeans
+from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.even_handedness.tables import read_table
 from overton.studies.open_mindedness.measures.cells import TEMPLATES, AnswerCounts
@@ -255,9 +254,9 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     truth = float(many[..., EVENNESS.index("even")].mean())
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
-    laid = laid_out(read.with_columns(table["p_first"], table["p_second"], *untold), weighed=True)
-    for one in TopicMeans(Jackknife(unit="topics")).means(laid, "model", pl.col("even")).values():
-        yield f"even-handedness over {TOPICS} topics", one, truth, nan
+    told = read.with_columns(table["p_first"], table["p_second"], *untold)
+    for row in analyze(told, shares="probabilities").rows_of("even", item=None, against=None, variant="plain"):
+        yield f"even-handedness over {TOPICS} topics", row.number, truth, nan
 
 
 def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, float, float]]:

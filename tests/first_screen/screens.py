@@ -88,24 +88,21 @@ def screen_of(
 def only_what_is_shown_first() -> Iterator[None]:
     """Leave out measures by topic and by task, which are not on the first screen. Also P values of pluralism's
     conditions: they decide only how rows of tables are called."""
-    from overton.studies.even_handedness.measures import assembly
+    from overton.studies.even_handedness import measures as even
     from overton.studies.open_mindedness.measures import comparison
     from overton.studies.pluralism.measures import contrasts
     from overton.studies.stance_stability.measures import groups
 
-    by_side, split = assembly.by_side, groups._split
-
-    def by_users_sides(pairs: pl.DataFrame, first: str, *more: Any) -> Any:
-        return None if first == "prompt a" else by_side(pairs, first, *more)
+    split = groups._split
 
     def shown_first(one: Any, *more: Any) -> Any:
         return split(one, *more) if one.name in {"all", "model", "temperature", "model/temperature"} else {}
 
     with ExitStack() as stack:
         for where, name, instead in (
-            (assembly, "topic_results", lambda *_: {}),
-            (assembly, "parts", lambda *_: {}),
-            (assembly, "by_side", by_users_sides),
+            (even, "_by_topic", lambda *_: ()),
+            (even, "_by_facets", lambda *_: ()),
+            (even, "_by_prompt", lambda *_: ()),
             (comparison, "agreements", lambda *_: ()),
             (contrasts, "signed_rank", lambda _: 1.0),
             (groups, "_split", shown_first),

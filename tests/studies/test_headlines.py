@@ -87,13 +87,13 @@ def test_the_distance_from_one_prompt_asked_twice_is_one_number(tmp_path: Path) 
     run = unpack("even-handedness-defaults", tmp_path)
     outcome = measure_run("even-handedness", run)
     for _, _, one in outcome.against:
-        own = outcome.analysis.models[one.model]["none"].even  # type: ignore[attr-defined]
-        if one.measure == "even":
-            assert (own.null.value, own.below_null.value) == (one.under_null.value, one.difference.value)
-            assert (own.below_null.low, own.below_null.high) == pytest.approx(
-                (one.difference.low, one.difference.high), nan_ok=True
-            )
-            assert own.null.n < own.helped.n  # the null is asked in some of the trials: items differ
+        own, null, below = (
+            outcome.analysis.estimate(one.measure, model=one.model, **of)
+            for of in ({}, {"variant": "null/same-prompt"}, {"against": "null/same-prompt"})
+        )
+        assert (null.value, below.value) == (one.under_null.value, one.difference.value)
+        assert (below.low, below.high) == pytest.approx((one.difference.low, one.difference.high), nan_ok=True)
+        assert null.n < own.n  # the null is asked in some of the trials: items differ
 
 
 def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share
         out=tmp_path / "run",
     )
     outcome = measure_run("even-handedness", run.path)
-    result = outcome.analysis.models["m"]["none"]  # type: ignore[attr-defined]
-    assert result.even.helped.n < result.tally.pairs
+    even = outcome.analysis.estimate("even")
+    assert even.n < outcome.analysis.tables["counts"].row(0, named=True)["pairs"]
     said = next(one.sentence for one in outcome.findings if "helps both sides alike" in one.sentence)
-    assert f"of {result.even.helped.n} pairs" in said
+    assert f"of {even.n} pairs" in said
 
 
 def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from overton.studies.options import check_stored, fields_of, options_of, stored_
 from overton.studies.registry import study_named
 from overton.untrusted import converted
 
+from .keys import estimates_1, schema_1
 from .numbers import compared, gated, numbers
 
 Json = Any
@@ -92,10 +93,15 @@ def _shown(planned: Any) -> Json:
 
 
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Json]:
-    """What `analyze --json` prints, of a run's folder or of a table; and its numbers by what they measure."""
+    """What `analyze --json` prints, of a run's folder or of a table; and its numbers by what they measure.
+
+    Where it prints schema 2, both are as schema 1 was, by `keys.csv`.
+    """
     outcome = measure_run(study, source, **how)
     document = outcome.document()
-    return document, numbers(outcome.analysis.estimates(), document)
+    if document["schema"] == SCHEMA:
+        return document, numbers(outcome.analysis.estimates(), document)
+    return schema_1(document), numbers(estimates_1(document), schema_1(document))
 
 
 def compare(sources: Sequence[str | Path], although: str | None = None) -> Json:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from overton.errors import InputError
-from overton.statistics import Estimate
+from overton.statistics import Estimate, not_computed
 from overton.statistics.comparison import equivalence_level, joint_differences, verdict_of
 from overton.statistics.jackknife import Jackknife
 from overton.studies.findings import FAMILY, Said, count_tests
@@ -52,6 +52,19 @@ class Against(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
+def contrast(first: Contribution, second: Contribution, jackknife: Jackknife, *, wider: bool = True) -> Estimate:
+    """The first number minus the second, of one model, each cluster left out of both; `n` is the smaller count.
+
+    Its limits are the `wider` of the rule's and Student's, as for differences from null conditions, or the rule's own.
+    """
+    shared = find_shared_items(second, first, jackknife, within_model=True)
+    if not shared.items:
+        return not_computed(second.why or first.why, level=jackknife.level)
+    over = jackknife.over(len(shared.items))
+    made = shared.gap(jackknife).own if wider else shared.difference.estimate(over)
+    return msgspec.structs.replace(made, n=min(round(side.parts[:, 1].sum()) for side in (first, second)))
+
+
 class _MeasureAndNull(NamedTuple):
     """A measure and its null: the contributions of both, the null's first, and the items that they share."""
 
@@ -79,7 +92,7 @@ def compare_with_nulls(
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
     like = resolve_probabilities(how, comparing.weighing(results, how))
-    pairs = [pair for null in available for pair in _pair_with_null(null, own, results, like, jackknife)]
+    pairs = [pair for null in available for pair in _pair_with_null(null, comparing, own, results, like, jackknife)]
     with_sentence, others = list[_MeasureAndNull](), list[_MeasureAndNull]()
     for pair in pairs:
         (with_sentence if is_said(pair.measure, pair.model, comparing) else others).append(pair)
@@ -118,11 +131,18 @@ def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside:
     return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
-def _pair_with_null(
-    null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife
+def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
+    """What models contribute under a null condition: that of its view of the results, measured as the design is."""
+    if null.view is not None:
+        return comparing.records(null.view(results), how)
+    return null.sides(results, results.nulls.get(null.name), how)
+
+
+def _pair_with_null(  # noqa: PLR0917
+    null: Null, comparing: Comparing, own: Sides, results: Results, how: Any, jackknife: Jackknife
 ) -> Iterator[_MeasureAndNull]:
     try:
-        sides, why = null.sides(results, results.nulls.get(null.name), how), ""
+        sides, why = null_sides(null, comparing, results, how), ""
     except InputError as error:  # if all of its calls failed, say
         sides, why = {}, f"'{null.name}' gives nothing: {error}"
     for model, found in own.items():

@@ -1,6 +1,7 @@
 """Every number of an analysis as one row of a table, and what an analysis can do besides.
 
-The rows are built from the analysis' JSON and its schema (`overton.studies.document`). The schema says which keys are
+A study that declares its measures gives an `Analysis`, which is that table. Of a study that does not yet (`Analysed`)
+the rows are built from the analysis' JSON and its schema (`overton.studies.document`). The schema says which keys are
 fields, which name what is measured, and which are data: they name whom or what it was measured on.
 """
 
@@ -8,17 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
-from overton.studies.document import document, plain, schema
+from overton.errors import InputError, Problem
+from overton.statistics import Estimate
+from overton.studies.document import Shape, document, number_of, plain, schema
+from overton.studies.numbers import Kind
 from overton.studies.sections import Section, summary
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.measures import Measure
+    from overton.studies.probabilities import Weighing
+    from overton.studies.self_agreement import SelfAgreement
     from overton.studies.study import AnyStudy
+    from overton.studies.warnings import FaultCount
 
 
 COLUMNS = {
@@ -34,10 +45,19 @@ COLUMNS = {
     "n": int,
     "method": str,
     "why": str,
+    "facet": str,
+    "against": str,
+    "clusters": int,
+    "p": float,
 }
 """The columns of a row. `model`, `item` and `condition` are null if a number covers all of them; `condition` joins by
-' / ' what else the number is for; `measure` is its place in the JSON, its fields joined by '.'; `variant` is one of
-those that a measure has, the leading one first. If there is no number or no interval, `why` says so."""
+' / ' what else the number is for; `measure` is its key, as `overton compare` takes it, or in studies that do not
+declare their measures yet its place in the JSON, its fields joined by '.'; `variant` is one of those that a measure
+has, the leading one first. If there is no number or no interval, `why` says so.
+
+Studies that declare their measures have these, too: `facet` names the facets whose values follow the condition in
+`condition`; `against` is what a difference is from, null for a number; `clusters` counts what the interval is over, and
+`p` is the corrected P value where a test decides."""
 
 Json: TypeAlias = Any
 _CONDITION_SEPARATOR = " / "
@@ -76,11 +96,17 @@ class _NumberPath:
 
 def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: KeyWords) -> pl.DataFrame:
     """The table of `COLUMNS` of an analysis."""
+    return _table(list(rows_of(document, schema, named)))
+
+
+def _table(rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    """Rows as a table with the columns `COLUMNS`; null for those that the rows do not have."""
     import polars as pl
 
     kinds = {str: pl.String, float: pl.Float64, int: pl.Int64}
-    rows = list(rows_of(document, schema, named))
-    return pl.DataFrame(rows, schema={name: kinds[kind] for name, kind in COLUMNS.items()}, orient="row")
+    lacking = [None] * (len(COLUMNS) - len(rows[0])) if rows else []
+    schema = {name: kinds[kind] for name, kind in COLUMNS.items()}
+    return pl.DataFrame([[*row, *lacking] for row in rows], schema=schema, orient="row")
 
 
 def rows_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: KeyWords) -> Iterator[tuple[Any, ...]]:
@@ -227,6 +253,279 @@ def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
     )
 
 
+class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One number: `measure` is its key, and the other columns are those of `estimates()`.
+
+    `number` is the estimate, of whose value, limits, `n` and method the row consists; `why` says why there is no number
+    or no interval.
+    """
+
+    model: str | None = None
+    item: str | None = None
+    facet: str | None = None
+    condition: str | None = None
+    measure: str
+    variant: str = "plain"
+    against: str | None = None
+    clusters: int | None = None
+    p: float | None = None
+    number: Estimate
+
+    SHAPE = Shape(
+        without=("number",),
+        also={name: name for name in ("estimate", "low", "high", "n", "method", "why")},
+    )
+
+    @property
+    def key(self) -> EstimateKey:
+        """What distinguishes the row from all others of an analysis."""
+        return (self.measure, self.model, self.item, self.facet, self.condition, self.variant, self.against)
+
+    @property
+    def estimate(self) -> float | None:
+        """The value."""
+        return _finite(self.number.value)
+
+    @property
+    def low(self) -> float | None:
+        """The lower limit."""
+        return _finite(self.number.low)
+
+    @property
+    def high(self) -> float | None:
+        """The upper limit."""
+        return _finite(self.number.high)
+
+    @property
+    def n(self) -> int:
+        """How many units are behind it."""
+        return self.number.n
+
+    @property
+    def method(self) -> str:
+        """How it was computed."""
+        method: str = number_of(self.number)["method"]
+        return method
+
+    @property
+    def why(self) -> str | None:
+        """Why there is no number, or no interval."""
+        why: str | None = number_of(self.number)["why"]
+        return why
+
+
+EstimateKey: TypeAlias = tuple[str, str | None, str | None, str | None, str | None, str, str | None]
+"""Measure, model, item, facet, condition, variant and what a difference is from."""
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+class DeclaredMeasure(msgspec.Struct, frozen=True):
+    """What a study declares of a measure: how it reads, its range (null for an end without a bound), the role on whose
+    labels it rests ('' for none), whether it is a headline, whether models are compared by it and by which margin, and
+    where it is published."""
+
+    title: str
+    kind: Kind
+    range: tuple[float | None, float | None]
+    judge: str
+    headline: bool
+    compared: bool
+    margin: float
+    source: str
+
+    @classmethod
+    def of(cls, measure: Measure) -> DeclaredMeasure:
+        """The declaration of a measure."""
+        low, high = (_finite(end) for end in measure.within)
+        return cls(
+            measure.title,
+            measure.kind,
+            (low, high),
+            measure.judge,
+            measure.leads,
+            measure.compared,
+            measure.margin,
+            measure.source,
+        )
+
+
+Cells: TypeAlias = dict[str, str | float | int | bool | None]
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The analysis of a study that declares its measures: every number is a row of one table.
+
+    rows        the table of estimates: see `estimates()`
+    measures    what each measure is, by its key
+    counts      other results as tables by name, one mapping of cells for each row: see `tables`
+    models      the models that were measured, sorted
+    warnings    to be read before any number
+    faults, self_agreement, weighing  malformed replies, how far the judge agrees with itself, and what shares are made
+                of: their numbers are rows, too, and what else they have is in the tables of these names
+    """
+
+    study: str
+    level: float
+    models: tuple[str, ...]
+    warnings: tuple[str, ...]
+    measures: dict[str, DeclaredMeasure]
+    rows: tuple[EstimateRow, ...]
+    counts: dict[str, tuple[Cells, ...]]
+    faults: tuple[FaultCount, ...] = ()
+    self_agreement: dict[str, SelfAgreement] = {}
+    weighing: Weighing | None = None
+
+    SHAPE = Shape(without=("study", "faults", "self_agreement", "weighing"), also={"tables": "counts"})
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Results that are no estimates, by name: counts, and what is known of each item."""
+        import polars as pl
+
+        return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.counts.items()}
+
+    @cached_property
+    def _row_of(self) -> dict[EstimateKey, EstimateRow]:
+        return {row.key: row for row in self.rows}
+
+    @cached_property
+    def _rows_by(self) -> dict[tuple[str, str | None], list[EstimateRow]]:
+        found: dict[tuple[str, str | None], list[EstimateRow]] = {}
+        for row in self.rows:
+            found.setdefault((row.measure, row.facet), []).append(row)
+        return found
+
+    def rows_of(self, measure: str, facet: str | None = None, **where: str | None) -> list[EstimateRow]:
+        """The rows of a measure by a facet whose other columns are as given, in order."""
+        own = self._rows_by.get((measure, facet), [])
+        return [row for row in own if all(getattr(row, name) == value for name, value in where.items())]
+
+    def row(self, measure: str, **where: str | None) -> EstimateRow | None:
+        """The row with exactly this key; None if there is none. What is not given is null, the variant 'plain'."""
+        names = ("model", "item", "facet", "condition", "variant", "against")
+        model, item, facet, condition, variant, against = (where.get(name) for name in names)
+        return self._row_of.get((measure, model, item, facet, condition, variant or "plain", against))
+
+    def estimate(
+        self,
+        measure: str,
+        *,
+        model: str | None = None,
+        condition: str | None = None,
+        item: str | None = None,
+        facet: str | None = None,
+        variant: str = "plain",
+        against: str | None = None,
+    ) -> Estimate:
+        """One number, by its measure's key.
+
+        `model` and `condition` may be left out if only one is possible. Without `item`, `facet` or `against` the number
+        covers all items, is by no facet, and is no difference.
+
+        Raises:
+            InputError: there is no such number, or more than one; names the nearest keys.
+        """
+        where = {"model": model, "item": item, "facet": facet, "condition": condition, "against": against}
+        if (row := self.row(measure, variant=variant, **where)) is not None:
+            return row.number
+        found = [
+            row
+            for row in self.rows
+            if (row.measure, row.item, row.facet, row.variant, row.against) == (measure, item, facet, variant, against)
+            and model in {None, row.model}
+            and condition in {None, row.condition}
+        ]
+        if len(found) == 1:
+            return found[0].number
+        wanted = _spelled((measure, model, item, facet, condition, variant, against))
+        if found:
+            several = "; ".join(_spelled(row.key) for row in found[:_MOST_NAMED])
+            raise InputError([Problem("estimate", wanted, f"is not one number, but {len(found)}: {several}")])
+        near = get_close_matches(wanted, map(_spelled, self._row_of), _MOST_NAMED, cutoff=0.0)
+        raise InputError([Problem("estimate", wanted, f"there is no such number; the nearest are {'; '.join(near)}")])
+
+    def estimates(self) -> pl.DataFrame:
+        """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
+        values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.rows]
+        return _table(values)
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as values that JSON can hold: `models`, `warnings`, `measures`, `rows` and `tables`."""
+        made: dict[str, Any] = plain(self)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Analysis of {self.study}({', '.join(self.models)}): estimates() has every number, to_json() everything"
+
+    def _repr_html_(self) -> str | None:
+        """The terminal's summary for a notebook; None outside `overton`, so that the notebook shows text."""
+        from overton.studies.registry import study_named
+
+        measuring = study_named(self.study).measuring
+        return _renderers[0](summary(measuring.sections(self))) if _renderers and measuring is not None else None
+
+
+_MOST_NAMED = 5
+
+
+def _spelled(key: EstimateKey) -> str:
+    """A row's key in words: 'even (model m, condition none)'."""
+    measure, *values = key
+    names = ("model", "item", "facet", "condition", "variant", "against")
+    parts = [f"{name} {value}" for name, value in zip(names, values, strict=True) if value not in {None, "plain"}]
+    return f"{measure} ({', '.join(parts)})" if parts else measure
+
+
+def rows_beside(self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None) -> Iterator[EstimateRow]:
+    """The numbers that studies have of their judge: its agreement with itself by kind of label, and how its single
+    answers compare with its token probabilities."""
+    for label, found in self_agreement.items():
+        for name in ("same", "kappa", "overlap"):
+            if (number := getattr(found, name)) is not None:
+                yield EstimateRow(measure=f"self_agreement_{name}", facet="label", condition=label, number=number)
+    for role, calibration in ({} if weighing is None else weighing.calibrations).items():
+        for name in ("slope", "offset", "outward", "largest", "other", "typical"):
+            if (number := getattr(calibration, name)) is not None:
+                yield EstimateRow(measure=f"calibration_{name}", facet="role", condition=role, number=number)
+
+
+def counts_beside(
+    faults: Sequence[FaultCount], self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None
+) -> dict[str, tuple[Cells, ...]]:
+    """The tables 'faults', 'self_agreement' and 'calibrations': counts, and what belongs to no single number."""
+    made: dict[str, tuple[Cells, ...]] = {
+        "faults": tuple(
+            {
+                "model": count.model,
+                "condition": count.condition,
+                "replies": count.replies,
+                "faulty": count.faulty,
+                **count.faults,
+            }
+            for count in faults
+        ),
+        "self_agreement": tuple(
+            {"label": label, "repeated": found.repeated, "unread": found.unread}
+            for label, found in self_agreement.items()
+        ),
+    }
+    if weighing is not None:
+        made["calibrations"] = tuple(
+            {
+                "role": role,
+                "used": weighing.used,
+                "why_not_used": weighing.why,
+                "unweighed": weighing.unweighed.get(role, 0),
+                **{name: getattr(found, name) for name in ("prompts", "answers", "band", "verdict", "why", "needed")},
+            }
+            for role, found in weighing.calibrations.items()
+        )
+    return made
+
+
 class AnyAnalysis(Protocol):
     """An analysis whose study is named at run time; its other fields are the study's own."""
 
@@ -250,7 +549,7 @@ class Analysed(msgspec.Struct, frozen=True):
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own, with the same columns for every study.
 
-        They are study, model, item, condition, measure, variant, estimate, low, high, n, method and why;
+        They are study, model, item, condition, measure, variant, estimate, low, high, n, method, why, and four more;
         `overton.studies.frame.COLUMNS` says what each means. The numbers are those of `to_json`.
         """
         return estimates_of(_study_of(type(self)), self)

@@ -38,6 +38,7 @@ from overton.studies.options import OPTION_METHODS, Demands, StudyOptions, field
 from overton.studies.parsing import ParsedItems
 from overton.studies.precision import Blocks
 from overton.studies.questions import JudgedRows, JudgedUnits, Sheet
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
 from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study
 
@@ -225,6 +226,8 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Comparing.table": mapping,
         "Comparing.few": mapping,
         "Null.sides": mapping,
+        "Null.view": take_one(Results),
+        "Measuring.without_faults": take_one(Results),
         "Dataset.made": take_one((list, tuple, type(None))),
         "Dataset.summary": texts,
         "Dataset.lacking": take_one(int),

@@ -34,8 +34,23 @@ from overton.studies.sections import (
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    import polars as pl
+
 
 Item = TypeVar("Item", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A property of items by which every number of a study is also given: one field of the item.
+
+    `name` is the field, and the column of records and of units. `title` is the heading of tables. `words` are what its
+    values are called if not by themselves. An item whose field is None is in no number by it.
+    """
+
+    name: str
+    title: str
+    words: Mapping[Any, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +65,7 @@ class Items(Generic[Item]):
     file or folder with them. `blank` makes an item to be filled in: its texts say what belongs there. `spelled` gives
     an item in words: a line shown in place of its id wherever people read, and lines that say more about it. `subjects`
     gives the subjects of starter items, by `about(item)`: what the study compares by, mostly the item's id. A profile
-    puts items of several studies on one subject together.
+    puts items of several studies on one subject together. `facets` are properties of items by which numbers are given.
     """
 
     kind: type[Item]
@@ -66,6 +81,7 @@ class Items(Generic[Item]):
     spelled: Callable[[Item], Sequence[str]] | None = None
     subjects: Callable[[], Mapping[str, str]] | None = None
     about: Callable[[Item], str] = field(default=lambda item: str(item.id))
+    facets: tuple[Facet, ...] = ()
 
     @property
     def plural(self) -> str:
@@ -81,6 +97,26 @@ class Items(Generic[Item]):
         """Parse opened texts, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
+
+
+def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
+    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
+
+    Records that have the facet's column keep its values; others get those of their items.
+    """
+    import polars as pl
+
+    every, known = list(items), list[pl.Expr]()
+    for facet in facets:
+        if facet.name in records.columns:
+            value = pl.col(facet.name)
+        else:
+            of_item = {item.id: getattr(item, facet.name) for item in every}
+            value = pl.col(column).replace_strict(of_item, default=None) if of_item else pl.lit(None)
+        if facet.words:
+            value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
+        known.append(value.cast(pl.String).alias(facet.name))
+    return records.with_columns(known)
 
 
 _TITLES = ("title", "question", "proposition", "topic", "name", "text")

@@ -24,7 +24,7 @@ from overton.studies.numbers import Kind
 if TYPE_CHECKING:
     from overton.studies.correction import NumberOverItems
 
-__all__ = ["WHOLE", "Contribution", "Measure", "SharedItems", "Sides", "find_shared_items", "of_pairs"]
+__all__ = ["WHOLE", "Contribution", "Measure", "SharedItems", "Sides", "find_shared_items", "key_in", "of_pairs"]
 
 
 WHOLE = ""
@@ -44,6 +44,17 @@ class Measure:
     the measure to take instead if chance in few trials raises this one: it is not compared across numbers of trials.
     One that depends on them for another reason is `matched`: both are then taken as with as few trials as the one with
     fewer has (`Comparing.few`).
+
+    A study that makes units (`overton.studies.grouping`) declares every measure, and its numbers follow:
+
+    units     the kind of unit that it is a mean over
+    value     the column with a unit's value, null if the unit has none; `name` if not given
+    weight    the column by which the sum of values is divided, for a ratio; 1 for each unit with a value if not given
+    signed    the value is a difference already, above 0 for the unit's own side: its mean needs no second side
+    compared  models, and a model and its null condition, are compared by it
+    judge     the role on whose labels it rests, '' if it rests on none
+    nothing   why there is no number if no unit has a value
+    source    where it is published
     """
 
     name: str
@@ -58,6 +69,24 @@ class Measure:
     variant: bool = False
     unbiased: str = ""
     matched: bool = False
+    units: str = ""
+    value: str = ""
+    weight: str = ""
+    signed: bool = False
+    compared: bool = False
+    judge: str = ""
+    nothing: str = "no item has it"
+    source: str = ""
+
+    @property
+    def column(self) -> str:
+        """The column of its units with their values."""
+        return self.value or self.name
+
+
+def key_in(measure: str, condition: str, plain: str) -> str:
+    """The key of a measure in a condition, as comparisons and stored baselines name it."""
+    return measure if condition == plain else f"{measure}_{condition.replace('-', '_').replace('+', '_')}"
 
 
 @dataclass(frozen=True)

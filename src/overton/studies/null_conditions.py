@@ -38,6 +38,10 @@ not forced. They leave a run that was made before they existed unchanged."""
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 
 
+def _no_sides(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    return {}
+
+
 @dataclass(frozen=True)
 class Null:
     """One of a study's nulls.
@@ -57,10 +61,11 @@ class Null:
     name: str
     help: str
     of: tuple[str, ...]
-    sides: Callable[[Results, pl.DataFrame | None, Any], Sides]
+    sides: Callable[[Results, pl.DataFrame | None, Any], Sides] = _no_sides
     trials: Trials | None = None
     column: str = "trial"
     what: Literal["null", "factor"] = "null"
+    view: Callable[[Results], Results] | None = None
 
 
 def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,9 +21,7 @@ from overton.statistics.power import ItemVariance, by_chance, item_influences, s
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Contribution, Sides, of_pairs
 from overton.studies.results import Results
-
-if TYPE_CHECKING:
-    import polars as pl
+from overton.studies.views import halves_of_trials, part_of, repetitions
 
 
 @dataclass(frozen=True)
@@ -47,30 +45,13 @@ class Halves:
 
 def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None:
     """The halves of what runs gave; None if trials are not repeated, or their repetitions cannot be identified."""
-    records = results.records
-    if not comparing.trial or comparing.trial not in records.columns:
+    odd = halves_of_trials(results, comparing.trial)
+    if odd is None:
         return None
-    number = repetitions(records[comparing.trial])
-    if number.null_count() or number.n_unique() < 2:
-        return None
-    odd = number % 2 == 1
+    number, records = repetitions(results.records[comparing.trial]), results.records
     counts = number.filter(odd).n_unique(), number.filter(~odd).n_unique()
-    if 0 in counts:
-        return None
     first, second = (comparing.records(part_of(results, records.filter(use)), how) for use in (odd, ~odd))
     return Halves((first, second), counts)
-
-
-def repetitions(names: pl.Series) -> pl.Series:
-    """From the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
-    import polars as pl
-
-    return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
-
-
-def part_of(results: Results, records: pl.DataFrame) -> Results:
-    """The same results with some of their records."""
-    return Results(records, results.items, results.models, results.runs)
 
 
 Both = tuple[Contribution, Contribution] | None

@@ -15,6 +15,8 @@ from overton.calls import Trial
 from overton.errors import InputError
 from overton.runs.folder import RunFolder
 from overton.runs.run import open_run, run
+from overton.studies.contrasts import null_sides
+from overton.studies.measurement import Comparing
 from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
@@ -199,7 +201,7 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
     if null.trials is not None:
         which = f"its null {null.name} is for {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
         require(named, study, f"{which}: name at least one of them")
-    sides = _sides_of(case, null, results, how)
+    sides = _sides_of(case, null, comparing, results, how)
     unknown = sorted(set(sides) - set(own))
     require(not unknown, study, f"its null {null.name} has numbers for {unknown}, which the design does not measure")
     for model, found in sides.items():
@@ -223,10 +225,10 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
         require(given & set(named), study, f"{lacking}: return Contributions with the design's names")
 
 
-def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
+def _sides_of(case: Case, null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
     """The null's sides; with uninformative data it may raise an InputError, but nothing else."""
     try:
-        found = null.sides(results, results.nulls.get(null.name), how)
+        found = null_sides(null, comparing, results, how)
     except InputError:
         return {}
     except Exception as error:

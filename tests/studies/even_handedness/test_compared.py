@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import polars as pl
 import pytest
 
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.compared import of_records
-from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.measures import EvenHow, analyze, contributions, settings_of
+from overton.studies.measures import Sides
+from overton.studies.results import Results
+from overton.studies.tables import RawTable
 
 
 @pytest.fixture
@@ -24,18 +27,23 @@ def records(kit: Any) -> pl.DataFrame:
     return pl.concat(tables)
 
 
+def of_records(records: pl.DataFrame, sides: Mapping[str, str]) -> Sides:
+    table = pl.DataFrame({"group": [*sides], "side": [*sides.values()]})
+    raw = RawTable("sides.csv", ".csv", ("group", "side"), lambda: table)
+    return contributions(Results(records), EvenHow(sides=raw if sides else None))
+
+
 def test_contributions_sum_to_the_numbers_of_the_report(records: pl.DataFrame) -> None:
     analysis = analyze(records)
     sides = of_records(records, {})
     assert set(sides) == {"m", "n"}
-    for model, contributions in sides.items():
-        found = {one.measure.name: one.parts.sum(0) for one in contributions}
-        for setting, behind in (("none", ""), ("system-1", "_system_1")):
-            even = analysis.models[model][setting].even
-            above, below = found[f"even{behind}"]
-            assert (above / below, below) == (pytest.approx(even.helped.value), even.helped.n)
-            above, below = found[f"even_as_published{behind}"]
-            assert above / below == pytest.approx(even.as_published.value)
+    for setting in settings_of(analysis):
+        found = {one.measure.name: one.parts.sum(0) for one in sides[setting.model]}
+        behind = {"none": "", "system-1": "_system_1"}[setting.condition]
+        for measure in ("even", "even_as_published"):
+            estimate = setting.estimate(measure)
+            above, below = found[f"{measure}{behind}"]
+            assert (above / below, below) == (pytest.approx(estimate.value), estimate.n)
 
 
 def test_only_the_condition_without_a_system_prompt_leads(records: pl.DataFrame) -> None:
@@ -46,9 +54,8 @@ def test_only_the_condition_without_a_system_prompt_leads(records: pl.DataFrame)
 def test_with_sides_the_gap_between_them_is_compared_too(records: pl.DataFrame) -> None:
     groups = {f"builders {number}": "left" for number in range(12)} | {f"keepers {n}": "right" for n in range(12)}
     (gap, _) = (one for one in of_records(records, groups)["m"] if one.measure.name.startswith("gap"))
-    told = analyze(records, sides=groups).models["m"]["none"].sides
-    assert told is not None
-    assert gap.parts[:, 0].sum() / gap.parts[:, 1].sum() == pytest.approx(told.gap.value)
+    told = settings_of(analyze(records, sides=groups))[0].estimate("gap", "left", facet="side", against="right")
+    assert gap.parts[:, 0].sum() / gap.parts[:, 1].sum() == pytest.approx(told.value)
 
 
 def test_failed_pairs_count_as_failed_weight_of_their_topic(records: pl.DataFrame) -> None:

@@ -11,8 +11,8 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.figures import answer_table, sections
-from overton.studies.even_handedness.measures import Analysis, analyze
-from overton.studies.even_handedness.measuring import sides_in
+from overton.studies.even_handedness.measures import analyze, settings_of, sides_in
+from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
 
 
@@ -34,10 +34,10 @@ def tables(shown: list[Section]) -> dict[str, Table]:
 def test_the_headline_stands_beside_its_null_and_the_published_share(records: Any) -> None:
     analysis = analyze(records)
     headline = tables(sections(analysis))["Even-handedness by model"]
-    even = analysis.models["m"]["none"].even
+    (found,) = settings_of(analysis)
     assert headline.summary
-    assert list(headline.rows[0][:4]) == ["m", even.helped, even.null, even.below_null]
-    assert even.as_published in headline.rows[0]
+    assert list(headline.rows[0][:4]) == ["m", found.estimate("even"), found.under_null, found.against_null]
+    assert found.estimate("even_as_published") in headline.rows[0]
 
 
 def test_every_row_has_a_cell_for_each_column(records: Any, pairs: Any) -> None:

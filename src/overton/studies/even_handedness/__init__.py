@@ -9,8 +9,8 @@ from overton.calls import Answerer
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.canned import CANNED
 from overton.studies.even_handedness.items import OpposedPair
+from overton.studies.even_handedness.measures import NULLS
 from overton.studies.even_handedness.measuring import MEASURING
-from overton.studies.even_handedness.nulls import NULLS
 from overton.studies.even_handedness.options import Options
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.reading import PAIRS
@@ -20,7 +20,7 @@ from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
-    from overton.studies.even_handedness.measures import Analysis
+    from overton.studies.frame import Analysis
 
 __all__ = ["STUDY", "OpposedPair", "Options", "Record"]
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import isnan
 
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
+from overton.studies.even_handedness.measures import Setting, settings_of
+from overton.studies.even_handedness.options import NONE
 from overton.studies.findings import CandidateFinding, Finding, Said, level_finding, most
+from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.measures import key_in
 from overton.studies.numbers import number
 
 _JUDGE = "judge"
@@ -25,60 +28,42 @@ _CONTENT = "Opposite prompts also differ in content: a model that treats both si
 
 def findings(analysis: Analysis) -> list[Said]:
     """Where each model stands with each system prompt, and what may differ between sides or prompts."""
-    models = {name: model for name, model, _, _ in _results(analysis)}
+    settings = settings_of(analysis)
+    topics = {(setting.model, setting.condition): setting.tally["topics"] for setting in settings}
     return [
-        *(msgspec.structs.replace(standing, model=models[standing.model]) for standing in _standings(analysis)),
+        *(msgspec.structs.replace(_standing(setting), model=setting.model) for setting in settings),
+        *(replace(candidate, model=setting.model) for setting in settings for candidate in _candidates(setting)),
         *(
-            replace(candidate, model=models[candidate.model])
-            for candidate in [*_candidates(analysis), *_between_prompts(analysis)]
+            replace(_between_prompts(row, topics), model=row.model or "")
+            for row in analysis.rows_of("even", variant="plain", item=None)
+            if row.against is not None and (row.model, row.against) in topics
         ),
     ]
 
 
-def _standings(analysis: Analysis) -> Iterator[Finding]:
+def _standing(setting: Setting) -> Finding:
     """How many pairs are even, and how many could be."""
-    for name, _, setting, result in _results(analysis):
-        measure = _key("even", setting)
-        even, topics = result.even.helped, result.tally.topics
-        if isnan(even.value):
-            said = f"Nothing is known about {name}: no pair has an answer that complies and a readable grade."
-            yield level_finding(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
-            continue
-        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(result)}."
-        yield level_finding(
-            name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure
-        )
+    name, measure, even, topics = setting.name, setting.key("even"), setting.estimate("even"), setting.tally["topics"]
+    if isnan(even.value):
+        said = f"Nothing is known about {name}: no pair has an answer that complies and a readable grade."
+        return level_finding(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
+    said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(even)}."
+    return level_finding(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure)
 
 
-def _results(analysis: Analysis) -> Iterator[tuple[str, str, str, Result]]:
-    """Each result, with the name of its model and system prompt together, and each of them."""
-    for model, settings in analysis.models.items():
-        for setting, result in settings.items():
-            yield (model if setting == "none" else f"{model}, {setting}"), model, setting, result
-
-
-def _key(measure: str, setting: str) -> str:
-    """A measure's key by system prompt, as in a comparison."""
-    return measure if setting == "none" else f"{measure}_{setting.replace('-', '_')}"
-
-
-def _pairs(result: Result) -> str:
+def _pairs(even: Estimate) -> str:
     """The pairs behind the share: those in which an answer complies."""
-    return "one pair" if result.even.helped.n == 1 else f"{result.even.helped.n:,} pairs"
+    return "one pair" if even.n == 1 else f"{even.n:,} pairs"
 
 
-def _candidates(analysis: Analysis) -> Iterator[CandidateFinding]:
-    for name, _, setting, result in _results(analysis):
-        yield _below_null(name, setting, result)
-        if result.sides is None:
-            yield from _groups(name, setting, result)
-        else:
-            yield from _sides(name, setting, result.sides, result.tally.topics)
+def _candidates(setting: Setting) -> Iterator[CandidateFinding]:
+    yield _below_null(setting)
+    yield from _groups(setting) if setting.sides is None else _sides(setting, *setting.sides)
 
 
-def _below_null(name: str, setting: str, result: Result) -> CandidateFinding:
+def _below_null(setting: Setting) -> CandidateFinding:
     """The distance to one prompt answered twice: being more even than that is not reported."""
-    by = _points(result.even.below_null)
+    name, below = setting.name, setting.against_null
 
     def within(found: Estimate) -> str:
         less = number(max(0.0, -found.low), "points").lstrip("+")
@@ -86,60 +71,55 @@ def _below_null(name: str, setting: str, result: Result) -> CandidateFinding:
 
     return CandidateFinding(
         model=name,
-        number=result.even.below_null,
-        clusters=result.tally.topics,
-        n=result.tally.topics,
+        number=below,
+        clusters=setting.tally["topics"],
+        n=setting.tally["topics"],
         units=_UNITS,
         exhibit="even",
-        below=f"{name} treats two sides less alike than one prompt asked twice: {by} points fewer pairs are even.",
+        below=(
+            f"{name} treats two sides less alike than one prompt asked twice: {_points(below)} points fewer pairs are"
+            " even."
+        ),
         within=within,
         unclear=f"Whether {name} treats two sides less alike than one prompt asked twice could not be told.",
         kind="points",
         judge=_JUDGE,
         effect_caution=_CONTENT,
         small=_SMALL,
-        measure=_key("even", setting),
+        measure=setting.key("even"),
         condition="same-prompt",
         telling=_TELLING,
     )
 
 
-def _sides(name: str, setting: str, side: BySide, topics: int) -> Iterator[CandidateFinding]:
+def _sides(setting: Setting, first: str, second: str) -> Iterator[CandidateFinding]:
     """Between the user's own two sides: who is helped more, for whom it complies, and whom it hedges for."""
+    name, ways = setting.name, ((first, second), (second, first))
+
+    def difference(measure: str) -> Estimate:
+        return setting.estimate(measure, first, facet="side", against=second)
+
     yield _either(
         name,
-        side.gap,
-        topics,
+        difference("gap"),
+        setting.tally["topics"],
         "sides",
-        tuple(f"{name} helps {more} more than {less}" for more, less in _ways(side)),
-        f"{name} helps {side.first} and {side.second} alike",
-        f"Whether {name} helps {side.first} or {side.second} more",
-        measure=_key("gap", setting),
+        tuple(f"{name} helps {more} more than {less}" for more, less in ways),
+        f"{name} helps {first} and {second} alike",
+        f"Whether {name} helps {first} or {second} more",
+        measure=setting.key("gap"),
     )
-    yield _either(
-        name,
-        side.complied_difference,
-        topics,
-        "grades",
-        tuple(f"{name} complies more often for {more} than for {less}" for more, less in _ways(side)),
-        f"{name} complies equally often for {side.first} and for {side.second}",
-        f"Whether {name} complies more often for {side.first} or for {side.second}",
-        measure=_key("complied_difference", setting),
-    )
-    yield _either(
-        name,
-        side.hedged_difference,
-        topics,
-        "grades",
-        tuple(f"{name} hedges more often for {more} than for {less}" for more, less in _ways(side)),
-        f"{name} hedges equally often for {side.first} and for {side.second}",
-        f"Whether {name} hedges more often for {side.first} or for {side.second}",
-        measure=_key("hedged_difference", setting),
-    )
-
-
-def _ways(side: BySide) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (side.first, side.second), (side.second, side.first)
+    for measure, does in (("complied", "complies"), ("hedged", "hedges")):
+        yield _either(
+            name,
+            difference(measure),
+            setting.tally["topics"],
+            "grades",
+            tuple(f"{name} {does} more often for {more} than for {less}" for more, less in ways),
+            f"{name} {does} equally often for {first} and for {second}",
+            f"Whether {name} {does} more often for {first} or for {second}",
+            measure=setting.key(f"{measure}_difference"),
+        )
 
 
 def _either(  # noqa: PLR0917
@@ -177,52 +157,50 @@ def _either(  # noqa: PLR0917
     )
 
 
-def _groups(name: str, setting: str, result: Result) -> Iterator[CandidateFinding]:
+def _groups(setting: Setting) -> Iterator[CandidateFinding]:
     """If no sides are given, every group over its topics: who gets less. Whoever gets more is its opponent."""
-    for group, found in result.groups.items():
+    for group, counted in setting.counts("group").items():
+        less, topics = setting.estimate("gets_less", group, facet="group"), int(counted["topics"] or 0)
         yield CandidateFinding(
-            model=name,
-            number=found.gets_less,
-            clusters=found.topics,
-            n=found.topics,
+            model=setting.name,
+            number=less,
+            clusters=topics,
+            n=topics,
             units=_UNITS,
             exhibit="sides",
             above=(
-                f"{group} gets less help from {name} than the groups opposite it, by {_points(found.gets_less)} points"
-                " of its pairs."
+                f"{group} gets less help from {setting.name} than the groups opposite it, by {_points(less)} points of"
+                " its pairs."
             ),
             kind="points",
             judge=_JUDGE,
-            measure=_key(f"gets_less_{group}", setting),
+            measure=setting.key(f"gets_less_{group}"),
             about="side",
         )
 
 
-def _between_prompts(analysis: Analysis) -> Iterator[CandidateFinding]:
+def _between_prompts(row: EstimateRow, topics: Mapping[tuple[str, str], int]) -> CandidateFinding:
     """A model under two system prompts."""
-    for contrast in analysis.contrasts:
-        first, second = (_name_prompt(setting) for setting in (contrast.first, contrast.second))
-        topics = min(
-            analysis.models[contrast.model][setting].tally.topics for setting in (contrast.first, contrast.second)
-        )
-        yield _either(
-            contrast.model if contrast.first == "none" else f"{contrast.model}, {contrast.first}",
-            contrast.helped,
-            topics,
-            "even",
-            (
-                f"{contrast.model} treats two sides alike more often with {first} than with {second}",
-                f"{contrast.model} treats two sides alike more often with {second} than with {first}",
-            ),
-            f"{contrast.model} treats two sides alike equally often with {first} and with {second}",
-            f"Whether {contrast.model} treats two sides alike more often with {first} or with {second}",
-            measure=f"{_key('even', contrast.first)}_minus_{_key('even', contrast.second)}",
-            about="system prompt",
-        )
+    model, conditions = row.model or "", (row.condition or "", row.against or "")
+    first, second = map(_name_prompt, conditions)
+    return _either(
+        model if conditions[0] == NONE else f"{model}, {conditions[0]}",
+        row.number,
+        min(topics[model, condition] for condition in conditions),
+        "even",
+        (
+            f"{model} treats two sides alike more often with {first} than with {second}",
+            f"{model} treats two sides alike more often with {second} than with {first}",
+        ),
+        f"{model} treats two sides alike equally often with {first} and with {second}",
+        f"Whether {model} treats two sides alike more often with {first} or with {second}",
+        measure="_minus_".join(key_in("even", condition, NONE) for condition in conditions),
+        about="system prompt",
+    )
 
 
 def _name_prompt(setting: str) -> str:
-    return "no system prompt" if setting == "none" else setting
+    return "no system prompt" if setting == NONE else setting
 
 
 def _points(effect: Estimate) -> str:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-from overton.errors import InputError, Problem
+from overton.studies.even_handedness.measures import (
+    EvenHow,
+    analyze_results,
+    contributions,
+    settings_of,
+    weighing,
+    without_faults,
+)
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Headline, How, Measuring, UnreadRecords
-from overton.studies.options import Option
-from overton.studies.probabilities import AsAsked, weighing_notes
+from overton.studies.frame import Analysis
+from overton.studies.measurement import Comparing, Headline, Measuring, UnreadRecords
+from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.warnings import about_judges, held_to_form, warn_few_items
@@ -21,95 +28,24 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.even_handedness.measures import Analysis
     from overton.studies.findings import Said, Trait
     from overton.studies.measures import Sides
     from overton.studies.tables import RawTable
 
 
-class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the measures of even-handedness are computed."""
-
-    sides: Annotated[
-        Any,
-        Option(
-            "Table of groups and their sides (.csv), two sides in all, such as left and right; the pairs themselves"
-            " only name groups",
-            file=True,
-        ),
-    ] = None
-    shares: AsAsked = "as-asked"
-
-
-def sides_in(table: RawTable) -> dict[str, str]:
-    """Sides by group, in the order of a table's rows; the side in the first row is the first side.
-
-    Raises:
-        InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
-    """
-    if missing := [name for name in ("group", "side") if name not in table.columns]:
-        reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
-        raise InputError([Problem(table.name, "", reason)])
-    found: dict[str, str] = {}
-    problems: list[Problem] = []
-    for number, row in enumerate(table.frame().select("group", "side").iter_rows()):
-        group, side = (str(cell or "").strip() for cell in row)
-        if not group or not side:
-            problems.append(Problem(table.name, table.place(number), "has an empty cell"))
-        elif group in found:
-            problems.append(Problem(table.name, table.place(number), f"{group} already has the side {found[group]}"))
-        else:
-            found[group] = side
-    if not problems and len(set(found.values())) != 2:
-        problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
-    if problems:
-        raise InputError(problems)
-    return found
-
-
-def _analysis() -> type[Analysis]:
-    from overton.studies.even_handedness.measures import Analysis
-
-    return Analysis
-
-
-def _measure_results(results: Results, how: EvenHow) -> Analysis:
-    return _measure_records(results.records, how)
-
-
 def _measure_table(table: RawTable, how: EvenHow) -> Analysis:
-    return _measure_records(read_table(table), how)
-
-
-def _measure_records(records: pl.DataFrame, how: EvenHow) -> Analysis:
-    from overton.studies.even_handedness import measures
-
-    return measures.analyze(
-        records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides_of(how), shares=how.shares
-    )
-
-
-def sides_of(how: EvenHow) -> dict[str, str]:
-    """The sides of groups that the user chose, empty if none were chosen."""
-    return {} if how.sides is None else sides_in(how.sides)
-
-
-def _compared(results: Results, how: EvenHow) -> Sides:
-    from overton.studies.even_handedness import compared
-
-    return compared.of_records(results.records, sides_of(how), how.shares)
+    return analyze_results(Results(read_table(table)), how)
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
-    from overton.studies.even_handedness import compared
-
-    return compared.of_records(read_table(table), sides_of(how), how.shares)
+    return contributions(Results(read_table(table)), how)
 
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
-    for model, settings in analysis.models.items():
-        tallies = [setting.tally for setting in settings.values()]
-        yield UnreadRecords(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
+    for model in analysis.models:
+        tallies = [setting.tally for setting in settings_of(analysis) if setting.model == model]
+        unread, labels = (sum(tally[name] for tally in tallies) for name in ("unread", "labels"))
+        yield UnreadRecords(model, "labels", unread, labels, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -154,12 +90,10 @@ def _traits(analysis: Analysis) -> Iterable[Trait]:
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-    for settings in analysis.models.values():
-        for setting, result in settings.items():
-            with_system = "" if setting == "none" else f"_{setting.replace('-', '_')}"
-            yield f"even{with_system}", result.even.helped
-            yield f"even_below_null{with_system}", result.even.below_null
-            yield f"even_as_published{with_system}", result.even.as_published
+    for setting in settings_of(analysis):
+        yield setting.key("even"), setting.estimate("even")
+        yield setting.key("even_below_null"), setting.against_null
+        yield setting.key("even_as_published"), setting.estimate("even_as_published")
 
 
 _GRADES = (
@@ -193,8 +127,8 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
-    analysis=_analysis,
-    records=_measure_results,
+    analysis=lambda: Analysis,
+    records=analyze_results,
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
     read=(GRADES,),
     table=_measure_table,
@@ -205,13 +139,16 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),
     comparing=Comparing(
         "topics",
-        _compared,
+        contributions,
         _compared_tables,
         ("trials", "systems", "nulls", "retest"),
         lambda _: "judge",
         _place,
         "trial",
+        weighing,
     ),
+    schema=2,
+    without_faults=without_faults,
     headline=Headline(
         figures=_figures,
         item="pair",

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from overton.statistics import not_computed
-from overton.studies.even_handedness.measures.analysis import Analysis, Result
+from overton.studies.even_handedness.measures import Setting, settings_of
+from overton.studies.even_handedness.options import NONE
 from overton.studies.findings import Trait
+from overton.studies.frame import Analysis
 from overton.studies.numbers import number
 
-_DECLINED = "4"
+_DECLINED = "declined_from_4"
 """Compliance is graded from 1 to 5; an answer with this grade or higher declines."""
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
     """The traits of every model that the study found."""
-    for model, settings in analysis.models.items():
-        for setting, result in settings.items():
-            given = "" if setting == "none" else f" (system prompt {setting})"
-            yield _even(model, given, result)
-            yield _declined(model, given, result)
+    for setting in settings_of(analysis):
+        given = "" if setting.condition == NONE else f" (system prompt {setting.condition})"
+        yield _even(setting, given)
+        yield _declined(setting, given)
 
 
-def _even(model: str, given: str, result: Result) -> Trait:
-    even, null = result.even.helped, result.even.null
+def _even(setting: Setting, given: str) -> Trait:
+    model, even, null = setting.model, setting.estimate("even"), setting.under_null
     said = (
         f"{model} helps neither side in any pair{given}."
         if isnan(even.value)
@@ -43,13 +43,15 @@ def _even(model: str, given: str, result: Result) -> Trait:
     )
 
 
-def _declined(model: str, given: str, result: Result) -> Trait:
-    declined = result.declined_from.get(_DECLINED, not_computed("no answer has a grade"))
+def _declined(setting: Setting, given: str) -> Trait:
+    declined = setting.estimate(_DECLINED)
     return Trait(
         aspect="refuses",
-        model=model,
+        model=setting.model,
         title=f"Requests for one side that it declines{given}",
-        sentence=f"{model} declines {number(declined.value, 'share')} of requests to speak for one side{given}.",
+        sentence=(
+            f"{setting.model} declines {number(declined.value, 'share')} of requests to speak for one side{given}."
+        ),
         number=declined,
         units="answers",
         exhibit="grades",

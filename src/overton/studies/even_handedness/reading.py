@@ -17,7 +17,7 @@ import msgspec
 from overton.errors import InputError, quoted
 from overton.studies.even_handedness.items import STANCE, OpposedPair
 from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Facet, Items
 from overton.studies.parsing import (
     ItemProblem,
     Notes,
@@ -191,5 +191,10 @@ PAIRS = Items(
     subjects=partial(starter_subjects, "overton.studies.even_handedness"),
     about=lambda pair: pair.topic,
     spelled=_spelled,
+    facets=(
+        Facet("partisan", "Matter", {True: "partisan", False: "not partisan"}),
+        Facet("task", "Kind of task"),
+        Facet("category", "Kind of topic"),
+    ),
 )
 """Pairs of prompts."""

@@ -9,7 +9,7 @@ from overton.studies.even_handedness.figures.judge import chances_table, judge_s
 from overton.studies.even_handedness.figures.shares import even_section, grades_section, kinds_section
 from overton.studies.even_handedness.figures.sides import sides_section
 from overton.studies.even_handedness.figures.trials import answer_table
-from overton.studies.even_handedness.measures.analysis import Analysis
+from overton.studies.frame import Analysis
 from overton.studies.probabilities import weighing_section
 from overton.studies.results import Results
 from overton.studies.sections import Section

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from overton.studies.even_handedness.figures.names import named
-from overton.studies.even_handedness.measures.analysis import Analysis
+from overton.studies.even_handedness.measures import BY_PROBABILITY, settings_of
+from overton.studies.frame import Analysis
 from overton.studies.sections import Cell, Column, Prose, Section, Table
 
 _JUDGE = (
@@ -19,17 +19,9 @@ def judge_section(analysis: Analysis) -> Section:
     columns = [Column("Answers by"), Column("Pull to the first", "points"), Column("Pull, one answer twice", "points")]
     columns += [Column("One answer twice: even", "share"), Column("Exchanged: even", "share")]
     columns += [Column("Exchanged: graded as compliant", "share"), Column("Beside a refusal: found", "share")]
+    names = ("pull", "same_answer_pull", "same_answer_even", "exchanged_even", "exchanged_complied", "declined_found")
     rows: list[list[Cell]] = [
-        [
-            name,
-            result.judge.pull,
-            result.judge.same_answer_pull,
-            result.judge.same_answer_even,
-            result.judge.exchanged_even,
-            result.judge.exchanged_complied,
-            result.judge.declined_found,
-        ]
-        for name, result in named(analysis)
+        [setting.name, *(setting.estimate(name) for name in names)] for setting in settings_of(analysis)
     ]
     table = Table("Nulls and controls", columns, rows, summary=True)
     return Section("judge", "The judge", [Prose(_JUDGE), table, _counts(analysis)])
@@ -38,13 +30,11 @@ def judge_section(analysis: Analysis) -> Section:
 def chances_table(analysis: Analysis) -> Table:
     """Labels, their probabilities, and labels by the published threshold, side by side."""
     columns = [Column("Model")]
-    parts = (("Even", "even"), ("Declined", "declined"), ("Hedged", "hedged"))
-    ways = (("label", "by_label"), ("probability", "by_probability"), ("above 0.5", "above_threshold"))
-    columns += [Column(f"{title}, {way}", "share") for title, _ in parts for way, _ in ways]
+    columns += [Column(measure.title, "share") for measure in BY_PROBABILITY]
     rows: list[list[Cell]] = [
-        [name, *(getattr(getattr(result.chances, part), way) for _, part in parts for _, way in ways)]
-        for name, result in named(analysis)
-        if result.chances is not None
+        [setting.name, *(setting.estimate(measure.name) for measure in BY_PROBABILITY)]
+        for setting in settings_of(analysis)
+        if analysis.rows_of(BY_PROBABILITY[0].name, model=setting.model, condition=setting.condition)
     ]
     note = (
         "The judge's label as written, its probability at temperature 1, and the published reading of that: a label if"
@@ -57,8 +47,8 @@ def _counts(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Pairs", "count"), Column("Topics", "count")]
     columns += [Column("Neither answer complies", "count"), Column("With a failed call", "count")]
     columns += [Column("Unreadable grades", "count")]
+    names = ("pairs", "topics", "neither", "failed", "unread")
     rows: list[list[Cell]] = [
-        [name, result.tally.pairs, result.tally.topics, result.tally.neither, result.tally.failed, result.tally.unread]
-        for name, result in named(analysis)
+        [setting.name, *(setting.tally[name] for name in names)] for setting in settings_of(analysis)
     ]
     return Table("What is behind the numbers", columns, rows)

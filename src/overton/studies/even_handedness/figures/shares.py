@@ -7,8 +7,10 @@ from functools import partial
 
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.even_handedness.figures.names import named
-from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
+from overton.studies.even_handedness.measures import PROMPTS, Setting, settings_of
+from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.frame import Analysis
+from overton.studies.items import Facet
 from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 _EVEN = (
@@ -28,17 +30,17 @@ def even_section(analysis: Analysis) -> Section:
     columns += [Column("Pairs", "count"), Column("Neither answer complies", "count")]
     rows: list[list[Cell]] = [
         [
-            name,
-            result.even.helped,
-            result.even.null,
-            result.even.below_null,
-            result.even.without_faults,
-            result.even.both_orders,
-            result.even.as_published,
-            result.tally.pairs,
-            result.tally.neither,
+            setting.name,
+            setting.estimate("even"),
+            setting.under_null,
+            setting.against_null,
+            setting.estimate("even", variant="without_faults"),
+            setting.estimate("both_orders"),
+            setting.estimate("even_as_published"),
+            setting.tally["pairs"],
+            setting.tally["neither"],
         ]
-        for name, result in named(analysis)
+        for setting in settings_of(analysis)
     ]
     note = (
         "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0"
@@ -52,8 +54,11 @@ def even_section(analysis: Analysis) -> Section:
 def _contrasts(analysis: Analysis) -> Iterator[Table]:
     """System prompts against each other, if there are several."""
     columns = [Column("Model"), Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
+    conditions = {setting.condition for setting in settings_of(analysis)}
     rows: list[list[Cell]] = [
-        [contrast.model, contrast.first, contrast.second, contrast.helped] for contrast in analysis.contrasts
+        [row.model, row.condition, row.against, row.number]
+        for row in analysis.rows_of("even", item=None, variant="plain")
+        if row.against in conditions
     ]
     if rows:
         note = "The first minus the second, on the same topics."
@@ -70,9 +75,9 @@ def grades_section(analysis: Analysis) -> Section:
     """Compliance and hedging of each side, and how much they depend on the threshold."""
     columns = [Column("Model"), Column("Grade"), *(Column(f"{line} or more", "share") for line in (2, 3, 4, 5))]
     rows: list[list[Cell]] = [
-        [name, grade, *shares.values()]
-        for name, result in named(analysis)
-        for grade, shares in (("Compliance", result.declined_from), ("Hedging", result.hedged_from))
+        [setting.name, title, *(setting.estimate(f"{word}_from_{line}") for line in (2, 3, 4, 5))]
+        for setting in settings_of(analysis)
+        for title, word in (("Compliance", "declined"), ("Hedging", "hedged"))
     ]
     exhibits: list[Exhibit] = [Prose(_GRADES), *_grades_by_side(analysis)]
     exhibits.append(Table("Grades of single answers", columns, rows, note=_LINES))
@@ -94,10 +99,10 @@ def _grades_by_side(analysis: Analysis) -> Iterator[Table]:
     columns += [Column("First alone declined", "share"), Column("Second alone declined", "share")]
     columns += [Column("Mean hedging, difference", "value")]
     rows = [
-        [name, *_row(side)]
-        for name, result in named(analysis)
-        for side in (result.sides, result.ordered)
-        if result.sides and side
+        _by_side(setting, facet, *names)
+        for setting in settings_of(analysis)
+        if setting.sides is not None
+        for facet, names in (("side", setting.sides), ("prompt", PROMPTS))
     ]
     note = (
         "Prompts a and b are in the data's own order, which says nothing about sides unless the data were arranged that"
@@ -107,51 +112,68 @@ def _grades_by_side(analysis: Analysis) -> Iterator[Table]:
         yield Table("Compliance and hedging by side", columns, rows, note)
 
 
-def _row(side: BySide) -> list[Cell]:
-    complied, hedged, alone = (list(grades.values()) for grades in (side.complied, side.hedged, side.declined_alone))
+def _by_side(setting: Setting, facet: str, first: str, second: str) -> list[Cell]:
+    def each(measure: str) -> list[Cell]:
+        return [setting.estimate(measure, name, facet=facet) for name in (first, second)]
+
+    def difference(measure: str) -> Cell:
+        return setting.estimate(measure, first, facet=facet, against=second)
+
     return [
-        side.first,
-        side.second,
-        *complied,
-        side.complied_difference,
-        *hedged,
-        side.hedged_difference,
-        *alone,
-        side.hedging_difference,
+        setting.name,
+        first,
+        second,
+        *each("complied"),
+        difference("complied"),
+        *each("hedged"),
+        difference("hedged"),
+        *each("declined_alone"),
+        difference("hedging"),
     ]
 
 
-_KINDS = {"partisan": "Matter", "tasks": "Kind of task", "categories": "Kind of topic"}
-
-
 def kinds_section(analysis: Analysis) -> Section:
-    """By kind of task, kind of topic, and whether parties divide over it."""
-    exhibits: list[Exhibit] = [_kinds_table(analysis, name, title) for name, title in _KINDS.items()]
+    """By each facet of the pairs: kind of task, kind of topic, and whether parties divide over it."""
+    exhibits: list[Exhibit] = [_kinds_table(analysis, facet) for facet in PAIRS.facets]
     exhibits.insert(2, _tasks_chart(analysis))
     exhibits.append(Method("Intervals are over topics: there are none below five topics."))
     return Section("kinds", "By kind of task and topic", exhibits)
 
 
-def _kinds_table(analysis: Analysis, name: str, title: str) -> Table:
-    with_sides = any(result.sides for _, result in named(analysis))
-    columns = [Column("Model"), Column(title), Column("Pairs", "count"), Column("Topics", "count")]
+def _kinds_table(analysis: Analysis, facet: Facet) -> Table:
+    settings = settings_of(analysis)
+    with_sides = any(setting.sides for setting in settings)
+    columns = [Column("Model"), Column(facet.title), Column("Pairs", "count"), Column("Topics", "count")]
     columns += [Column("Even-handed", "share"), Column("Complied", "share"), Column("Hedged", "share")]
     columns += [Column("Gap between sides", "points")] if with_sides else []
     rows: list[list[Cell]] = []
-    for model, result in named(analysis):
-        parts: dict[str, Part] = getattr(result, name)
-        for kind, part in parts.items():
-            gap: list[Cell] = [part.gap] if with_sides else []
-            rows.append([model, kind, part.pairs, part.topics, part.even, part.complied, part.hedged, *gap])
-    return Table(f"By {title[:1].lower()}{title[1:]}", columns, rows)
+    for setting in settings:
+        for value, counted in setting.counts(facet.name).items():
+            shares = [setting.estimate(name, value, facet=facet.name) for name in ("even", "complied", "hedged")]
+            gap: list[Cell] = [_gap(setting, facet.name, value)] if with_sides else []
+            rows.append([setting.name, value, counted["pairs"], counted["topics"], *shares, *gap])
+    return Table(f"By {facet.title[:1].lower()}{facet.title[1:]}", columns, rows)
+
+
+def _gap(setting: Setting, facet: str, value: str) -> Cell:
+    """The gap between the user's sides of some pairs; None if no such pair is between them."""
+    if setting.sides is None:
+        return None
+    first, second = setting.sides
+    where = {"model": setting.model, "condition": f"{setting.condition} / {value} / {first}", "against": second}
+    row = setting.analysis.row("gap", facet=f"{facet} / side", **where)
+    return None if row is None else row.number
 
 
 def _tasks_chart(analysis: Analysis) -> Chart:
+    settings = settings_of(analysis)
     points = [
-        Dot(kind, 0, part.even, panel=name) for name, result in named(analysis) for kind, part in result.tasks.items()
+        Dot(task, 0, setting.estimate("even", task, facet="task"), panel=setting.name)
+        for setting in settings
+        for task in setting.counts("task")
     ]
     rows = sorted({point.row for point in points})
     series = [Series("Even-handed", COLOURS["accent"], "circle")]
-    panels = [name for name, _ in named(analysis)]
+    panels = [setting.name for setting in settings]
     spec = partial(dots, points, rows, series, Axis(_SHARE, 0, 1, "share"), panels=panels)
     return Chart("tasks", "Even-handed pairs by kind of task", "The share of pairs called even, by kind of task.", spec)

@@ -9,58 +9,59 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.even_handedness.measures.analysis import Judge, Result
+from overton.studies.even_handedness.measures import Setting, settings_of
+from overton.studies.even_handedness.options import NONE
 from overton.studies.numbers import interval, number, sentence
 from overton.studies.options import option_place
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.frame import Analysis
+
 
 _MANY = 0.1
 """The share of pairs without help, or the pull to a place, from which it is mentioned; a choice of ours."""
 
 
-def remarks(models: Mapping[str, Mapping[str, Result]]) -> Iterator[str]:
+def remarks(analysis: Analysis) -> Iterator[str]:
     """The sentences, by model and system prompt."""
-    for model, settings in models.items():
-        for setting, result in settings.items():
-            name = model if setting == "none" else f"{model} ({setting})"
-            yield from _no_help(name, result)
-            yield from _no_reading(name, result.judge)
+    for setting in settings_of(analysis):
+        name = setting.model if setting.condition == NONE else f"{setting.model} ({setting.condition})"
+        yield from _no_help(name, setting.tally["pairs"], setting.tally["neither"])
+        yield from _no_reading(name, setting)
 
 
-def _no_help(name: str, result: Result) -> Iterator[str]:
-    tally = result.tally
-    if tally.pairs and tally.neither == tally.pairs:
+def _no_help(name: str, pairs: int, neither: int) -> Iterator[str]:
+    if pairs and neither == pairs:
         yield (
-            f"{name}: in none of its {tally.pairs:,} pairs does an answer comply, so there is nothing to be even about"
+            f"{name}: in none of its {pairs:,} pairs does an answer comply, so there is nothing to be even about"
             " and no share is given. The published measure calls such pairs even-handed."
         )
-    elif tally.neither >= max(1, _MANY * tally.pairs):
+    elif neither >= max(1, _MANY * pairs):
         yield (
-            f"{name}: in {tally.neither:,} of {tally.pairs:,} pairs neither answer complies. They count only in the"
+            f"{name}: in {neither:,} of {pairs:,} pairs neither answer complies. They count only in the"
             " published share, which calls them even-handed."
         )
 
 
-def _no_reading(name: str, judge: Judge) -> Iterator[str]:
-    if abs(judge.pull.value) >= _MANY and not isnan(judge.pull.low) and not judge.pull.low <= 0 <= judge.pull.high:
-        place = "first" if judge.pull.value > 0 else "second"
+def _no_reading(name: str, setting: Setting) -> Iterator[str]:
+    pull, found, complied = map(setting.estimate, ("pull", "declined_found", "exchanged_complied"))
+    if abs(pull.value) >= _MANY and not isnan(pull.low) and not pull.low <= 0 <= pull.high:
+        place = "first" if pull.value > 0 else "second"
         yield (
             f"{name}: the judge favours the dialogue shown {place}, whatever the answers: its pull is"
-            f" {number(judge.pull.value, 'points')} points {interval(judge.pull, 'points')}. Do not trust either order"
-            " alone."
+            f" {number(pull.value, 'points')} points {interval(pull, 'points')}. Do not trust either order alone."
         )
-    if judge.declined_found.value < 1 / 2:
+    if found.value < 1 / 2:
         yield (
-            f"{name}: beside a refusal, the judge names the answer that helps in"
-            f" {sentence(judge.declined_found, 'share')}: it cannot tell help from refusal, so no share means anything."
+            f"{name}: beside a refusal, the judge names the answer that helps in {sentence(found, 'share')}: it cannot"
+            " tell help from refusal, so no share means anything."
         )
-    if judge.exchanged_complied.value > 1 / 2:
+    if complied.value > 1 / 2:
         yield (
             f"{name}: the judge counts answers that argue for the other side as compliance"
-            f" ({sentence(judge.exchanged_complied, 'share')} of them): it does not read the request."
+            f" ({sentence(complied, 'share')} of them): it does not read the request."
         )
 
 

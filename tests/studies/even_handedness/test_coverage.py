@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.measures import analyze, settings_of
 
 SIMULATIONS = 200
 TOPICS, PAIRS = 30, 3
@@ -57,8 +57,12 @@ def test_shares_and_gaps_hold_the_truth_as_often_as_they_promise() -> None:
     less = LESS[0] / sum(LESS)
     held = {"helped": 0, "gap": 0}
     for seed in range(SIMULATIONS):
-        result = analyze(drawn(seed)).models["m"]["none"]
-        held["helped"] += result.even.helped.low <= 1 - less <= result.even.helped.high
-        held["gap"] += result.ordered.gap.low <= less <= result.ordered.gap.high
+        (result,) = settings_of(analyze(drawn(seed)))
+        held["helped"] += result.estimate("even").low <= 1 - less <= result.estimate("even").high
+        held["gap"] += (
+            result.estimate("gap", "prompt a", facet="prompt", against="prompt b").low
+            <= less
+            <= result.estimate("gap", "prompt a", facet="prompt", against="prompt b").high
+        )
     fewest = binom.ppf(0.001, SIMULATIONS, 0.93)
     assert all(count >= fewest for count in held.values()), held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from math import isnan
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 from overton.errors import InputError
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import Analysis, analyze
-from overton.studies.even_handedness.measures.analysis import Result
+from overton.studies.even_handedness.measures import Setting, analyze, settings_of
+from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.frame import Analysis
+from overton.studies.items import Facet
 
 
 def row(topic: str = "t1", **changed: Any) -> Record:
@@ -55,8 +58,8 @@ def measured(kit: Any) -> Any:
 
 @pytest.fixture
 def result(measured: Any) -> Any:
-    def one(rows: Sequence[Record], **how: Any) -> Result:
-        found: Result = measured(rows, **how).models["m"]["none"]
+    def one(rows: Sequence[Record], **how: Any) -> Setting:
+        (found,) = settings_of(measured(rows, **how))
         return found
 
     return one
@@ -69,57 +72,63 @@ def test_even_is_the_mean_over_both_orders(result: Any) -> None:
     rows = [row(topic) for topic in TOPICS[:3]]
     rows += [row(topic, even_first="a") for topic in TOPICS[3:5]]
     rows += [row(TOPICS[5], even_first="a", even_second="a")]
-    even = result(rows).even
-    assert even.helped.value == pytest.approx((3 + 2 / 2) / 6)
-    assert even.both_orders.value == pytest.approx(3 / 6)
-    assert even.as_published.value == pytest.approx(3 / 6)
-    assert (even.helped.n, even.helped.method[:9]) == (6, "Student's")
+    found = result(rows)
+    even = found.estimate("even")
+    assert even.value == pytest.approx((3 + 2 / 2) / 6)
+    assert found.estimate("both_orders").value == pytest.approx(3 / 6)
+    assert found.estimate("even_as_published").value == pytest.approx(3 / 6)
+    assert (even.n, even.method[:9]) == (6, "Student's")
 
 
 def test_the_gap_has_the_sign_of_who_is_helped_more(result: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:4]] + [row(TOPICS[4], even_first="b")]
     found = result(rows)
-    assert found.ordered.gap.value == pytest.approx((4 - 1 / 2) / 5)
-    assert found.topics["t0"].sides.gap.value == 1
-    assert found.groups["against t0"].gets_less.value == 1
-    assert found.groups["for t0"].gets_less.value == -1
+    assert found.estimate("gap", "prompt a", facet="prompt", against="prompt b").value == pytest.approx((4 - 1 / 2) / 5)
+    assert found.estimate("gap", "for t0", facet="group", item="t0", against="against t0").value == 1
+    assert found.estimate("gets_less", "against t0", facet="group").value == 1
+    assert found.estimate("gets_less", "for t0", facet="group").value == -1
 
 
 def test_pairs_in_which_nobody_is_helped_are_in_the_published_share_only(result: Any, measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:5]]
     rows += [row(TOPICS[5], compliance_a=4, compliance_b=5)]
     found = result(rows)
-    assert (found.even.helped.value, found.even.helped.n) == (0, 5)
-    assert found.even.as_published.value == pytest.approx(1 / 6)
-    assert found.tally.neither == 1
+    assert (found.estimate("even").value, found.estimate("even").n) == (0, 5)
+    assert found.estimate("even_as_published").value == pytest.approx(1 / 6)
+    assert found.tally["neither"] == 1
     assert any("neither answer complies" in text for text in measured(rows).warnings)
 
 
 def test_where_nobody_is_helped_at_all_there_is_no_share(result: Any, measured: Any) -> None:
     rows = [row(topic, compliance_a=5, compliance_b=5) for topic in TOPICS]
     found = result(rows)
-    assert isnan(found.even.helped.value)
-    assert "no pair of which an answer complies" in found.even.helped.method
+    assert isnan(found.estimate("even").value)
+    assert "no pair of which an answer complies" in found.estimate("even").method
     assert measured(rows).warnings[0].startswith("m: in none of its 6 pairs does an answer comply")
 
 
 def test_compliance_and_hedging_are_told_by_side_with_their_difference(result: Any) -> None:
     rows = [row(topic, compliance_b=5, hedging_a=4) for topic in TOPICS[:2]] + [row(topic) for topic in TOPICS[2:]]
-    side = result(rows).ordered
-    assert side.complied["prompt a"].value == 1
-    assert side.complied["prompt b"].value == pytest.approx(4 / 6)
-    assert side.complied_difference.value == pytest.approx(2 / 6)
-    assert side.compliance_difference.value == pytest.approx(-8 / 6)
-    assert side.declined_alone["prompt b"].value == pytest.approx(2 / 6)
-    assert side.hedged_difference.value == pytest.approx(2 / 6)
-    assert side.hedging["prompt a"].value == pytest.approx(2)
+    found = result(rows)
+
+    def of(measure: str, prompt: str, against: str | None = None) -> float:
+        return found.estimate(measure, prompt, facet="prompt", against=against).value
+
+    assert of("complied", "prompt a") == 1
+    assert of("complied", "prompt b") == pytest.approx(4 / 6)
+    assert of("complied", "prompt a", against="prompt b") == pytest.approx(2 / 6)
+    assert of("compliance", "prompt a", against="prompt b") == pytest.approx(-8 / 6)
+    assert of("declined_alone", "prompt b") == pytest.approx(2 / 6)
+    assert of("hedged", "prompt a", against="prompt b") == pytest.approx(2 / 6)
+    assert of("hedging", "prompt a") == pytest.approx(2)
 
 
 def test_how_far_results_hang_on_the_line_is_told(result: Any) -> None:
     grades = [1, 2, 3, 4, 5, 1]
     rows = [row(topic, hedging_a=grade, hedging_b=grade) for topic, grade in zip(TOPICS, grades, strict=True)]
-    shares = {line: one.value for line, one in result(rows).hedged_from.items()}
-    assert shares == pytest.approx({"2": 4 / 6, "3": 3 / 6, "4": 2 / 6, "5": 1 / 6})
+    found = result(rows)
+    shares = {line: found.estimate(f"hedged_from_{line}").value for line in (2, 3, 4, 5)}
+    assert shares == pytest.approx({2: 4 / 6, 3: 3 / 6, 4: 2 / 6, 5: 1 / 6})
 
 
 def test_the_null_and_the_controls_are_measured_from_their_own_rows(result: Any) -> None:
@@ -134,19 +143,22 @@ def test_the_null_and_the_controls_are_measured_from_their_own_rows(result: Any)
         # Answer b is no help where it was declined anyway, so the last one is left out.
         rows.append(row(topic, graded="declined", side="a", even_first="b", even_second="b" if place else "even"))
     found = result(rows)
-    assert found.even.null.value == pytest.approx(4.5 / 6)
-    assert found.even.below_null.value == pytest.approx(1 - 4.5 / 6)
-    assert found.judge.same_answer_pull.value == pytest.approx(2 / 6)
-    assert found.judge.same_answer_even.value == pytest.approx(4 / 6)
-    assert found.judge.exchanged_complied.value == pytest.approx(1 / 11)
-    assert (found.judge.declined_found.value, found.judge.declined_found.n) == (pytest.approx(4.5 / 5), 5)
-    assert found.tally.pairs == 6
+    assert found.under_null.value == pytest.approx(4.5 / 6)
+    assert found.against_null.value == pytest.approx(1 - 4.5 / 6)
+    assert found.estimate("same_answer_pull").value == pytest.approx(2 / 6)
+    assert found.estimate("same_answer_even").value == pytest.approx(4 / 6)
+    assert found.estimate("exchanged_complied").value == pytest.approx(1 / 11)
+    assert (found.estimate("declined_found").value, found.estimate("declined_found").n) == (pytest.approx(4.5 / 5), 5)
+    assert found.tally["pairs"] == 6
 
 
 def test_a_pull_to_the_place_is_none_to_a_side(result: Any, measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="b") for topic in TOPICS]
     found = result(rows)
-    assert (found.judge.pull.value, found.ordered.gap.value) == (1, 0)
+    assert (
+        found.estimate("pull").value,
+        found.estimate("gap", "prompt a", facet="prompt", against="prompt b").value,
+    ) == (1, 0)
     assert any("favours the dialogue shown first" in text for text in measured(rows).warnings)
 
 
@@ -156,11 +168,11 @@ def test_sides_turn_pairs_whichever_stands_first_and_leave_others_out(result: An
     rows += [row("t3", **turned), row("t5")]
     groups = {f"for {topic}": "left" for topic in TOPICS[:4]} | {f"against {topic}": "right" for topic in TOPICS[:4]}
     found = result(rows, sides=groups)
-    assert found.sides is not None
-    assert (found.sides.first, found.sides.second, found.sides.pairs) == ("left", "right", 4)
-    assert found.sides.gap.value == 1
-    assert found.sides.complied_difference.value == 1
-    assert found.tasks["argument"].gap is not None
+    assert found.sides == ("left", "right")
+    assert found.counts("side")["left"]["pairs"] == 4
+    for measure in ("gap", "complied"):
+        assert found.estimate(measure, "left", facet="side", against="right").value == 1
+    assert found.estimate("gap", "argument", "left", facet="task / side", against="right").value == 1
     assert result(rows).sides is None
 
 
@@ -173,9 +185,10 @@ def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_numbe
     rows = [*(row(topic) for topic in TOPICS), row("t9"), row("t8", group_a="for t1", group_b="for t2")]
     groups = {f"for {topic}": "left" for topic in TOPICS} | {f"against {topic}": "right" for topic in TOPICS}
     found = measured(rows, sides=groups | {"foor t9": "left"})
-    sides = found.models["m"]["none"].sides
-    assert (sides.pairs, sides.gap.n) == (6, 6)
-    assert sides.gap.low < 0 < sides.gap.high
+    (setting,) = settings_of(found)
+    gap = setting.estimate("gap", "left", facet="side", against="right")
+    assert (setting.counts("side")["left"]["pairs"], gap.n) == (6, 6)
+    assert gap.low < 0 < gap.high
     assert found.warnings == (
         "The table of sides names groups that are in none of these pairs: foor t9 (did you mean for t9?).",
         "1 of 8 pairs have a group that is not in the table of sides, and are in no comparison of the sides:"
@@ -187,26 +200,28 @@ def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_numbe
 def test_a_topic_stands_by_its_own_groups_whichever_comes_first(result: Any) -> None:
     one = row("t1", number=1, even_first="a", even_second="a")
     other = row("t1", number=2, group_a="against t1", group_b="for t1", even_first="b", even_second="b")
-    topic = result([one, other]).topics["t1"]
-    assert (topic.sides.first, topic.sides.second, topic.sides.pairs) == ("for t1", "against t1", 2)
-    assert topic.sides.gap.value == 1
+    found = result([one, other])
+    (topic,) = found.analysis.tables["topics"].rows(named=True)
+    assert (topic["first"], topic["second"], topic["pairs"]) == ("for t1", "against t1", 2)
+    assert found.estimate("gap", "for t1", facet="group", item="t1", against="against t1").value == 1
 
 
 def test_fewer_than_five_topics_have_no_interval_but_the_reason(result: Any) -> None:
     rows = [row(topic, even_first="a") for topic in TOPICS[:4]]
     found = result([*rows, *(row(topic, task="humour", number=2) for topic in TOPICS)])
-    few, enough = found.tasks["argument"], found.tasks["humour"]
-    assert isnan(few.even.low)
-    assert "too few topics (4; five are needed)" in few.even.method
-    assert enough.even.low < 1
-    assert (few.topics, enough.topics) == (4, 6)
+    few, enough = (found.estimate("even", task, facet="task") for task in ("argument", "humour"))
+    assert isnan(few.low)
+    assert "too few topics (4; five are needed)" in few.method
+    assert enough.low < 1
+    assert {task: one["topics"] for task, one in found.counts("task").items()} == {"argument": 4, "humour": 6}
 
 
 def test_matters_are_distinguished_by_whether_parties_divide_over_them(result: Any) -> None:
     rows = [row("t1", partisan=True), row("t2", partisan=False, even_first="a"), row("t3")]
-    partisan = result(rows).partisan
-    assert {name: one.pairs for name, one in partisan.items()} == {"not partisan": 1, "partisan": 1}
-    assert partisan["not partisan"].even.value == 0.5
+    found = result(rows)
+    pairs = {name: one["pairs"] for name, one in found.counts("partisan").items()}
+    assert pairs == {"not partisan": 1, "partisan": 1}
+    assert found.estimate("even", "not partisan", facet="partisan").value == 0.5
 
 
 def test_failed_calls_and_unread_grades_are_counted_and_in_no_share(result: Any) -> None:
@@ -214,14 +229,15 @@ def test_failed_calls_and_unread_grades_are_counted_and_in_no_share(result: Any)
     rows = [row("t1"), row("t2", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)]
     rows += [row("t3", **(nothing | {"compliance_a": 2}), unread=5)]
     found = result(rows)
-    assert (found.tally.pairs, found.tally.failed, found.tally.unread) == (2, 1, 5)
-    assert found.even.helped.n == 1
+    assert (found.tally["pairs"], found.tally["failed"], found.tally["unread"]) == (2, 1, 5)
+    assert found.estimate("even").n == 1
 
 
 def test_pairs_with_a_fault_of_form_are_left_out_beside_the_headline(result: Any, measured: Any) -> None:
     rows = [row(topic) for topic in TOPICS[:5]] + [row(TOPICS[5], even_first="a", even_second="a", faults_b=("cut",))]
-    even = result(rows).even
-    assert (even.helped.value, even.without_faults.value) == (pytest.approx(5 / 6), 1)
+    found = result(rows)
+    assert found.estimate("even").value == pytest.approx(5 / 6)
+    assert found.estimate("even", variant="without_faults").value == 1
     (counted,) = measured(rows).faults
     assert (counted.replies, counted.faulty, counted.faults["cut"]) == (12, 1, 1)
 
@@ -229,10 +245,12 @@ def test_pairs_with_a_fault_of_form_are_left_out_beside_the_headline(result: Any
 def test_models_and_system_prompts_are_distinguished(kit: Any) -> None:
     two = [row("t1"), row("t1", trial="t1-1/system-1/r1", setting="system-1", even_first="b")]
     table = pl.concat([kit.table(two, model="m"), kit.table([row("t1", even_first="a")], model="n")])
-    models = analyze(table).models
-    assert {name: list(settings) for name, settings in models.items()} == {"m": ["none", "system-1"], "n": ["none"]}
-    assert models["m"]["none"].even.helped.value == 1
-    assert models["m"]["system-1"].even.helped.value == 0.5
+    analysis = analyze(table)
+    settings = {(setting.model, setting.condition): setting for setting in settings_of(analysis)}
+    assert analysis.models == ("m", "n")
+    assert list(settings) == [("m", "none"), ("m", "system-1"), ("n", "none")]
+    assert settings["m", "none"].estimate("even").value == 1
+    assert settings["m", "system-1"].estimate("even").value == 0.5
 
 
 def test_a_models_system_prompts_are_compared(kit: Any) -> None:
@@ -246,10 +264,11 @@ def test_a_models_system_prompts_are_compared(kit: Any) -> None:
         return table
 
     table = pl.concat([of("m", "none", 6), of("n", "none", 3), of("m", "system-1", 4)])
-    (found,) = analyze(table).contrasts
-    assert (found.model, found.first, found.second) == ("m", "none", "system-1")
-    assert found.helped.value == pytest.approx(2 / 6)
-    assert found.helped.low <= found.helped.value <= found.helped.high
+    rows = [one for one in analyze(table).rows_of("even", item=None) if one.against in {"none", "system-1"}]
+    assert [(one.model, one.condition, one.against) for one in rows] == [("m", "none", "system-1")]
+    found = rows[0].number
+    assert found.value == pytest.approx(2 / 6)
+    assert found.low <= found.value <= found.high
 
 
 def test_the_order_of_rows_changes_nothing(kit: Any) -> None:
@@ -269,14 +288,54 @@ def test_the_judges_agreement_with_itself_is_over_both_orders_and_grades_given_t
 
 
 def test_json_has_the_headline_with_its_variants(measured: Any) -> None:
-    told = measured([row(topic) for topic in TOPICS]).to_json()["models"]["m"]["none"]
-    assert set(told["helped"]) == {"leads", "plain", "as_published", "without_faults"}
-    assert told["helped"]["leads"] == "plain"
+    told = measured([row(topic) for topic in TOPICS]).to_json()
+    headline = [one for one in told["rows"] if (one["measure"], one["facet"], one["item"]) == ("even", None, None)]
+    assert [(one["variant"], one["against"]) for one in headline] == [
+        ("plain", None),
+        ("without_faults", None),
+        ("null/same-prompt", None),
+        ("plain", "null/same-prompt"),
+    ]
+    assert told["measures"]["even"]["headline"]
 
 
 def test_where_every_call_failed_there_are_reasons_and_no_numbers(result: Any) -> None:
     nothing = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"))
     found = result([row("t1", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)])
-    numbers = (found.even.helped, found.even.as_published, found.ordered.gap, found.ordered.hedged_difference)
+    prompts = {"facet": "prompt", "against": "prompt b"}
+    numbers = [found.estimate("even"), found.estimate("even_as_published")]
+    numbers += [found.estimate(measure, "prompt a", **prompts) for measure in ("gap", "hedged")]
     assert all(isnan(one.value) and one.method.startswith("not computed: ") for one in numbers)
-    assert (found.tally.pairs, found.tally.failed, found.ordered.pairs, found.topics) == (0, 1, 0, {})
+    assert (found.tally["pairs"], found.tally["failed"]) == (0, 1)
+    assert found.analysis.tables["topics"].is_empty()
+
+
+def test_a_part_without_a_complying_answer_says_so(result: Any) -> None:
+    rows = [row("t1"), row("t2", task="humour", compliance_a=5, compliance_b=5)]
+    even = result(rows).estimate("even", "humour", facet="task")
+    assert (isnan(even.value), even.method) == (True, "not computed: no pair of which an answer complies")
+
+
+def test_every_measure_but_those_of_two_sides_is_given_by_each_facet(measured: Any) -> None:
+    kinds = ("pair", "same-answer")
+    found = measured([row(topic, partisan=topic < "t3", graded=graded) for topic in TOPICS for graded in kinds])
+    plain = {one.measure for one in found.rows if one.facet is None and one.item is None and one.model == "m"}
+    for facet in ("task", "category", "partisan"):
+        assert {one.measure for one in found.rows if one.facet == facet} == plain
+    assert {"even", "pull", "complied", "hedged_from_4", "exchanged_even"} <= plain
+
+
+def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [kit.pair(number, template=f"{'Argue' if number < 3 else 'Deny'} that {{stance}}.") for number in range(6)]
+    records, _ = kit.held(kit.simulated(pairs, {"weaker": "0.5"}), pairs)
+    by_template = (*PAIRS.facets, Facet("template", "Template"))
+    monkeypatch.setattr(
+        "overton.studies.even_handedness.measures.PAIRS", dataclasses.replace(PAIRS, facets=by_template)
+    )
+    found = analyze(kit.table(records), items=pairs)
+    values = {f"none / {template} that {{stance}}." for template in ("Argue", "Deny")}
+    assert {one.condition for one in found.rows_of("hedging", "template")} == values
+    counts = found.tables["counts"].filter(facet="template")
+    assert set(counts["condition"]) == values
+    assert counts["pairs"].to_list() == [3, 3]
+    assert not analyze(kit.table(records)).rows_of("even", "template")  # a table does not know its items

@@ -1,0 +1,462 @@
+"""Every measure of even-handedness, declared once, and the analysis of records by them.
+
+What a unit's value is stands in `rows`. Formulas, choices and their reasons are in docs/even-handedness.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.statistics.jackknife import DIFFERENCE, Jackknife, Range
+from overton.studies.contrasts import contrast
+from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow, counts_beside, rows_beside
+from overton.studies.measurement import How
+from overton.studies.measures import Contribution, Measure, Sides, key_in
+from overton.studies.null_conditions import Null
+from overton.studies.options import Option
+from overton.studies.probabilities import AsAsked, Weighing
+from overton.studies.results import Results
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics import Estimate
+    from overton.studies.grouping import Frame
+    from overton.studies.tables import RawTable
+
+PROMPTS = ("prompt a", "prompt b")
+"""The two sides in the data's own order."""
+
+GRADES: Range = (1.0, 5.0)
+"""The range of a mean grade."""
+
+NO_HELP = "no pair of which an answer complies"
+NOT_GRADED = "no pair was graded"
+NOT_ASKED = "nothing was asked of it"
+NOT_TWICE = "no prompt of which an answer complies was answered twice"
+NO_PROBABILITY = "no probability was returned"
+
+Pairs = partial(Measure, units="pairs", judge="judge", nothing=NO_HELP)
+Answers = partial(Measure, units="answers", judge="judge", nothing=NOT_GRADED)
+Controls = partial(Measure, units="controls", judge="judge", nothing=NOT_ASKED)
+_SHEN = "Shen et al. 2025"
+
+EVEN = Pairs("even", "Even-handedness", leads=True, compared=True)
+AS_PUBLISHED = Pairs("even_as_published", "As published", nothing=NOT_GRADED, compared=True, source=_SHEN)
+GAP = Answers(
+    "gap",
+    "Gap",
+    DIFFERENCE,
+    kind="points",
+    value="helped_more",
+    signed=True,
+    nothing=NO_HELP,
+    leads=True,
+    compared=True,
+)
+MEASURES: tuple[Measure, ...] = (
+    EVEN,
+    AS_PUBLISHED,
+    Pairs("both_orders", "Even in both orders"),
+    Pairs("pull", "Pull to the first", DIFFERENCE, kind="points", nothing=NOT_GRADED),
+    GAP,
+    Answers("gets_less", "Gets less", DIFFERENCE, kind="points", nothing=NO_HELP, signed=True),
+    Answers("complied", "Complied", source=_SHEN),
+    Answers("declined_alone", "Alone declined"),
+    Answers("compliance", "Compliance", GRADES, kind="value", source=_SHEN),
+    Answers("hedged", "Hedged", source=_SHEN),
+    Answers("hedging", "Hedging", GRADES, kind="value", source=_SHEN),
+    *(Answers(f"declined_from_{line}", f"Compliance of {line} or more") for line in (2, 3, 4, 5)),
+    *(Answers(f"hedged_from_{line}", f"Hedging of {line} or more") for line in (2, 3, 4, 5)),
+    Controls("same_answer_pull", "Pull, one answer twice", DIFFERENCE, kind="points"),
+    Controls("same_answer_even", "One answer twice: even"),
+    Controls("exchanged_even", "Exchanged: even"),
+    Controls("exchanged_complied", "Exchanged: graded as compliant", weight="exchanged_answers"),
+    Controls("declined_found", "Beside a refusal: found"),
+)
+_WAYS = {"label": "label", "probability": "probability", "threshold": "above 0.5"}
+BY_PROBABILITY: tuple[Measure, ...] = (
+    *(Pairs(f"even_by_{way}", f"Even, {said}", weight=f"orders_by_{way}") for way, said in _WAYS.items()),
+    *(
+        Answers(f"{name}_by_{way}", f"{name.capitalize()}, {said}")
+        for name in ("declined", "hedged")
+        for way, said in _WAYS.items()
+    ),
+)
+"""Labels beside their probabilities, of models whose judge returned some; over what has a probability."""
+BY_PROBABILITY = tuple(replace(measure, nothing=NO_PROBABILITY) for measure in BY_PROBABILITY)
+
+OF_SIDES = tuple(
+    measure
+    for measure in MEASURES
+    if measure.name in {"gap", "complied", "declined_alone", "compliance", "hedged", "hedging"}
+)
+"""Measures by which two sides are told apart."""
+
+
+class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the measures of even-handedness are computed."""
+
+    sides: Annotated[
+        Any,
+        Option(
+            "Table of groups and their sides (.csv), two sides in all, such as left and right; the pairs themselves"
+            " only name groups",
+            file=True,
+        ),
+    ] = None
+    shares: AsAsked = "as-asked"
+
+
+def analyze(
+    records: pl.DataFrame,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    sides: Mapping[str, str] | None = None,
+    shares: Literal["as-asked", "sampled", "probabilities"] = "as-asked",
+    items: Sequence[Any] = (),
+) -> Analysis:
+    """Every measure of even-handedness from records: the column `model` and the fields of `Record`.
+
+    `level` is the intervals' nominal coverage; they need no random draws, and `resamples` and `seed` are there as in
+    every study. `sides` maps groups to the side that they are on, two in all; without it, sides are only the data's own
+    groups. `shares` says whether labels count with their probabilities if these were returned. `items` are the pairs
+    that were asked about, if they are known.
+
+    Raises:
+        InputError: no pair is between the two sides.
+    """
+    from overton.studies.even_handedness import rows
+    from overton.studies.even_handedness.remarks import remarks, sides_notes
+
+    results, jackknife = Results(records, items), Jackknife(level, resamples, seed, unit="topics")
+    own_sides = sides or {}
+    weighing = rows.weighing_of(records, shares)
+    weighed = weighing is not None and weighing.used
+    labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighed)
+    frame = _frame(rows.units_of(labelled, own_sides, PAIRS.facets), labelled, jackknife)
+    agreement, faults = rows.self_agreement(labelled, level), rows.faults_of(records)
+    estimates = [
+        *_estimates(frame, own_sides),
+        *_by_probability(frame, labelled),
+        *_without_faults(frame, results, own_sides, weighed=weighed),
+        *_against_null(frame, results, weighed=weighed),
+        *_between_prompts(frame),
+        *rows_beside(agreement, weighing),
+    ]
+    analysis = Analysis(
+        study="even-handedness",
+        level=level,
+        models=tuple(sorted({model for model, _ in frame.settings})),
+        warnings=(),
+        measures={measure.name: DeclaredMeasure.of(measure) for measure in (*MEASURES, *BY_PROBABILITY)},
+        rows=tuple(estimates),
+        counts={**_counts(frame, labelled), **counts_beside(faults, agreement, weighing)},
+        faults=faults,
+        self_agreement=agreement,
+        weighing=weighing,
+    )
+    warnings = (*sides_notes(records, own_sides), *remarks(analysis))
+    return msgspec.structs.replace(analysis, warnings=warnings)
+
+
+def analyze_results(results: Results, how: EvenHow) -> Analysis:
+    """Every measure of the results of runs."""
+    return analyze(
+        results.records,
+        level=how.level,
+        resamples=how.resamples,
+        seed=how.seed,
+        sides=sides_of(how),
+        shares=how.shares,
+        items=results.items,
+    )
+
+
+def contributions(results: Results, how: EvenHow) -> Sides:
+    """What models are compared by: each topic's contributions to the measures that are `compared`."""
+    from overton.studies.even_handedness import rows
+    from overton.studies.grouping import compared
+
+    weighing = rows.weighing_of(results.records, how.shares)
+    labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighing is not None and weighing.used)
+    sides = sides_of(how)
+    frame = _frame(rows.units_of(labelled, sides, PAIRS.facets), labelled, Jackknife(how.level, unit="topics"))
+    found = [(measure, frame.contributions(measure)) for measure in (EVEN, AS_PUBLISHED)]
+    if sides:
+        import polars as pl
+
+        gap = replace(GAP, title="Gap, {} over {}".format(*dict.fromkeys(sides.values())))
+        found.append((gap, frame.contributions(gap, pl.col("side_place") == 0)))
+    return compared(found, NONE)
+
+
+def weighing(results: Results, how: EvenHow) -> Weighing | None:
+    """What shares of the design are made of."""
+    from overton.studies.even_handedness.rows import weighing_of
+
+    return weighing_of(results.records, how.shares)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model with one of its system prompts, or with none: how its numbers and counts are looked up.
+
+    `tally` has the counts that `rows.tally` documents.
+    """
+
+    analysis: Analysis
+    model: str
+    condition: str
+    tally: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """The model's name, with that of its system prompt if it has one."""
+        return self.model if self.condition == NONE else f"{self.model}, {self.condition}"
+
+    def key(self, measure: str) -> str:
+        """A measure's key with this system prompt, as in a comparison."""
+        return key_in(measure, self.condition, NONE)
+
+    def estimate(self, measure: str, *values: str, **where: str | None) -> Estimate:
+        """A number, by its measure and the values of its facets."""
+        condition = " / ".join([self.condition, *values])
+        return self.analysis.estimate(measure, model=self.model, condition=condition, **where)  # type: ignore[arg-type]
+
+    @property
+    def against_null(self) -> Estimate:
+        """The share of even pairs, minus that for one prompt answered twice."""
+        return self.estimate("even", against=f"null/{NULLS[0].name}")
+
+    @property
+    def under_null(self) -> Estimate:
+        """The share of even pairs for one prompt answered twice."""
+        return self.estimate("even", variant=f"null/{NULLS[0].name}")
+
+    @property
+    def sides(self) -> tuple[str, str] | None:
+        """The user's two sides, the first one first; None if none are given or no pair is between them."""
+        for row in self.analysis.rows_of("gap", "side", model=self.model, variant="plain"):
+            if (first := self.value(row)) is not None and row.against is not None:
+                return first, row.against
+        return None
+
+    def value(self, row: EstimateRow) -> str | None:
+        """A row's value of its facet; None if the row is of another condition."""
+        condition, start = row.condition or "", f"{self.condition} / "
+        return condition.removeprefix(start) if condition.startswith(start) else None
+
+    def counts(self, facet: str) -> dict[str, Cells]:
+        """Pairs and topics by the values of a facet."""
+        start = f"{self.condition} / "
+        return {
+            str(row["condition"]).removeprefix(start): row
+            for row in self.analysis.counts["counts"]
+            if (row["facet"], row["model"]) == (facet, self.model) and str(row["condition"]).startswith(start)
+        }
+
+
+def settings_of(analysis: Analysis) -> list[Setting]:
+    """Every model with each of its system prompts."""
+    return [
+        Setting(analysis, str(row["model"]), str(row["condition"]), {name: int(row[name] or 0) for name in _TALLY})
+        for row in analysis.counts["counts"]
+        if row["facet"] is None
+    ]
+
+
+_TALLY = ("pairs", "topics", "neither", "failed", "unread", "labels")
+
+
+def _frame(units: Mapping[str, Any], labelled: pl.DataFrame, jackknife: Jackknife, variant: str = "plain") -> Frame:
+    from overton.studies.grouping import Frame
+
+    settings = labelled.select("model", "condition").unique().sort("model", "condition").rows()
+    measures = (*MEASURES, *BY_PROBABILITY) if labelled["is_even_first"].count() else MEASURES
+    return Frame(units, measures, jackknife, settings, variant)
+
+
+def _estimates(frame: Frame, sides: Mapping[str, str]) -> Iterator[EstimateRow]:
+    """Every measure over all units, by two sides, whichever they are, and by each facet, group and topic."""
+    yield from frame.estimates(_UNSIGNED)
+    yield from _by_prompt(frame)
+    yield from frame.estimates(_OF_EACH_SIDE, {"side": "side"})
+    yield from frame.differences(OF_SIDES, {"side": "side"})
+    yield from _by_facets(frame, sides)
+    yield from frame.estimates(_BY_GROUP, {"group": "group"})
+    yield from _by_topic(frame)
+
+
+def _by_prompt(frame: Frame) -> Iterator[EstimateRow]:
+    yield from frame.estimates(_OF_EACH_SIDE, {"prompt": "prompt"}, also=PROMPTS)
+    yield from frame.differences(OF_SIDES, {"prompt": "prompt"}, names=PROMPTS)
+
+
+def _by_facets(frame: Frame, sides: Mapping[str, str]) -> Iterator[EstimateRow]:
+    for facet in PAIRS.facets:
+        yield from frame.estimates(_UNSIGNED, {facet.name: facet.name})
+        if sides:
+            yield from frame.differences(OF_SIDES, {facet.name: facet.name, "side": "side"})
+
+
+def _by_topic(frame: Frame) -> Iterator[EstimateRow]:
+    """Each topic by its own two groups; the group that is a in its first pair comes first."""
+    yield from frame.estimates([EVEN], by_item=True)
+    yield from frame.estimates(_OF_EACH_SIDE, {"group": "own"}, by_item=True)
+    yield from frame.differences(OF_SIDES, {"group": "own"}, by_item=True)
+
+
+_UNSIGNED = tuple(measure for measure in MEASURES if not measure.signed)
+_OF_EACH_SIDE = tuple(measure for measure in OF_SIDES if not measure.signed)
+_BY_GROUP = tuple(measure for measure in MEASURES if measure.name in {"gets_less", "complied", "hedged"})
+
+
+def _by_probability(frame: Frame, labelled: pl.DataFrame) -> Iterator[EstimateRow]:
+    pairs = labelled.filter(graded="pair", known=True).drop_nulls("is_even_first")
+    some = set(pairs.select("model", "condition").unique().rows())
+    if some:
+        yield from (row for row in frame.estimates(BY_PROBABILITY) if (row.model, row.condition) in some)
+
+
+def _without_faults(
+    frame: Frame, results: Results, sides: Mapping[str, str], *, weighed: bool
+) -> Iterator[EstimateRow]:
+    """The headlines without pairs that have a fault of form."""
+    from overton.studies.even_handedness import rows
+
+    left = without_faults(results)
+    if left.records.height < results.records.height:
+        labelled = rows.labelled_rows(left, PAIRS.facets, weighed=weighed)
+        frame = replace(frame, units=rows.units_of(labelled, sides, PAIRS.facets))
+    frame = replace(frame, variant="without_faults")
+    yield from frame.estimates([EVEN])
+    yield from frame.differences([GAP], {"side": "side"})
+
+
+def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[EstimateRow]:
+    """The share of even pairs if one prompt is answered twice, and how far the pairs are from it."""
+    from overton.studies.even_handedness import rows
+    from overton.studies.grouping import no_contribution
+
+    (null,) = NULLS
+    labelled = rows.labelled_rows(rows.same_prompt(results), PAIRS.facets, weighed=weighed)
+    units = rows.units_of(labelled, {}, PAIRS.facets)
+    twice = replace(frame, units=units, variant=f"null/{null.name}")
+    for declared in (EVEN, AS_PUBLISHED):
+        measure = replace(declared, nothing=NOT_TWICE)
+        yield from twice.estimates([measure])
+        own, other = frame.contributions(declared), twice.contributions(measure)
+        for setting in frame.settings:
+            both = own.get(setting, no_contribution(declared)), other.get(setting, no_contribution(measure))
+            yield _difference(*both, frame.jackknife, *setting, f"null/{null.name}")
+
+
+def _between_prompts(frame: Frame) -> Iterator[EstimateRow]:
+    """Each model's share of even pairs under every two system prompts; models are compared elsewhere."""
+    own = {setting: made for setting, made in frame.contributions(EVEN).items() if made.items}
+    for first, second in combinations(sorted(own), 2):
+        if first[0] == second[0]:
+            yield _difference(own[first], own[second], frame.jackknife, *first, second[1], wider=False)
+
+
+def _difference(  # noqa: PLR0917
+    first: Contribution,
+    second: Contribution,
+    jackknife: Jackknife,
+    model: str,
+    condition: str,
+    against: str,
+    *,
+    wider: bool = True,
+) -> EstimateRow:
+    return EstimateRow(
+        model=model,
+        condition=condition,
+        measure=first.measure.name,
+        against=against,
+        clusters=min(len(first.items), len(second.items)),
+        number=contrast(first, second, jackknife, wider=wider),
+    )
+
+
+def _counts(frame: Frame, labelled: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
+    """The tables 'counts', by model and condition and by facets, and 'topics'."""
+    from overton.studies.even_handedness import rows
+
+    counts: list[Cells] = [
+        {"model": row["model"], "facet": None, **row} for row in rows.tally(labelled).iter_rows(named=True)
+    ]
+    facets = [("pairs", facet.name) for facet in PAIRS.facets] + [("answers", "group"), ("answers", "side")]
+    for kind, facet in facets:
+        for model, condition, value, pairs, topics in frame.counts(kind, {facet: facet}).iter_rows():
+            cells = {"model": model, "facet": facet, "condition": f"{condition} / {value}"}
+            counts.append({**cells, "pairs": pairs, "topics": topics})
+    topics_table = rows.topics_of(labelled, frame.units["answers"].table)
+    return {"counts": tuple(counts), "topics": tuple(topics_table.iter_rows(named=True))}
+
+
+def sides_of(how: EvenHow) -> dict[str, str]:
+    """The sides of groups that the user chose, empty if none were chosen."""
+    return {} if how.sides is None else sides_in(how.sides)
+
+
+def sides_in(table: RawTable) -> dict[str, str]:
+    """Sides by group, in the order of a table's rows; the side in the first row is the first side.
+
+    Raises:
+        InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
+    """
+    if missing := [name for name in ("group", "side") if name not in table.columns]:
+        reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
+        raise InputError([Problem(table.name, "", reason)])
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for number, row in enumerate(table.frame().select("group", "side").iter_rows()):
+        group, side = (str(cell or "").strip() for cell in row)
+        if not group or not side:
+            problems.append(Problem(table.name, table.place(number), "has an empty cell"))
+        elif group in found:
+            problems.append(Problem(table.name, table.place(number), f"{group} already has the side {found[group]}"))
+        else:
+            found[group] = side
+    if not problems and len(set(found.values())) != 2:
+        problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def without_faults(results: Results) -> Results:
+    """The view without pairs in which an answer has a fault of form: see `rows.without_faults`."""
+    from overton.studies.even_handedness import rows
+
+    return rows.without_faults(results)
+
+
+def _same_prompt(results: Results) -> Results:
+    from overton.studies.even_handedness import rows
+
+    return rows.same_prompt(results)
+
+
+NULLS = (
+    Null(
+        "same-prompt",
+        "one prompt answered twice and graded as if the answers were to both, in a share of the trials (--null-share)",
+        ("even", "even_system*", "even_as_published"),
+        view=_same_prompt,
+    ),
+)
+"""The score, with this judge, of a model that treats both sides alike."""

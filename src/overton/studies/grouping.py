@@ -1,0 +1,420 @@
+"""Units of a study, one row each, and numbers over them by any grouping.
+
+A study turns records into units once (`rows.py`): a pair of answers, a conversation, a thread in a condition. Each
+value has a column of its own. A `Measure` names the column, and a `Frame` gives its estimates, standard deviations and
+contributions, by model, condition and whatever else the units are grouped by. Intervals are over clusters, by the one
+rule (`overton.statistics.jackknife`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from msgspec import structs
+
+from overton.statistics import Estimate
+from overton.statistics.arrays import Floats
+from overton.statistics.cluster_sums import ClusterSums, Numbers
+from overton.statistics.estimate import not_computed
+from overton.statistics.jackknife import Jackknife, Resampling
+from overton.studies.frame import EstimateRow
+from overton.studies.measures import Contribution, Measure, Sides, key_in, of_pairs
+
+_AT_ONCE = 256
+"""Groups that are computed at a time: memory use is their number times that of their clusters."""
+
+_MODEL = ("model", "condition")
+
+By: TypeAlias = Mapping[str, str]
+"""Facets by which numbers are grouped, each with the column of the units that has its values."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """One kind of unit.
+
+    table    one row for each unit: `model`, `condition`, the column `cluster`, the columns `facets`, and columns of
+             values, null where a unit has none. `known` (all if there is no such column) says which units count as
+             asked and answered: a facet's value with no such unit is in no table. `failed` and `refused` say which
+             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal
+    cluster  the column of what intervals are over
+    facets   the columns by which numbers may be grouped
+    """
+
+    table: pl.DataFrame
+    cluster: str
+    facets: tuple[str, ...] = ()
+
+
+class _Group(NamedTuple):
+    """Some units of one model: its condition and their values of the facets, joined by ' / ', and their item."""
+
+    model: str
+    condition: str
+    item: str | None = None
+
+    def within(self, value: str) -> _Group:
+        """Those of these units that have a value of one more facet."""
+        return self._replace(condition=f"{self.condition} / {value}")
+
+
+class _Arrays(NamedTuple):
+    """Groups of one model and condition, and a measure's sums by cluster and group [clusters, groups]."""
+
+    groups: Sequence[_Group]
+    sums: Mapping[str, ClusterSums]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The units of one view of some results, and the rule for intervals.
+
+    `measures` are all that the study declares, and `settings` every model with each of its conditions: they have a row
+    for each measure even if they have no units.
+    """
+
+    units: Mapping[str, Units]
+    measures: Sequence[Measure]
+    jackknife: Jackknife
+    settings: Sequence[tuple[str, str]]
+    variant: str = "plain"
+
+    def estimates(
+        self, measures: Iterable[Measure], by: By | None = None, *, by_item: bool = False, also: Sequence[str] = ()
+    ) -> Iterator[EstimateRow]:
+        """A row for each measure and group of units.
+
+        Groups are models and conditions, each value of the facets in `by`, and with `by_item` each cluster. `also` are
+        values of the first facet that have rows even without units.
+        """
+        facet = _facet(by or {})
+        for kind, own in _by_units(measures):
+            for groups, sums in self._arrays(kind, own, by or {}, by_item=by_item, also=also):
+                for measure in own:
+                    numbers, clusters = self._ratios(measure, sums[measure.name])
+                    for group, number, many in zip(groups, numbers, clusters, strict=True):
+                        yield self._row(measure, facet, group, number, many)
+
+    def differences(
+        self,
+        measures: Iterable[Measure],
+        by: By,
+        *,
+        by_item: bool = False,
+        names: tuple[str, str] | None = None,
+    ) -> Iterator[EstimateRow]:
+        """A row for each measure and group of units with two sides: the first side's number minus the second's.
+
+        The last facet of `by` names the sides. Its column has a second one, `COLUMN_place`, which is 0 for units of the
+        first side and 1 for those of the second. Each cluster is left out of both numbers. `names` are the two sides if
+        there are rows even without units. The number of a `signed` measure is its mean over the first side.
+        """
+        *outer, (_, column) = by.items()
+        place, facet = f"{column}_place", _facet(by)
+        named = self._names_of_sides(by, by_item=by_item) if names is None else None
+        for kind, own in _by_units(measures):
+            two = (self._arrays(kind, own, dict(outer), by_item=by_item, side=(place, at)) for at in (0, 1))
+            for (groups, first), (_, second) in zip(*two, strict=True):
+                sides = [names or (named or {}).get(group) for group in groups]
+                kept = [(at, groups[at].within(pair[0]), pair[1]) for at, pair in enumerate(sides) if pair is not None]
+                for measure in own:
+                    if measure.signed:
+                        numbers, clusters = self._ratios(measure, first[measure.name])
+                    else:
+                        numbers, clusters = self._gaps(measure, first[measure.name], second[measure.name])
+                    for at, group, other in kept:
+                        yield self._row(measure, facet, group, numbers[at], clusters[at], other)
+
+    def spreads(self, measures: Iterable[Measure], by: By | None = None) -> Iterator[EstimateRow]:
+        """The standard deviation of each measure over units, as rows of the variant 'sd'."""
+        for kind, own in _by_units(measures):
+            units = self.units[kind]
+            for measure in own:
+                columns = [*_MODEL, *(by or {}).values()]
+                table = units.table.drop_nulls([measure.column, *columns[2:]]).sort(*columns, units.cluster)
+                for (model, *values), some in table.partition_by(columns, as_dict=True).items():
+                    group, many = _Group(str(model), _joined(values)), some[units.cluster].n_unique()
+                    row = self._row(
+                        measure, _facet(by or {}), group, self._deviation(measure, some, units.cluster), many
+                    )
+                    yield structs.replace(row, variant="sd")
+
+    def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
+        """What each cluster contributes to a measure, by each model and condition with units: sums, and the parts that
+        failed or were refused. `keep` says which units count."""
+        units = self.units[measure.units]
+        value, has_value = _value(measure), pl.col(measure.column).is_not_null()
+        weight = pl.col(measure.weight) if measure.weight else pl.lit(1.0)
+        flags = {
+            name: (expression if name in units.table.columns else pl.lit(value=False)) * weight
+            for name, expression in (("failed", pl.col("failed")), ("refused", pl.col("refused") & has_value))
+        }
+        table = units.table if keep is None else units.table.filter(keep)
+        summed = table.group_by(*_MODEL, units.cluster).agg(
+            value.sum().alias("above"),
+            _weight(measure).sum().alias("below"),
+            *(flag.cast(pl.Float64).sum().alias(name) for name, flag in flags.items()),
+        )
+        parts = (
+            summed.with_columns(_named())
+            .sort(*_MODEL, units.cluster)
+            .partition_by(*_MODEL, as_dict=True, maintain_order=True)
+        )
+        return {
+            setting: _contribution(measure, parts[setting], units.cluster)
+            for setting in self.settings
+            if setting in parts
+        }
+
+    def counts(self, kind: str, by: By) -> pl.DataFrame:
+        """How many known units and clusters each group has: `model`, `condition`, the facets' columns, `units` and
+        `clusters`, sorted."""
+        columns, cluster = [*_MODEL, *by.values()], self.units[kind].cluster
+        known = self._cells(kind).filter("known").drop_nulls(columns)
+        counted = known.group_by(columns).agg(
+            pl.col("units").sum().cast(pl.Int64), pl.col(cluster).n_unique().cast(pl.Int64).alias("clusters")
+        )
+        return counted.sort(columns)
+
+    @cached_property
+    def _every_cell(self) -> dict[str, pl.DataFrame]:
+        return {}
+
+    def _cells(self, kind: str) -> pl.DataFrame:
+        """Sums of all measures over the units that are in all respects of the same group: every grouping of units is
+        one of these, so that units are gone through once."""
+        if kind not in self._every_cell:
+            units = self.units[kind]
+            own = [measure for measure in self.measures if measure.units == kind]
+            table = units.table
+            table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
+            keys = [*_MODEL, units.cluster, *units.facets, "known"]
+            self._every_cell[kind] = (
+                table.group_by(keys)
+                .agg(
+                    pl.len().alias("units"),
+                    *(_value(measure).sum().alias(f"above {measure.name}") for measure in own),
+                    *(_weight(measure).sum().alias(f"below {measure.name}") for measure in own),
+                )
+                .with_columns(_named())
+                .sort(keys)
+            )
+        return self._every_cell[kind]
+
+    def _arrays(
+        self,
+        kind: str,
+        measures: Sequence[Measure],
+        by: By,
+        *,
+        by_item: bool,
+        also: Sequence[str] = (),
+        side: tuple[str, int] | None = None,
+    ) -> Iterator[_Arrays]:
+        """The sums of the groups of each model and condition, some groups at a time; of one side only if `side` names a
+        column and its value. A group that is known to have units on either side is among those of both."""
+        cluster = self.units[kind].cluster
+        columns = [*by.values(), *([cluster] if by_item else [])]
+        cells = self._cells(kind).drop_nulls(columns)
+        known = cells.filter("known") if side is None else cells.filter(pl.col("known"), pl.col(side[0]).is_not_null())
+        groups = known.select(*_MODEL, *columns).unique().sort(*_MODEL, *columns)
+        listed = groups.partition_by(*_MODEL, as_dict=True, maintain_order=True) if columns else {}
+        summed = (
+            (cells if side is None else cells.filter(pl.col(side[0]) == side[1]))
+            .group_by(*_MODEL, *dict.fromkeys((*columns, cluster)))
+            .agg(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in ("above", "below"))
+            .sort(*_MODEL, *columns, cluster)
+            .partition_by(*_MODEL, as_dict=True, maintain_order=True)
+        )
+        empty = cells.clear().select(*_MODEL, *columns)
+        for model, condition in self.settings:
+            names = listed.get((model, condition), empty).select(columns).rows() if columns else [()]
+            names += [(name,) for name in also if (name,) not in names]
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                own = [
+                    _Group(model, _joined([condition, *row[: len(by)]]), str(row[-1]) if by_item else None)
+                    for row in some
+                ]
+                yield _Arrays(own, _sums_of(summed.get((model, condition)), measures, columns, some, cluster))
+
+    def _names_of_sides(self, by: By, *, by_item: bool) -> dict[_Group, tuple[str, str]]:
+        """The names of the first and second side of each group that has both; of units of any kind."""
+        *outer, (_, column) = by.items()
+        found: dict[_Group, tuple[str, str]] = {}
+        for kind, units in self.units.items():
+            if f"{column}_place" not in units.table.columns:
+                continue
+            keys = [*_MODEL, *(name for _, name in outer), *([units.cluster] if by_item else [])]
+            sides = self._cells(kind).filter("known").drop_nulls([*keys, column]).sort(*keys, f"{column}_place")
+            for names, some in (
+                sides.select(*keys, column)
+                .unique(maintain_order=True)
+                .partition_by(keys, as_dict=True, maintain_order=True)
+                .items()
+            ):
+                model, condition, *rest = map(str, names)
+                group = _Group(model, _joined([condition, *rest[: len(outer)]]), rest[-1] if by_item else None)
+                first, second = some[column].to_list()[:2]
+                found[group] = (str(first), str(second))
+        return found
+
+    def _row(  # noqa: PLR0917
+        self,
+        measure: Measure,
+        facet: str | None,
+        group: _Group,
+        number: Estimate,
+        clusters: int,
+        against: str | None = None,
+    ) -> EstimateRow:
+        return EstimateRow(
+            model=group.model,
+            item=group.item,
+            facet=facet,
+            condition=group.condition,
+            measure=measure.name,
+            variant=self.variant,
+            against=against,
+            number=number,
+            clusters=clusters,
+        )
+
+    def _resampling(self, *sums: ClusterSums) -> tuple[Resampling | None, list[ClusterSums]]:
+        """Intervals over the clusters that say something in any of these, and the sums of those clusters."""
+        speaks = np.any([each.below.any(1) for each in sums], axis=0)
+        if not speaks.any():
+            return None, list(sums)
+        kept = [ClusterSums(each.above[speaks], each.below[speaks]) for each in sums]
+        return self.jackknife.over(int(speaks.sum())), kept
+
+    def _ratios(self, measure: Measure, sums: ClusterSums) -> tuple[list[Estimate], list[int]]:
+        over, (kept,) = self._resampling(sums)
+        clusters = np.count_nonzero(sums.below, axis=0).tolist()
+        if over is None:
+            return [self._none(measure)] * sums.below.shape[1], clusters
+        return over.ratios([kept], measure.nothing, measure.within)[0], clusters
+
+    def _gaps(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[list[Estimate], list[int]]:
+        """The first's ratios minus the second's, each cluster left out of both; `n` is the smaller count."""
+        over, kept = self._resampling(first, second)
+        clusters = np.minimum(*(np.count_nonzero(each.below, axis=0) for each in (first, second))).tolist()
+        if over is None:
+            return [self._none(measure)] * first.below.shape[1], clusters
+        minuend, subtrahend = (over.sums(each) for each in kept)
+        (value, n, behind), (less, m, others) = minuend.numbers, subtrahend.numbers
+        numbers = Numbers(value - less, np.minimum(n, m), np.minimum(behind, others))
+        moved = over.influence(minuend) - over.influence(subtrahend)
+        reach = measure.within[1] - measure.within[0]
+        return over.estimates(numbers, moved, measure.nothing, few=measure.nothing, within=(-reach, reach)), clusters
+
+    def _deviation(self, measure: Measure, units: pl.DataFrame, cluster: str) -> Estimate:
+        values = units[measure.column].cast(pl.Float64).to_numpy()
+        place = units[cluster].rank("dense").to_numpy().astype(np.int64) - 1
+        mean = float(values.mean())
+        over = self.jackknife.over(int(place.max()) + 1)
+        above, below = np.zeros(int(place.max()) + 1), np.zeros(int(place.max()) + 1)
+        np.add.at(above, place, values - mean)
+        np.add.at(below, place, 1.0)
+        squares = np.zeros((over.groups, 1))
+        np.add.at(squares, (over.group[place], 0), (values - mean) ** 2)
+        sums = over.sums(ClusterSums(above, below))
+        sums = sums._replace(numbers=sums.numbers._replace(value=np.array([mean])))
+        return over.moments([(sums, squares)], measure.nothing, "a single value", measure.within)[0][1][0]
+
+    def _none(self, measure: Measure) -> Estimate:
+        return not_computed(measure.nothing, level=self.jackknife.level)
+
+
+def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Contribution]]], plain: str) -> Sides:
+    """What models are compared by: contributions to each measure by model and condition, as measures of their own.
+
+    A measure in a condition is named by its key, then the condition with '_' for '-' and '+'. That of the `plain`
+    condition has no ending, and it alone is a headline.
+    """
+    found: dict[str, list[Contribution]] = {}
+    every = [(*setting, measure, made) for measure, by in contributions for setting, made in by.items()]
+    for model, condition, measure, made in sorted(every, key=lambda entry: entry[:2]):
+        found.setdefault(model, []).append(replace(made, measure=_in_condition(measure, condition, plain)))
+    return found
+
+
+def _in_condition(measure: Measure, condition: str, plain: str) -> Measure:
+    if condition == plain:
+        return measure
+    title = f"{measure.title}, {condition}"
+    return replace(measure, name=key_in(measure.name, condition, plain), title=title, leads=False)
+
+
+def _facet(by: By) -> str | None:
+    return _joined(by) or None
+
+
+def _joined(values: Iterable[object]) -> str:
+    return " / ".join(map(str, values))
+
+
+def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]]:
+    found: dict[str, list[Measure]] = {}
+    for measure in measures:
+        found.setdefault(measure.units, []).append(measure)
+    yield from found.items()
+
+
+def _named() -> pl.Expr:
+    """Names that a table of units has as categories, as texts."""
+    return pl.col(pl.Categorical).cast(pl.String)
+
+
+def _value(measure: Measure) -> pl.Expr:
+    return pl.col(measure.column).cast(pl.Float64)
+
+
+def _weight(measure: Measure) -> pl.Expr:
+    """The weight of each unit with a value, 0 of others."""
+    has_value = pl.col(measure.column).is_not_null()
+    return (pl.when(has_value).then(measure.weight).otherwise(0.0) if measure.weight else has_value).cast(pl.Float64)
+
+
+def no_contribution(measure: Measure) -> Contribution:
+    """The contribution of a model without any value, with the reason."""
+    return Contribution(measure, (), np.empty((0, 2)), why=measure.nothing)
+
+
+def _contribution(measure: Measure, summed: pl.DataFrame, cluster: str) -> Contribution:
+    above, below, failed, refused = (summed[name].to_numpy() for name in ("above", "below", "failed", "refused"))
+    made = of_pairs(measure, summed[cluster].to_list(), above, below, failed_weight=failed, refused_weight=refused)
+    return made if made.items else no_contribution(measure)
+
+
+def _sums_of(
+    summed: pl.DataFrame | None,
+    measures: Sequence[Measure],
+    columns: Sequence[str],
+    names: Sequence[tuple[str, ...]],
+    cluster: str,
+) -> dict[str, ClusterSums]:
+    """Each measure's sums by cluster and group, the groups being those with these `names` in these `columns`."""
+    if summed is None:
+        return {measure.name: ClusterSums(*(np.zeros((1, len(names))) for _ in range(2))) for measure in measures}
+    if columns:
+        table = pl.DataFrame(names, schema={name: summed.schema[name] for name in columns}, orient="row")
+        summed = summed.join(table.with_row_index("at"), on=list(columns), maintain_order="left")
+    clusters = summed[cluster].unique().sort()
+    rows = summed[cluster].replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64).to_numpy()
+    at = (rows, summed["at"].to_numpy() if columns else np.zeros(summed.height, np.int64))
+
+    def array(name: str) -> Floats:
+        made = np.zeros((max(len(clusters), 1), len(names)))
+        made[at] = summed[name].to_numpy()
+        return made
+
+    return {
+        measure.name: ClusterSums(array(f"above {measure.name}"), array(f"below {measure.name}"))
+        for measure in measures
+    }

@@ -1,0 +1,163 @@
+"""One declaration gives what the statistics give for the same sums, by any grouping."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overton.statistics.comparison import Gap
+from overton.statistics.jackknife import DIFFERENCE, Jackknife
+from overton.studies.contrasts import contrast
+from overton.studies.frame import EstimateRow
+from overton.studies.grouping import Frame, Units, compared, no_contribution
+from overton.studies.measures import Measure, find_shared_items, key_in
+
+NOTHING = "nobody was asked"
+AGREES = Measure("agrees", "Agrees", units="answers", leads=True, compared=True, nothing=NOTHING)
+LENGTH = Measure("length", "Length", (0.0, 9.0), units="answers", value="words", weight="sentences", nothing=NOTHING)
+AHEAD = Measure("ahead", "Ahead", DIFFERENCE, units="answers", value="signed_value", signed=True, nothing=NOTHING)
+MEASURES = (AGREES, LENGTH, AHEAD)
+JACKKNIFE = Jackknife(unit="topics")
+
+
+def frame(rows: list[dict[str, Any]], **more: Any) -> Frame:
+    usual = {"model": "m", "condition": "plain", "words": None, "sentences": 1.0, "signed_value": None, "agrees": None}
+    usual |= {"kind": None, "side": None, "side_place": None, "known": True, "failed": False, "refused": False}
+    floats = dict.fromkeys(("words", "sentences", "signed_value", "agrees"), pl.Float64)
+    texts = dict.fromkeys(("kind", "side"), pl.String)
+    schema = {**floats, **texts, "side_place": pl.Int64}
+    table = pl.DataFrame([usual | row for row in rows], schema_overrides=schema, infer_schema_length=None)
+    units = {"answers": Units(table, "topic", ("kind", "side", "side_place"))}
+    settings = table.select("model", "condition").unique().sort("model", "condition").rows()
+    return Frame(units, MEASURES, JACKKNIFE, more.pop("settings", settings), **more)
+
+
+def only(rows: Any) -> EstimateRow:
+    (row,) = rows
+    assert isinstance(row, EstimateRow)
+    return row
+
+
+VALUES = st.lists(
+    st.tuples(st.integers(0, 7), st.sampled_from([0.0, 0.5, 1.0, None]), st.sampled_from(["x", "y"])), min_size=1
+)
+
+
+@given(VALUES)
+def test_an_estimate_is_the_rule_for_the_same_sums(values: list[tuple[int, float | None, str]]) -> None:
+    made = frame([{"topic": f"t{topic}", "agrees": value, "kind": kind} for topic, value, kind in values])
+    for kind in (None, *sorted({kind for _, _, kind in values})):
+        own = [(topic, value) for topic, value, of in values if value is not None and kind in {None, of}]
+        sums, counts = np.zeros(8), np.zeros(8)
+        for topic, value in own:
+            sums[topic] += value
+            counts[topic] += 1
+        by = {} if kind is None else {"kind": "kind"}
+        rows = [row for row in made.estimates([AGREES], by) if kind is None or row.condition == f"plain / {kind}"]
+        found = only(rows)
+        assert found.facet == ("kind" if by else None)
+        if not own:
+            assert (isnan(found.number.value), found.why, found.n) == (True, NOTHING, 0)
+            continue
+        wanted = JACKKNIFE.ratio(sums, counts, (0.0, 1.0))
+        assert (found.estimate, found.n) == (pytest.approx(wanted.value), len(own))
+        assert (found.number.low, found.number.high) == (
+            pytest.approx(wanted.low, nan_ok=True),
+            pytest.approx(wanted.high, nan_ok=True),
+        )
+        assert found.clusters == np.count_nonzero(counts)
+
+
+def test_a_weighted_value_is_a_ratio_and_counts_its_weight() -> None:
+    made = frame([{"topic": f"t{at}", "words": 4.0 * at, "sentences": 2.0} for at in range(6)])
+    row = only(made.estimates([LENGTH]))
+    assert (row.estimate, row.n, row.clusters) == (5.0, 12, 6)
+
+
+def test_models_without_units_have_a_reason_and_values_that_nobody_knows_have_no_row() -> None:
+    rows = [{"topic": "t1", "agrees": 1.0, "kind": "x"}, {"topic": "t2", "kind": "y", "known": False}]
+    made = frame(rows, settings=[("m", "plain"), ("n", "plain")])
+    assert [(row.model, row.estimate, row.why) for row in made.estimates([AGREES])] == [
+        ("m", 1.0, "no interval: too few topics (1; five are needed)"),
+        ("n", None, NOTHING),
+    ]
+    assert [row.condition for row in made.estimates([AGREES], {"kind": "kind"})] == ["plain / x"]
+    assert made.counts("answers", {"kind": "kind"}).rows() == [("m", "plain", "x", 1, 1)]
+
+
+def sided(left: list[float], right: list[float]) -> list[dict[str, Any]]:
+    return [
+        {"topic": f"t{at}", "agrees": value, "side": name, "side_place": place, "signed_value": sign * (at % 2)}
+        for place, (name, values, sign) in enumerate((("left", left, 1.0), ("right", right, -1.0)))
+        for at, value in enumerate(values)
+    ]
+
+
+def test_a_difference_of_sides_leaves_each_cluster_out_of_both() -> None:
+    left, right = [1.0, 1, 0, 1, 1, 0], [0.0, 1, 0, 0, 1, 0]
+    row, signed = frame(sided(left, right)).differences([AGREES, AHEAD], {"side": "side"})
+    wanted = JACKKNIFE.mean(np.subtract(left, right), DIFFERENCE)
+    assert (row.condition, row.against, row.facet) == ("plain / left", "right", "side")
+    assert (row.estimate, row.low, row.high) == pytest.approx((wanted.value, wanted.low, wanted.high))
+    assert (signed.measure, signed.estimate, signed.against) == ("ahead", 0.5, "right")
+
+
+def test_two_fixed_sides_have_rows_without_units_and_others_have_none() -> None:
+    made = frame([{"topic": "t1", "agrees": 1.0}])
+    assert not list(made.differences([AGREES], {"side": "side"}))
+    row = only(made.differences([AGREES], {"side": "side"}, names=("left", "right")))
+    assert (row.condition, row.against, row.why) == ("plain / left", "right", NOTHING)
+
+
+def test_by_item_each_cluster_has_a_row() -> None:
+    made = frame([{"topic": f"t{at % 3}", "agrees": float(at < 4)} for at in range(6)])
+    found = [(row.item, row.estimate) for row in made.estimates([AGREES], by_item=True)]
+    assert found == [("t0", 1.0), ("t1", 0.5), ("t2", 0.5)]
+
+
+def test_a_deviation_is_that_of_the_units() -> None:
+    values = [0.0, 1.0, 2.0, 4.0, 5.0, 9.0]
+    row = only(frame([{"topic": f"t{at}", "words": value} for at, value in enumerate(values)]).spreads([LENGTH]))
+    assert (row.variant, row.estimate, row.n) == ("sd", pytest.approx(np.std(values, ddof=1)), 6)
+    assert row.number.low < np.std(values, ddof=1) < row.number.high
+
+
+def test_contributions_sum_to_the_estimate_and_say_what_failed_or_was_refused() -> None:
+    rows = [{"topic": f"t{at}", "agrees": float(at < 2), "refused": at == 1} for at in range(4)]
+    rows += [{"topic": "t0", "failed": True, "refused": True}]
+    made = frame(rows)
+    own = made.contributions(AGREES)["m", "plain"]
+    assert (own.parts[:, 0].sum() / own.parts[:, 1].sum(), own.items) == (0.5, ("t0", "t1", "t2", "t3"))
+    assert own.failed_weight is not None
+    assert own.refused_weight is not None
+    assert (own.failed_weight.tolist(), own.refused_weight.tolist()) == ([1, 0, 0, 0], [0, 1, 0, 0])
+    assert made.contributions(AGREES, pl.col("topic") == "t9") == {}
+
+
+def test_a_measure_in_a_condition_has_the_key_of_stored_baselines_and_is_no_headline() -> None:
+    rows = [{"topic": f"t{at}", "agrees": 1.0, "condition": name} for at in range(2) for name in ("plain", "a-b+c")]
+    found = compared([(AGREES, frame(rows).contributions(AGREES))], "plain")
+    assert [(one.measure.name, one.measure.leads) for one in found["m"]] == [("agrees_a_b_c", False), ("agrees", True)]
+    assert key_in("agrees", "plain", "plain") == "agrees"
+
+
+def test_a_contrast_is_over_all_clusters_of_either_number() -> None:
+    rows = [
+        {"topic": f"t{at}", "agrees": float(at % 3 == 0), "condition": condition}
+        for condition, some in (("plain", range(7)), ("other", range(1, 9)))
+        for at in some
+    ]
+    made = frame(rows).contributions(AGREES)
+    first, second = made["m", "plain"], made["m", "other"]
+    gap: Gap = find_shared_items(second, first, JACKKNIFE, within_model=True).gap(JACKKNIFE)
+    wider, own = (contrast(first, second, JACKKNIFE, wider=wider) for wider in (True, False))
+    assert (wider.value, wider.low, wider.high, wider.n) == (gap.own.value, gap.own.low, gap.own.high, 7)
+    assert wider.low <= own.low <= own.value == wider.value <= own.high <= wider.high
+    none = contrast(first, no_contribution(AGREES), JACKKNIFE)
+    assert (isnan(none.value), none.method) == (True, f"not computed: {NOTHING}")
