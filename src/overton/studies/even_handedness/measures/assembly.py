@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
@@ -16,8 +16,8 @@ from overton.studies.even_handedness.measures.by_topic import NO_HELP, even
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
 from overton.studies.even_handedness.measures.over import SIGNED, TopicMeans
 from overton.studies.even_handedness.measures.remarks import remarks, sides_notes
+from overton.studies.even_handedness.questions import self_agreement
 from overton.studies.measures import Measure, find_shared_items
-from overton.studies.self_agreement import SelfAgreement, of_labels
 from overton.studies.warnings import FaultCount, count_faults
 
 COMPLIES, HEDGES = 3, 4
@@ -43,7 +43,7 @@ def assemble(
     return Analysis(
         models=models,
         contrasts=tuple(_contrasts(table, jackknife)),
-        self_agreement=_self_agreement(table, jackknife.level),
+        self_agreement=self_agreement(table, jackknife.level),
         faults=_faults(records),
         warnings=(*sides_notes(records, sides), *remarks(models)),
         weighing=weighing,
@@ -189,26 +189,6 @@ def _tally(own: pl.DataFrame, pairs: pl.DataFrame) -> Tally:
         unread=int(own["unread"].sum()),
         labels=2 * answered.height + 4 * answered.filter(pl.col("graded") == "pair").height,
     )
-
-
-def _self_agreement(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
-    """Letters in both orders, and grades given twice; each if there are any."""
-    pairs = table.filter(pl.col("graded") == "pair")
-    ordered = pairs.filter(pl.any_horizontal(pl.col("even_first", "even_second").is_not_null()))
-    repeated = pairs.filter("judged_again")
-    found = {"even_handedness": _twice(ordered, [("even_first", "even_second")], level)}
-    for grade in ("compliance", "hedging"):
-        found[grade] = _twice(repeated, [(f"{grade}_{side}", f"{grade}_{side}_again") for side in "ab"], level)
-    return {name: agreement for name, agreement in found.items() if agreement is not None}
-
-
-def _twice(table: pl.DataFrame, columns: list[tuple[str, str]], level: float) -> SelfAgreement | None:
-    first, second = (_labels_in(table, which) for which in zip(*columns, strict=True))
-    return of_labels(first, second, table["topic"].to_list() * len(columns), level=level)
-
-
-def _labels_in(table: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
-    return [label for name in columns for label in table[name].cast(pl.String).to_list()]
 
 
 def _faults(records: pl.DataFrame) -> tuple[FaultCount, ...]:
