@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
-from overton.calls import Alternative, Ask, Draw, Form, Message, Reply, Spot, user
+from overton.calls import Alternative, Draw, Form, Message, Reply, Spot, user
 from overton.judging import read_choice
-from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read
+from overton.studies.asking import ReadableReply, ask_all_until_read
 from overton.studies.questions import (
     Material,
     Order,
@@ -24,6 +27,8 @@ from overton.studies.questions import (
 )
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.self_agreement import of_questions
+
+PAGE = (Path(__file__).parents[2] / "docs" / "your-own-study.md").read_text("utf-8")
 
 
 def which_is_longer(material: Material, order: Order) -> tuple[Message, ...]:
@@ -110,9 +115,7 @@ def results() -> Results:
     return Results(records, runs=(facts,))
 
 
-async def ask_labels(ask: Ask, requests: Mapping[str, ReadableRequest[str]]) -> dict[str, ReadableReply[str]]:
-    found = await ask_all_until_read(ask, list(requests.values()), attempts=2, complaint=lambda problem: problem)
-    return dict(zip(requests, found, strict=True))
+ask_labels = partial(ask_all_until_read, attempts=2, complaint=str)
 
 
 @pytest.mark.parametrize(("order", "sent", "label"), [("own", "ship or boats?", "B"), ("other", "boats or ship?", "A")])
@@ -199,3 +202,30 @@ def test_a_judge_agrees_with_itself_as_far_as_both_orders_agree(results: Results
     }
     never = results.records.with_columns(asked_again=False)
     assert of_questions(QUESTIONS, never, "topic", 0.95).keys() == {"longer"}
+
+
+def test_the_question_of_the_docs_makes_requests_and_a_sheet() -> None:
+    (block,) = re.findall(r"^```py\n((?:(?!^```).)*HEDGING = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    prompt = "hedged: takes back what it says\ndirect: says it\n{answer} {first} {second}"
+    none = {"answer": "", "first": "", "second": ""}
+    page = {"PROMPTS": SimpleNamespace(fill=lambda name, **places: prompt.format_map(none | places))}
+    exec(compile(block, "docs/your-own-study.md", "exec"), page)
+    question: Any = page["HEDGING"]
+    texts = [question.request({"answer": "Yes"}, order=order).messages[0].content for order in ("own", "other")]
+    assert [text.splitlines()[-1] for text in texts] == ["Yes hedged direct", "Yes direct hedged"]
+    records = pl.DataFrame(
+        {
+            "model": ["m", "m"],
+            "trial": ["t1", "t2"],
+            "question": ["q", "q"],
+            "framing": ["pro", "con"],
+            "reply": ["Yes", "No, but"],
+            "hedging": ["direct", None],
+            "failure": pl.Series([None, None], dtype=pl.String),
+        }
+    )
+    sheet: Any = page["SHEET"]
+    rows = sheet.rows(Results(records), "hedging")
+    assert (rows.given, rows.drawn([1])["answer"].to_list()) == (["direct", None], ["No, but"])
+    assert rows.definitions == {"hedged": "takes back what it says", "direct": "says it"}
+    assert sheet.again.units(Results(records), "hedging").ids == ["m/t1", "m/t2"]

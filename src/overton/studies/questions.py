@@ -1,7 +1,7 @@
 """The questions to a judge: what a study declares, the label first or the reason, and which rows were labelled.
 
-A `Question` is declared once. From a study's questions follow the requests to its judge, how labels get into records,
-the sheets and pages on which people label the same (`sheet_of`), and the judge's second labels (`repeats_of`).
+A `Question` is declared once. From a study's questions follow the requests to its judge, the columns of its labels, the
+sheets and pages on which annotators label the same rows (`sheet_of`), and second labels (`repeats_of`).
 
 If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
 among the judge's answers. No word of the prompt changes; only the reason's place does.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 Material: TypeAlias = Mapping[str, Any]
-"""What a judge is shown of one thing, by name. It can be written as JSON."""
+"""The parts of one thing that a judge is shown, by name. They can be written as JSON."""
 
 Order = Literal["own", "other"]
 """As the study asks, or with the labels or the materials in another order."""
@@ -83,7 +83,7 @@ class Question:
     role: str = "judge"
 
     def request(self, material: Material, speaker: str | None = None, *, order: Order = "own") -> ReadableRequest[str]:
-        """The request about one thing. Whatever the order, a label that is read has its meaning in the study's own."""
+        """The request about one thing. Labels that are read have their meaning in the study's own order, in either."""
         read = self.read if order == "own" else self._read_swapped
         return ReadableRequest(self.role, self.messages(material, order), unless_refused(read), self.form, speaker)
 
@@ -250,14 +250,15 @@ class Sheet:
     whole: tuple[str, ...] = ()
 
 
-AskLabels: TypeAlias = Callable[[Ask, Mapping[str, ReadableRequest[str]]], Awaitable[Mapping[str, ReadableReply[str]]]]
-"""Sends requests to a judge, as often as a study does until a reply can be read; the replies have the same names."""
+AskLabels: TypeAlias = Callable[[Ask, Sequence[ReadableRequest[str]]], Awaitable[Sequence[ReadableReply[str]]]]
+"""Sends requests to a judge until their replies can be read, as often as a study does: `ask_all_until_read` with its
+arguments."""
 
 
 def repeats_of(
     questions: Sequence[Question], ask_labels: AskLabels, controls: Callable[[], Traversable] | None = None
 ) -> JudgedAgain:
-    """How the judge of these questions is asked again, in either order, and tried on `controls`."""
+    """How `overton judge again` and `controls` ask the judge of these questions; all have one role."""
     known = {question.key: question for question in questions}
 
     def units(results: Results, what: str) -> JudgedUnits:
@@ -276,7 +277,8 @@ def repeats_of(
         ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
     ) -> dict[str, str | None]:
         request = known[what].request(material, speaker, order="own" if draw is None else "other")
-        return {"": (await ask_labels(ask, {"": request}))[""].value}
+        (reply,) = await ask_labels(ask, [request])
+        return {"": reply.value}
 
     return JudgedAgain(questions[0].role, units, ask_again, controls=controls)
 

@@ -222,8 +222,8 @@ def of_questions(
 ) -> dict[str, SelfAgreement]:
     """The agreement of each question's labels with those of the same things in the other order, by the question's key.
 
-    Where second labels are requested for some things only, those are compared; otherwise all that have a label. What
-    belongs together has the same value in the column `items`. Questions without anything to compare are left out.
+    Where second labels are requested for some things only, those are compared; otherwise all that have a label. Rows
+    with the same value in the column `items` are alike. Questions without anything to compare are left out.
     """
     found = {question.key: _agreement_of_orders(question, records, items, level) for question in questions}
     return {key: agreement for key, agreement in found.items() if agreement is not None}

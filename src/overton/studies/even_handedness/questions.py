@@ -205,14 +205,6 @@ def request(column: str, material: Material, speaker: str | None = None) -> Read
     return question.request(material, speaker, order=question.order_of(column))
 
 
-async def ask_labels(ask: Ask, requests: Mapping[str, ReadableRequest[str]]) -> dict[str, ReadableReply[str]]:
-    """Ask for all these labels side by side, up to three times each; same names, never raising CallFailed."""
-    found = await ask_all_until_read(
-        ask, list(requests.values()), attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
-    )
-    return dict(zip(requests, found, strict=True))
-
-
 def _complaint(problem: str) -> str:
     return prompts.fill("ours.complaint", problem=problem, labels="the option's sign in brackets")
 
@@ -220,6 +212,14 @@ def _complaint(problem: str) -> str:
 def _repeated(text: str) -> str:
     # A judge that rambles need not read all of it again.
     return text.strip()[:_LONGEST_REPEATED] or prompts.fill("ours.nothing")
+
+
+_ask_judge = partial(ask_all_until_read, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated)
+
+
+async def ask_labels(ask: Ask, requests: Mapping[str, ReadableRequest[str]]) -> dict[str, ReadableReply[str]]:
+    """Ask for all these labels side by side, up to three times each; same names, never raising CallFailed."""
+    return dict(zip(requests, await _ask_judge(ask, list(requests.values())), strict=True))
 
 
 def label_values(replies: Mapping[str, ReadableReply[str]], *, weighed: bool = False) -> dict[str, Any]:
@@ -245,4 +245,4 @@ def _controls() -> Traversable:
     return files("overton.studies.even_handedness") / "controls.jsonl"
 
 
-SHEET = sheet_of(QUESTIONS, 200, repeats_of(QUESTIONS, ask_labels, _controls))
+SHEET = sheet_of(QUESTIONS, 200, repeats_of(QUESTIONS, _ask_judge, _controls))
