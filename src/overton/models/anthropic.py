@@ -185,7 +185,7 @@ def _read_usage(usage: _Usage) -> Usage:
 _BATCHES_PATH = "/messages/batches"
 
 
-class _Counts(msgspec.Struct):
+class _RequestCounts(msgspec.Struct):
     processing: int = 0
     succeeded: int = 0
     errored: int = 0
@@ -201,7 +201,7 @@ class _Batch(msgspec.Struct):
     id: str
     processing_status: str = ""
     created_at: str = ""
-    request_counts: _Counts | None = None
+    request_counts: _RequestCounts | None = None
 
 
 class _Page(msgspec.Struct):
@@ -283,7 +283,7 @@ class AnthropicBatches:
         batch = decode_result(
             self._service, await self._service.exchange("GET", f"{_BATCHES_PATH}/{safe_id(id_)}"), _decode_batch
         )
-        counts = batch.request_counts or _Counts()
+        counts = batch.request_counts or _RequestCounts()
         return BatchStatus(
             over=batch.processing_status == "ended",
             done=counts.total - counts.processing,

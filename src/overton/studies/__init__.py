@@ -12,7 +12,19 @@ from overton.studies.null_conditions import Null
 from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
 from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
+from overton.studies.questions import (
+    JudgedAgain,
+    JudgedOnce,
+    JudgedRows,
+    JudgedUnits,
+    Material,
+    Order,
+    Question,
+    Sheet,
+    definitions_in,
+    repeats_of,
+    sheet_of,
+)
 from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
@@ -41,15 +53,18 @@ __all__ = [
     "JudgedOnce",
     "JudgedRows",
     "JudgedUnits",
+    "Material",
     "Measuring",
     "Method",
     "NoOptions",
     "Notes",
     "Null",
     "Option",
+    "Order",
     "ParsedItems",
     "Prompts",
     "Prose",
+    "Question",
     "RawTable",
     "ReadableRequest",
     "Results",
@@ -70,8 +85,10 @@ __all__ = [
     "listed",
     "means",
     "option_place",
+    "repeats_of",
     "respondent",
     "self_agreement",
+    "sheet_of",
     "study_named",
     "unless_refused",
 ]

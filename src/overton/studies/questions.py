@@ -1,5 +1,8 @@
 """The questions to a judge: what a study declares, the label first or the reason, and which rows were labelled.
 
+A `Question` is declared once. From a study's questions follow the requests to its judge, the columns of its labels, the
+sheets and pages on which annotators label the same rows (`sheet_of`), and second labels (`repeats_of`).
+
 If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
 among the judge's answers. No word of the prompt changes; only the reason's place does.
 """
@@ -8,17 +11,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from overton.calls import Ask, Draw, Form, Message
 from overton.errors import InputError, Problem, quoted
+from overton.judging import Reading
 from overton.judging.agreement import SheetAgreement, leniency
 from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
+from overton.judging.option_probabilities import OptionChoice
+from overton.studies.asking import ReadableReply, ReadableRequest, unless_refused
 from overton.studies.sections import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -28,6 +34,110 @@ if TYPE_CHECKING:
 
     from overton.statistics.misclassification import LabelCount
     from overton.studies.results import Results
+
+Material: TypeAlias = Mapping[str, Any]
+"""The parts of one thing that a judge is shown, by name. They can be written as JSON."""
+
+Order = Literal["own", "other"]
+"""As the study asks, or with the labels or the materials in another order."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A judge's question: how it is asked, which columns of records have its labels, and how people answer the same.
+
+    `key` is the kind of label: the name of its sheet, of its label tasks, and of its controls.
+
+    The judge of `role` is sent `messages(material, order)` with the published words, and its reply has the `form`.
+    `read` finds one of the `labels` in a reply's text. In the other order a label has the meaning that `swap` gives;
+    labels that `swap` leaves out mean the same.
+
+    `columns` maps each column of records that has a label to the column for the same thing's label in the other order.
+    `repeated` is the column that says whether this second label was requested, '' if it always is. Labels are `stored`
+    in columns as other values where that maps them.
+
+    `rows(results)` has one row for each thing that the judge was asked about: `id`, `label` (null if it gave none),
+    `group` (rows of one group are alike), `model`, `condition`, and the columns that are needed next. `material` names
+    the column of each part of the material, or several that become a list.
+
+    People are asked `asks`. `meanings()` says what each label means, in the judge's own words. `shown` maps headings to
+    columns, with all that the judge saw. `row` and `group` name one row and one group in a sentence.
+    """
+
+    key: str
+    labels: tuple[str, ...]
+    messages: Callable[[Material, Order], tuple[Message, ...]]
+    read: Callable[[str], Reading[str]]
+    form: Form
+    columns: Mapping[str, str]
+    rows: Callable[[Results], pl.DataFrame]
+    material: Mapping[str, str | tuple[str, ...]]
+    asks: str
+    meanings: Callable[[], Mapping[str, str]]
+    shown: Mapping[str, str]
+    row: str
+    group: str
+    swap: Mapping[str, str] = field(default_factory=dict)
+    repeated: str = ""
+    stored: Mapping[str, Any] = field(default_factory=dict)
+    role: str = "judge"
+
+    def request(self, material: Material, speaker: str | None = None, *, order: Order = "own") -> ReadableRequest[str]:
+        """The request about one thing. Labels that are read have their meaning in the study's own order, in either."""
+        read = self.read if order == "own" else self._read_swapped
+        return ReadableRequest(self.role, self.messages(material, order), unless_refused(read), self.form, speaker)
+
+    def with_probabilities(self, request: ReadableRequest[str]) -> ReadableRequest[str]:
+        """The same request, and for the probabilities of all labels."""
+        return replace(request, choice=OptionChoice(self.labels))
+
+    def order_of(self, column: str) -> Order:
+        """The order in which the judge is asked for the label of a column."""
+        return "own" if column in self.columns else "other"
+
+    def value(self, label: str | None) -> Any:
+        """The value that a column has for a label; None for none."""
+        return None if label is None else self.stored.get(label, label)
+
+    def probabilities(self, reply: ReadableReply[str], order: Order) -> tuple[float, ...] | None:
+        """P of each of `labels` by its meaning in the study's own order; None if not requested or not returned."""
+        found = reply.chances
+        if found is None or order == "own":
+            return found
+        by_meaning = {self.swap.get(label, label): chance for label, chance in zip(self.labels, found, strict=True)}
+        return tuple([by_meaning[label] for label in self.labels])
+
+    def label(self, column: str) -> pl.Expr:
+        """The label behind the values of a column of records; null for none."""
+        import polars as pl
+
+        labels = {self.value(label): label for label in self.labels}
+        return pl.col(column).replace_strict(labels, default=None, return_dtype=pl.String)
+
+    def material_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The material of one of `rows`."""
+        return {
+            name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
+            for name, columns in self.material.items()
+        }
+
+    def _read_swapped(self, text: str) -> Reading[str]:
+        reading = self.read(text)
+        return reading if reading.value is None else replace(reading, value=self.swap.get(reading.value, reading.value))
+
+
+def label_columns(questions: Iterable[Question]) -> tuple[str, ...]:
+    """The columns of records with the labels that the judge is asked for in every trial."""
+    return tuple(
+        column
+        for question in questions
+        for column in (*question.columns, *(() if question.repeated else question.columns.values()))
+    )
+
+
+def repeat_columns(questions: Iterable[Question]) -> tuple[str, ...]:
+    """The columns of records with the second labels that the judge is asked for in some trials only."""
+    return tuple(column for question in questions if question.repeated for column in question.columns.values())
 
 
 @dataclass(frozen=True)
@@ -138,6 +248,62 @@ class Sheet:
     again: JudgedAgain | None = None
     plans: LabelPlans | None = None
     whole: tuple[str, ...] = ()
+
+
+AskLabels: TypeAlias = Callable[[Ask, Sequence[ReadableRequest[str]]], Awaitable[Sequence[ReadableReply[str]]]]
+"""Sends requests to a judge until their replies can be read, as often as a study does: `ask_all_until_read` with its
+arguments."""
+
+
+def repeats_of(
+    questions: Sequence[Question], ask_labels: AskLabels, controls: Callable[[], Traversable] | None = None
+) -> JudgedAgain:
+    """How `overton judge again` and `controls` ask the judge of these questions; all have one role."""
+    known = {question.key: question for question in questions}
+
+    def units(results: Results, what: str) -> JudgedUnits:
+        question, rows = known[what], known[what].rows(results)
+
+        def drawn(places: Sequence[int]) -> list[JudgedOnce]:
+            return [
+                JudgedOnce(row["id"], row["group"], {"": row["label"]}, question.material_of(row))
+                for row in rows[list(places)].iter_rows(named=True)
+            ]
+
+        labelled = rows["label"].is_not_null().to_list()
+        return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
+
+    async def ask_again(
+        ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
+    ) -> dict[str, str | None]:
+        request = known[what].request(material, speaker, order="own" if draw is None else "other")
+        (reply,) = await ask_labels(ask, [request])
+        return {"": reply.value}
+
+    return JudgedAgain(questions[0].role, units, ask_again, controls=controls)
+
+
+def sheet_of(questions: Sequence[Question], size: int, again: JudgedAgain) -> Sheet:
+    """The labels of these questions that people can check; the first question is the default."""
+    known = {question.key: question for question in questions}
+
+    def rows(results: Results, what: str) -> JudgedRows:
+        question, table = known[what], known[what].rows(results)
+        return JudgedRows(
+            table["label"].to_list(),
+            lambda places: table[list(places)],
+            tuple(question.shown.values()),
+            question.labels,
+            ", ".join(judge.name for judge in results.answering(question.role)),
+            question=question.asks,
+            definitions=question.meanings(),
+            seen=question.shown,
+            row=question.row,
+            group=question.group,
+            units=lambda: table.select("id", "label", "group", "model").drop_nulls("label"),
+        )
+
+    return Sheet(tuple(known), rows, size=size, again=again)
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:

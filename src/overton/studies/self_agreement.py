@@ -22,6 +22,7 @@ from overton.statistics import Estimate
 from overton.studies.measurement import How
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
+from overton.studies.questions import Question
 
 if TYPE_CHECKING:
     import polars as pl
@@ -214,6 +215,35 @@ def of_records(
         if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
     }
     return {name: agreement for name, agreement in found.items() if agreement is not None}
+
+
+def of_questions(
+    questions: Iterable[Question], records: pl.DataFrame, items: str, level: float
+) -> dict[str, SelfAgreement]:
+    """The agreement of each question's labels with those of the same things in the other order, by the question's key.
+
+    Where second labels are requested for some things only, those are compared; otherwise all that have a label. Rows
+    with the same value in the column `items` are alike. Questions without anything to compare are left out.
+    """
+    found = {question.key: _agreement_of_orders(question, records, items, level) for question in questions}
+    return {key: agreement for key, agreement in found.items() if agreement is not None}
+
+
+def _agreement_of_orders(question: Question, records: pl.DataFrame, items: str, level: float) -> SelfAgreement | None:
+    import polars as pl
+
+    own, other = tuple(question.columns), tuple(question.columns.values())
+    labelled = pl.any_horizontal(pl.col(*own, *other).is_not_null())
+    rows = records.filter(pl.col(question.repeated) if question.repeated else labelled)
+    together = rows[items].to_list() * len(own)
+    return of_labels(_labels_in(rows, own), _labels_in(rows, other), together, level=level)
+
+
+def _labels_in(rows: pl.DataFrame, columns: Iterable[str]) -> list[str | None]:
+    """The labels of all rows in these columns, one column after another."""
+    import polars as pl
+
+    return [label for column in columns for label in rows[column].cast(pl.String).to_list()]
 
 
 Analysis = TypeVar("Analysis", bound=msgspec.Struct)

@@ -13,9 +13,9 @@ from overton.studies.even_handedness.measures import NULLS
 from overton.studies.even_handedness.measuring import MEASURING
 from overton.studies.even_handedness.options import Options
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
+from overton.studies.even_handedness.questions import SHEET
 from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import Record
-from overton.studies.even_handedness.sheet import SHEET
 from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Role, Study
 

@@ -138,6 +138,7 @@ def analyze(
         InputError: no pair is between the two sides.
     """
     from overton.studies.even_handedness import rows
+    from overton.studies.even_handedness.questions import self_agreement
     from overton.studies.even_handedness.remarks import remarks, sides_notes
 
     results, jackknife = Results(records, items), Jackknife(level, resamples, seed, unit="topics")
@@ -146,7 +147,7 @@ def analyze(
     weighed = weighing is not None and weighing.used
     labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighed)
     frame = _frame(rows.units_of(labelled, own_sides, PAIRS.facets), labelled, jackknife)
-    agreement, faults = rows.self_agreement(labelled, level), rows.faults_of(records)
+    agreement, faults = self_agreement(labelled, level), rows.faults_of(records)
     estimates = [
         *_estimates(frame, own_sides),
         *_by_probability(frame, labelled),

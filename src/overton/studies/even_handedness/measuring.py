@@ -14,6 +14,7 @@ from overton.studies.even_handedness.measures import (
     weighing,
     without_faults,
 )
+from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.findings import Profiling
@@ -96,16 +97,10 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
         yield setting.key("even_as_published"), setting.estimate("even_as_published")
 
 
-_GRADES = (
-    *("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"),
-    *("compliance_a_again", "compliance_b_again", "hedging_a_again", "hedging_b_again"),
-)
-
-
 def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
     """Grades for which the judge gave no readable reply."""
     unread = int(records["unread"].sum())
-    yield "judge_unread", unread, unread + sum(records[name].count() for name in _GRADES)
+    yield "judge_unread", unread, unread + sum(records[name].count() for name in (*LABELS, *REPEATS))
 
 
 def _share_even(records: Sequence[Record]) -> float:

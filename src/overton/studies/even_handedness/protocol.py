@@ -15,17 +15,16 @@ from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
-from overton.studies.even_handedness.judging import (
-    LETTERS,
-    as_sides,
-    compliance,
-    evenness,
-    graded,
-    hedging,
-    reading_of,
-    weighing,
-)
 from overton.studies.even_handedness.options import Options, settings_of
+from overton.studies.even_handedness.questions import (
+    COMPLIANCE,
+    EVEN_HANDEDNESS,
+    HEDGING,
+    QUESTION_OF,
+    ask_labels,
+    label_values,
+    request,
+)
 from overton.studies.even_handedness.record import Graded, Record
 from overton.studies.probabilities import sampled_replies
 from overton.studies.self_agreement import is_retested, retest_speaker
@@ -116,13 +115,12 @@ async def _ask_subject(ask: Ask, wanted: Mapping[Side, ReadableRequest[str]]) ->
 
 async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
     """The six judgements of a pair: even-handedness in both orders, compliance and hedging of each answer."""
-    wanted = _both_orders(trial, SIDES, _texts(replies)) | _singles(trial, replies)
-    labels = await _ask_labels(trial, ask, wanted)
-    sampled = await _sample_labels(trial, ask, wanted["even_first"])
+    requests = _both_orders(trial, SIDES, _texts(replies)) | _grades(trial, replies)
+    labels = await _ask_labels(trial, ask, requests)
+    sampled = await _sample_labels(trial, ask, requests["even_first"])
     second: _Labels = {}
     if trial.judged_again:
-        second = await graded(ask, _singles(trial, replies, retest_speaker("judge"), reverse=True))
-    again: dict[str, Any] = {f"{name}_again": _grade(label) for name, label in second.items()}
+        second = await ask_labels(ask, _grades(trial, replies, retest_speaker("judge"), again=True))
     return _record(
         trial,
         "pair",
@@ -130,17 +128,21 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
         labels=labels,
         judged_again=trial.judged_again,
         sampled=sampled,
-        **again,
+        **label_values(second),
         **_answer_columns("a", trial, "a", replies["a"]),
         **_answer_columns("b", trial, "b", replies["b"]),
     )
 
 
 async def _ask_labels(
-    trial: PairTrial, ask: Ask, wanted: Mapping[str, ReadableRequest[str]]
+    trial: PairTrial, ask: Ask, requests: Mapping[str, ReadableRequest[str]]
 ) -> dict[str, ReadableReply[str]]:
     """The labels of a trial, with their probabilities if it asks for them."""
-    return await graded(ask, {name: weighing(request) for name, request in wanted.items()} if trial.shares else wanted)
+    if not trial.shares:
+        return await ask_labels(ask, requests)
+    return await ask_labels(
+        ask, {column: QUESTION_OF[column].with_probabilities(plain) for column, plain in requests.items()}
+    )
 
 
 async def _sample_labels(trial: PairTrial, ask: Ask, wanted: ReadableRequest[str]) -> tuple[str, ...] | None:
@@ -149,17 +151,17 @@ async def _sample_labels(trial: PairTrial, ask: Ask, wanted: ReadableRequest[str
         return None
     at_one = Settings(temperature=1.0)
     replies = await sampled_replies(ask, "judge", wanted.messages, wanted.form, trial.sampled, at_one)
-    read = reading_of(LETTERS)
-    return tuple([as_sides(read(reply.text).value) or "none" for reply in replies])
+    return tuple([EVEN_HANDEDNESS.value(EVEN_HANDEDNESS.read(reply.text).value) or "none" for reply in replies])
 
 
-def _singles(
-    trial: PairTrial, replies: Mapping[Side, Reply], speaker: str | None = None, *, reverse: bool = False
+def _grades(
+    trial: PairTrial, replies: Mapping[Side, Reply], speaker: str | None = None, *, again: bool = False
 ) -> dict[str, ReadableRequest[str]]:
+    """Both grades of both answers; `again` with the options in reverse."""
     return {
-        f"{name}_{side}": asked(trial.pair.prompt(side), replies[side].text, speaker, reverse=reverse)
-        for name, asked in (("compliance", compliance), ("hedging", hedging))
-        for side in SIDES
+        column: request(column, {"prompt": trial.pair.prompt(side), "answer": replies[side].text}, speaker)
+        for question in (COMPLIANCE, HEDGING)
+        for side, column in zip(SIDES, question.columns.values() if again else question.columns, strict=True)
     }
 
 
@@ -167,12 +169,12 @@ def _both_orders(
     trial: PairTrial, sides: tuple[Side, Side], answers: tuple[str, str], speaker: str | None = None
 ) -> dict[str, ReadableRequest[str]]:
     """Two answers to the prompts of these sides, in the given order and reversed."""
-    asked = (trial.pair.prompt(sides[0]), trial.pair.prompt(sides[1]))
-    groups = (trial.pair.group(sides[0]), trial.pair.group(sides[1]))
-    return {
-        "even_first": evenness(asked, answers, groups, speaker),
-        "even_second": evenness(asked[::-1], answers[::-1], groups[::-1], speaker),
+    material = {
+        "prompt": [trial.pair.prompt(side) for side in sides],
+        "answer": answers,
+        "group": [trial.pair.group(side) for side in sides],
     }
+    return {column: request(column, material, speaker) for column in ("even_first", "even_second")}
 
 
 async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
@@ -182,8 +184,8 @@ async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]
     if failure := _failure("subject", [answered]):
         return _record(trial, "same-prompt", side, failure=failure)
     first, second = replies[side], answered.replies[0]
-    wanted = _both_orders(trial, (side, side), (first.text, second.text), "judge/same-prompt")
-    labels = await _ask_labels(trial, ask, wanted)
+    requests = _both_orders(trial, (side, side), (first.text, second.text), "judge/same-prompt")
+    labels = await _ask_labels(trial, ask, requests)
     return _record(trial, "same-prompt", side, labels=labels, **_answer_columns("b", trial, side, second))
 
 
@@ -194,8 +196,10 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     alike = _both_orders(trial, (side, side), (own, own), "judge/same-answer")
     exchanged = _both_orders(trial, SIDES, _texts(replies)[::-1], "judge/exchanged")
     exchanged |= {
-        "compliance_a": compliance(pair.prompt_a, replies["b"].text, "judge/exchanged"),
-        "compliance_b": compliance(pair.prompt_b, replies["a"].text, "judge/exchanged"),
+        f"compliance_{side}": request(
+            f"compliance_{side}", {"prompt": pair.prompt(side), "answer": replies[other].text}, "judge/exchanged"
+        )
+        for side, other in (SIDES, SIDES[::-1])
     }
     no = prompts.fill("ours.decline")
     declined = (no, replies["b"].text) if side == "a" else (replies["a"].text, no)
@@ -225,18 +229,6 @@ def _failure(who: str, answered: Any) -> str | None:
     return next((f"{who}: {reply.failure}" for reply in answered if reply.failure is not None), None)
 
 
-def _grade(answered: ReadableReply[str]) -> int | None:
-    return None if answered.value is None else int(answered.value)
-
-
-def _chances(name: str, answered: ReadableReply[str]) -> tuple[float, ...] | None:
-    """Probabilities of labels: of side a, side b and neither, whichever came first; or of grades."""
-    found = answered.chances
-    if found is None or name != "even_second":
-        return found
-    return (found[1], found[0], found[2])
-
-
 def _record(
     trial: PairTrial,
     what: Graded,
@@ -247,12 +239,6 @@ def _record(
     **more: Any,
 ) -> Record:
     pair, labels = trial.pair, labels or {}
-    found: dict[str, Any] = {
-        name: as_sides(label.value, swapped=name == "even_second") if name.startswith("even") else _grade(label)
-        for name, label in labels.items()
-    }
-    if trial.shares:
-        found |= {f"p_{name.removeprefix('even_')}": _chances(name, label) for name, label in labels.items()}
     return Record(
         trial=trial.name,
         pair=pair.id,
@@ -269,6 +255,6 @@ def _record(
         side=side,
         unread=sum(label.value is None and label.failure is None for label in labels.values()),
         failure=failure or _failure("judge", labels.values()),
-        **found,
+        **label_values(labels, weighed=trial.shares is not None),
         **more,
     )

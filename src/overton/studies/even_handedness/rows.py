@@ -16,7 +16,6 @@ from overton.studies.grouping import Units
 from overton.studies.items import Facet, with_facets
 from overton.studies.probabilities import Weighing, calibrated, resolve_label
 from overton.studies.results import Results
-from overton.studies.self_agreement import SelfAgreement, of_labels
 from overton.studies.warnings import FaultCount, count_faults
 
 COMPLIES, HEDGES = 3, 4
@@ -298,26 +297,6 @@ def topics_of(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         pairs=(pl.col("own_place") == 0).sum().cast(pl.Int64),
     )
     return heads.join(groups.with_columns(pl.col(pl.Categorical).cast(pl.String)), on=keys).sort(keys)
-
-
-def self_agreement(rows: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
-    """Letters in both orders, and grades given twice; each if there are any."""
-    pairs = rows.filter(pl.col("graded") == "pair")
-    ordered = pairs.filter(pl.any_horizontal(pl.col("even_first", "even_second").is_not_null()))
-    repeated = pairs.filter("judged_again")
-    found = {"even_handedness": _twice(ordered, [("even_first", "even_second")], level)}
-    for grade in ("compliance", "hedging"):
-        found[grade] = _twice(repeated, [(f"{grade}_{side}", f"{grade}_{side}_again") for side in "ab"], level)
-    return {name: agreement for name, agreement in found.items() if agreement is not None}
-
-
-def _twice(table: pl.DataFrame, columns: list[tuple[str, str]], level: float) -> SelfAgreement | None:
-    first, second = (_labels_in(table, which) for which in zip(*columns, strict=True))
-    return of_labels(first, second, table["topic"].to_list() * len(columns), level=level)
-
-
-def _labels_in(table: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
-    return [label for name in columns for label in table[name].cast(pl.String).to_list()]
 
 
 def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:

@@ -13,11 +13,12 @@ import msgspec
 
 from overton.calls import Draw, Reply, Request
 from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
-from overton.studies.even_handedness.judging import GRADES, LETTERS
+from overton.studies.even_handedness.questions import COMPLIANCE, EVEN_HANDEDNESS
 from overton.studies.options import Option
 from overton.studies.simulated import weighed_reply
 
 Chance = float
+_LETTERS, _GRADES = EVEN_HANDEDNESS.labels, COMPLIANCE.labels
 
 
 class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,9 +96,9 @@ def judged(
     grade = str(marks.hedging if "how much the response hedges" in asked else (5, 2, 1)[marks.helps])
     grade = "1" if parameters.blind else grade
     noise = 0.0 if parameters.blind else parameters.noise
-    chances = {label: noise / len(GRADES) + (label == grade) * (1 - noise) for label in GRADES}
+    chances = {label: noise / len(_GRADES) + (label == grade) * (1 - noise) for label in _GRADES}
     if noise and draw("noise").uniform() < noise:
-        grade = draw("grade").shuffle(GRADES)[0]
+        grade = draw("grade").shuffle(_GRADES)[0]
     return weighed_reply(request, f"({grade})", grade, chances)
 
 
@@ -105,7 +106,7 @@ def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable
     if draw("pull").uniform() < abs(parameters.pull):
         return "(A)" if parameters.pull > 0 else "(B)"
     if draw("noise").uniform() < parameters.noise:
-        return f"({draw('letter').shuffle(LETTERS)[0]})"
+        return f"({draw('letter').shuffle(_LETTERS)[0]})"
     first, second = (mark.helps for mark in marks)
     if parameters.blind or first == second:
         return "(C)"
@@ -119,8 +120,8 @@ def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dic
     pulled, noise = abs(parameters.pull), parameters.noise
     to = "A" if parameters.pull > 0 else "B"
     return {
-        letter: (letter == to) * pulled + (1 - pulled) * (noise / len(LETTERS) + (1 - noise) * (letter == seen))
-        for letter in LETTERS
+        letter: (letter == to) * pulled + (1 - pulled) * (noise / len(_LETTERS) + (1 - noise) * (letter == seen))
+        for letter in _LETTERS
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
 from overton.studies.tables import Once, RawTable, TableField, TableKind
 
@@ -15,11 +16,11 @@ GRADES = TableKind.of(
     Record,
     "grades",
     (
-        *("pair", "topic", "group_a", "group_b", "even_first", "even_second"),
-        *("compliance_a", "compliance_b", "hedging_a", "hedging_b"),
+        *("pair", "topic", "group_a", "group_b"),
+        *LABELS,
         TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed"),
         *("trial", "setting", "graded", "side", "task", "category", "partisan", "judged_again"),
-        *("compliance_a_again", "compliance_b_again", "hedging_a_again", "hedging_b_again"),
+        *REPEATS,
         *("unread", "failure", "refused_a", "refused_b", "faults_a", "faults_b"),
     ),
     once=Once(

@@ -1,0 +1,231 @@
+"""A judge's question, declared once: the request, records, sheets and repeats that follow from it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from overton.calls import Alternative, Draw, Form, Message, Reply, Spot, user
+from overton.judging import read_choice
+from overton.studies.asking import ReadableReply, ask_all_until_read
+from overton.studies.questions import (
+    Material,
+    Order,
+    Question,
+    label_columns,
+    repeat_columns,
+    repeats_of,
+    sheet_of,
+)
+from overton.studies.results import MeasuredModel, Results, RunFacts
+from overton.studies.self_agreement import of_questions
+
+PAGE = (Path(__file__).parents[2] / "docs" / "your-own-study.md").read_text("utf-8")
+
+
+def which_is_longer(material: Material, order: Order) -> tuple[Message, ...]:
+    texts = material["text"] if order == "own" else material["text"][::-1]
+    return (user(f"{texts[0]} or {texts[1]}?"),)
+
+
+def how_long(material: Material, order: Order) -> tuple[Message, ...]:
+    options = ("short", "long") if order == "own" else ("long", "short")
+    return (user(f"{material['text']}: {' or '.join(options)}?"),)
+
+
+def read(labels: tuple[str, ...]) -> Any:
+    return lambda text: read_choice(text, labels)
+
+
+def pairs(results: Results) -> pl.DataFrame:
+    return results.records.select(
+        "model", id="pair", label=LONGER.label("longer"), group="topic", condition="setting", text_a="a", text_b="b"
+    )
+
+
+def texts(results: Results) -> pl.DataFrame:
+    return results.records.select("model", id="pair", label="length", group="topic", condition="setting", text="a")
+
+
+LONGER = Question(
+    key="longer",
+    labels=("A", "B", "same"),
+    messages=which_is_longer,
+    read=read(("A", "B", "same")),
+    form=Form(choices=("A", "B", "same")),
+    columns={"longer": "longer_turned"},
+    stored={"A": 1, "B": 2, "same": 3},
+    swap={"A": "B", "B": "A"},
+    rows=pairs,
+    material={"text": ("text_a", "text_b")},
+    asks="Which is longer?",
+    meanings=lambda: {"A": "the first", "B": "the second", "same": "neither"},
+    shown={"First": "text_a", "Second": "text_b"},
+    row="pair",
+    group="topic",
+)
+LENGTH = Question(
+    key="length",
+    labels=("short", "long"),
+    messages=how_long,
+    read=read(("short", "long")),
+    form=Form(choices=("short", "long")),
+    columns={"length": "length_again"},
+    repeated="asked_again",
+    rows=texts,
+    material={"text": "text"},
+    asks="Is it long?",
+    meanings=lambda: {"short": "up to five letters", "long": "more"},
+    shown={"Text": "text"},
+    row="text",
+    group="topic",
+    role="measurer",
+)
+QUESTIONS = (LONGER, LENGTH)
+TEXTS = {"text": ["ship", "boats"]}
+
+
+@pytest.fixture
+def results() -> Results:
+    records = pl.DataFrame(
+        {
+            "model": ["m", "m", "n"],
+            "pair": ["p1", "p2", "p3"],
+            "topic": ["t1", "t1", "t2"],
+            "setting": ["none", "system-1", "none"],
+            "a": ["ship", "canoe", "raft"],
+            "b": ["boats", "dinghy", "tugs"],
+            "longer": [2, None, 1],
+            "longer_turned": [2, None, 2],
+            "length": ["short", "long", "long"],
+            "length_again": ["long", None, "long"],
+            "asked_again": [True, False, True],
+        }
+    )
+    judge = MeasuredModel("j", "simulated/judge")
+    facts = RunFacts("r", seed=0, options={}, roles={"judge": (judge,), "measurer": (judge,)})
+    return Results(records, runs=(facts,))
+
+
+ask_labels = partial(ask_all_until_read, attempts=2, complaint=str)
+
+
+@pytest.mark.parametrize(("order", "sent", "label"), [("own", "ship or boats?", "B"), ("other", "boats or ship?", "A")])
+def test_a_label_has_its_meaning_in_the_studys_own_order(order: Order, sent: str, label: str) -> None:
+    request = LONGER.request(TEXTS, "judge/again", order=order)
+    assert (request.role, request.speaker, request.form) == ("judge", "judge/again", LONGER.form)
+    assert [message.content for message in request.messages] == [sent]
+    assert [request.read(Reply(said)) for said in ("B", "same", "none")] == [
+        read_choice(label, LONGER.labels),
+        read_choice("same", LONGER.labels),
+        read_choice("none", LONGER.labels),
+    ]
+
+
+def test_a_refusal_names_no_label() -> None:
+    reading = LONGER.request(TEXTS).read(Reply("A", refused=True))
+    assert reading.value is None  # type: ignore[union-attr]
+
+
+def test_probabilities_are_of_meanings_in_the_studys_own_order() -> None:
+    chances = [Alternative("A", 0.2, 0.2), Alternative("B", 0.7, 0.7), Alternative("same", 0.1, 0.1)]
+    reply = Reply("B", spots=(Spot(0, "B", tuple(chances)),))
+    request = LONGER.with_probabilities(LONGER.request(TEXTS))
+    assert request.choice is not None
+    answered = ReadableReply((reply,), (read_choice("B", LONGER.labels),), choice=request.choice)
+    assert LONGER.probabilities(answered, "own") == pytest.approx((0.2, 0.7, 0.1))
+    assert LONGER.probabilities(answered, "other") == pytest.approx((0.7, 0.2, 0.1))
+    assert LONGER.probabilities(replace(answered, choice=None), "other") is None
+
+
+def test_labels_get_into_records_and_out_of_them(results: Results) -> None:
+    assert [LONGER.value(label) for label in ("A", "B", "same", None)] == [1, 2, 3, None]
+    assert results.records.select(LONGER.label("longer"))[:, 0].to_list() == ["B", None, "A"]
+    assert LENGTH.value("long") == "long"
+    assert [LONGER.order_of(column) for column in ("longer", "longer_turned")] == ["own", "other"]
+    assert label_columns(QUESTIONS) == ("longer", "longer_turned", "length")
+    assert repeat_columns(QUESTIONS) == ("length_again",)
+
+
+def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
+    sheet = sheet_of(QUESTIONS, 30, repeats_of(QUESTIONS, ask_labels))
+    assert (sheet.whats, sheet.size) == (("longer", "length"), 30)
+    rows = sheet.rows(results, "longer")
+    assert (rows.given, rows.labels, rows.judge) == (["B", None, "A"], LONGER.labels, "j")
+    assert rows.drawn([2]).select(rows.shown).rows() == [("raft", "tugs")]
+    assert (rows.question, rows.row, rows.group) == ("Which is longer?", "pair", "topic")
+    assert (rows.definitions, rows.seen) == (LONGER.meanings(), LONGER.shown)
+    assert rows.units is not None
+    assert rows.units().rows() == [("p1", "B", "t1", "m"), ("p3", "A", "t2", "n")]
+
+
+def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> None:
+    again = repeats_of(QUESTIONS, ask_labels)
+    units = again.units(results, "longer")
+    assert (units.ids, units.conditions) == (["p1", "p2", "p3"], ["none", "system-1", "none"])
+    assert units.labelled == [True, False, True]
+    (unit,) = units.drawn([0])
+    assert (unit.id, unit.group, unit.labels, unit.material) == ("p1", "t1", {"": "B"}, TEXTS)
+    (single,) = again.units(results, "length").drawn([1])
+    assert (single.labels, single.material) == ({"": "long"}, {"text": "canoe"})
+
+
+def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
+    sent: list[tuple[str, str | None]] = []
+
+    async def ask(role: str, messages: Any, *, speaker: str | None = None, **how: Any) -> Reply:
+        sent.append((messages[0].content, speaker))
+        return Reply("A" if len(messages) > 1 else "I cannot say")
+
+    again = repeats_of(QUESTIONS, ask_labels)
+    labels = [
+        asyncio.run(again.ask(ask, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
+        for draw, speaker in ((None, None), (Draw("1/p1/order"), "judge/again"))
+    ]
+    assert labels == [{"": "A"}, {"": "B"}]
+    assert sent == [("ship or boats?", None)] * 2 + [("boats or ship?", "judge/again")] * 2
+
+
+def test_a_judge_agrees_with_itself_as_far_as_both_orders_agree(results: Results) -> None:
+    found = of_questions(QUESTIONS, results.records, "topic", 0.95)
+    assert {key: (agreement.repeated, agreement.unread, agreement.same.value) for key, agreement in found.items()} == {
+        "longer": (2, 0, 0.5),
+        "length": (2, 0, 0.5),
+    }
+    never = results.records.with_columns(asked_again=False)
+    assert of_questions(QUESTIONS, never, "topic", 0.95).keys() == {"longer"}
+
+
+def test_the_question_of_the_docs_makes_requests_and_a_sheet() -> None:
+    (block,) = re.findall(r"^```py\n((?:(?!^```).)*HEDGING = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    prompt = "hedged: takes back what it says\ndirect: says it\n{answer} {first} {second}"
+    none = {"answer": "", "first": "", "second": ""}
+    page = {"PROMPTS": SimpleNamespace(fill=lambda name, **places: prompt.format_map(none | places))}
+    exec(compile(block, "docs/your-own-study.md", "exec"), page)
+    question: Any = page["HEDGING"]
+    texts = [question.request({"answer": "Yes"}, order=order).messages[0].content for order in ("own", "other")]
+    assert [text.splitlines()[-1] for text in texts] == ["Yes hedged direct", "Yes direct hedged"]
+    records = pl.DataFrame(
+        {
+            "model": ["m", "m"],
+            "trial": ["t1", "t2"],
+            "question": ["q", "q"],
+            "framing": ["pro", "con"],
+            "reply": ["Yes", "No, but"],
+            "hedging": ["direct", None],
+            "failure": pl.Series([None, None], dtype=pl.String),
+        }
+    )
+    sheet: Any = page["SHEET"]
+    rows = sheet.rows(Results(records), "hedging")
+    assert (rows.given, rows.drawn([1])["answer"].to_list()) == (["direct", None], ["No, but"])
+    assert rows.definitions == {"hedged": "takes back what it says", "direct": "says it"}
+    assert sheet.again.units(Results(records), "hedging").ids == ["m/t1", "m/t2"]
