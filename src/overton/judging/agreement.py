@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Label = Hashable | Mapping[str, float]
 """One label, or how much of a row each label has if whoever labelled it is several people who differ."""
 
+_ByChance = Callable[["AnyFloats", "AnyFloats"], "AnyFloats"]
+"""Disagreement by chance, of sums of labels' counts [..., K] and of what could be disagreed on [...]."""
+
 
 def cohen_kappa(
     first: Sequence[Label],
@@ -61,10 +64,10 @@ def cohen_kappa(
     for label in (*first, *second):
         for name in label if isinstance(label, Mapping) else (label,):
             numbers.setdefault(name, len(numbers))
-    one, other = (_label_parts(said, numbers) for said in (first, second))
+    by_first, by_second = (_label_parts(said, numbers) for said in (first, second))
     weight = np.ones(len(first)) if weights is None else np.asarray(weights, float)
-    differ = 1 - (one * other).sum(1)
-    parts = np.column_stack([differ, np.ones(len(first)), one, other]) * weight[:, None]
+    differ = 1 - (by_first * by_second).sum(1)
+    parts = np.column_stack([differ, np.ones(len(first)), by_first, by_second]) * weight[:, None]
 
     def by_chance(counts: AnyFloats, pairs: AnyFloats) -> AnyFloats:
         of_first, of_second = counts[..., : len(numbers)], counts[..., len(numbers) :]
@@ -208,9 +211,6 @@ def _beyond_chance(parts: Floats, by_chance: _ByChance, clusters: Sequence[Hasha
         within=DIFFERENCE,
     )
 
-
-_ByChance = Callable[["AnyFloats", "AnyFloats"], "AnyFloats"]
-"""Disagreement by chance, of sums of labels' counts [..., K] and of what could be disagreed on [...]."""
 
 _FURTHER = "the further of Student's t over {unit}, corrected for skewness, and Wilson"
 _ONE_LABEL = "only one label occurs, on which chance alone agrees fully"
