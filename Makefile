@@ -59,6 +59,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/calibration.py --quick
 	@$(BIN)/python benchmarks/precise.py --quick
 	@$(BIN)/python -m benchmarks.judge_correction --quick
+	@$(BIN)/python -m benchmarks.agreement --quick
 	@$(BIN)/python benchmarks/many_labels.py --only groups --quick
 	@$(BIN)/python -m benchmarks.nulls --quick
 

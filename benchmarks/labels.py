@@ -1,26 +1,23 @@
-"""How often intervals cover the truth if people labelled: alpha of people, few labels, draws of every kind.
+"""How often intervals cover the truth if people labelled: few labels, draws of every kind.
 
-    python -m benchmarks.labels alpha|few|draws [--table TABLE] [--draws N]
+    python -m benchmarks.labels few|draws [--table TABLE] [--draws N]
 
-`krippendorff_alpha` simulates people of known accuracy, and compares with a bootstrap of rows. `few` draws rows like
-those of TABLE, which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels.
-`draws` makes worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run
-does.
+`few` draws rows like those of TABLE, which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20
+to 100 of the labels. `draws` makes worlds of groups with two people, draws and deals as `overton judge sample` does,
+and corrects as a run does. `benchmarks.agreement` has the interval of people's agreement.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from overton.files.tables import read_table
-from overton.judging.agreement import krippendorff_alpha
 from overton.judging.judged_tables import UNREAD, JudgedTable, correct
 from overton.judging.label_tasks import (
     AnnotatorLabels,
@@ -38,64 +35,8 @@ from overton.studies.questions import JudgedUnitTable
 Array = np.ndarray[Any, Any]
 
 
-class People(NamedTuple):
-    """Numbers of rows and people, how often people are right, how common labels are, what share is not labelled."""
-
-    rows: int
-    people: int
-    right: float
-    shares: tuple[float, ...]
-    missing: float = 0.0
-
-
-CROWDS = (
-    People(30, 2, 0.8, (0.4, 0.3, 0.3)),
-    People(30, 2, 0.9, (0.5, 0.5)),
-    People(30, 2, 0.9, (0.85, 0.15)),
-    People(30, 2, 0.6, (0.4, 0.3, 0.3)),
-    People(30, 3, 0.8, (0.4, 0.3, 0.3), 0.2),
-    People(100, 2, 0.85, (0.4, 0.3, 0.2, 0.1)),
-    People(100, 3, 0.8, (0.5, 0.4, 0.1), 0.4),
-)
 NAMES = ("pro", "con", "unclear")
 DESIGNS: tuple[LabelDesign, ...] = ("plain", "stratified", "whole")
-
-
-def _crowd(random: np.random.Generator, of: People) -> list[list[int]]:
-    kinds, size = len(of.shares), (of.people, of.rows)
-    truth = random.choice(kinds, of.rows, p=of.shares)
-    said = np.where(random.random(size) < of.right, truth, random.choice(kinds, size, p=of.shares))
-    there = random.random(size) >= of.missing
-    return [
-        [int(label) for label, known in zip(*both, strict=True) if known] for both in zip(said.T, there.T, strict=True)
-    ]
-
-
-def _bootstrap(random: np.random.Generator, units: Sequence[Sequence[int]], times: int = 200) -> tuple[float, float]:
-    values = [
-        krippendorff_alpha([units[place] for place in random.integers(0, len(units), len(units))]).value
-        for _ in range(times)
-    ]
-    low, high = np.nanquantile(values, (0.025, 0.975))
-    return float(low), float(high)
-
-
-def of_alpha(draws: int) -> None:
-    """Coverage and width of alpha's interval, and of a bootstrap's."""
-    random = np.random.default_rng(1)
-    for of in CROWDS:
-        truth = krippendorff_alpha(_crowd(random, of._replace(rows=60_000))).value
-        held, made, wide = Counter[str](), Counter[str](), defaultdict[str, float](float)
-        for _ in range(draws):
-            units = _crowd(random, of)
-            found = krippendorff_alpha(units)
-            for name, (low, high) in {"own": (found.low, found.high), "bootstrap": _bootstrap(random, units)}.items():
-                if not isnan(low):
-                    made[name] += 1
-                    held[name] += low <= truth <= high
-                    wide[name] += high - low
-        told = [f"{one} {100 * held[one] / made[one]:.1f} (width {wide[one] / made[one]:.2f})" for one in made]
-        print(of, f"alpha {truth:.2f}:", *told, f"none {draws - made['own']}", flush=True)
 
 
 def of_few(table: Path, draws: int) -> None:
@@ -178,7 +119,7 @@ def _labelled(world: Array, design: LabelDesign, seed: int) -> tuple[SavedLabels
 def main() -> None:
     """Read the arguments and print the figures."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("what", choices=("alpha", "few", "draws"))
+    reader.add_argument("what", choices=("few", "draws"))
     reader.add_argument("--table", type=Path)
     reader.add_argument("--draws", type=int, default=400)
     told = reader.parse_args()
@@ -187,7 +128,7 @@ def main() -> None:
             reader.error("few needs --table")
         of_few(told.table, told.draws)
     else:
-        (of_alpha if told.what == "alpha" else of_draws)(told.draws)
+        of_draws(told.draws)
 
 
 if __name__ == "__main__":

@@ -70,9 +70,8 @@ def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
         alone, clustered = getattr(plain, name), getattr(alike, name)
         assert clustered.value == alone.value
         assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
-        if name != "alpha":
-            assert clustered.method == f"{alone.method}, clustered"
-    assert "over groups" in alike.alpha.method
+    assert alike.same.method == "Wilson, clustered"
+    assert "over groups" in alike.kappa.method == alike.alpha.method
 
 
 def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:

@@ -44,6 +44,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from . import limits
 from .json_paths import ESTIMATORS, RESHAPE, deliberation_since_0_2, printed, since_0_2
 
 __all__ = [
@@ -554,9 +555,12 @@ FORMS |= {
 
 
 def form(study: str, kind: str, case: str = "") -> Form:
-    """The form of one kind of JSON, of one `case` if it has its own; that of everything which is as it was where
-    `FORMS` has none."""
-    return FORMS.get((case, kind), FORMS.get((study, kind), Form()))
+    """The form of one kind of JSON, of one `case` if it has its own, with the limits that are listed for the case; that
+    of everything which is as it was where `FORMS` has none."""
+    known = FORMS.get((case, kind), FORMS.get((study, kind), Form()))
+    added, gone = (tuple(limits.listed(case, kind, added=new)) for new in (True, False))
+    changed = Form(added=added, gone=gone, reworded=tuple(limits.reworded(case, kind)))
+    return replace(_both(changed, known), reshape=known.reshape)
 
 
 _THEN: Mapping[str, Mapping[str, Any]] = {

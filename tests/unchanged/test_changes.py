@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -12,9 +13,12 @@ from overton.studies.registry import study_named
 
 from .cases import STUDIES
 from .changes import text, written
+from .comparing import leaves
 from .json_paths import MOVED, RESHAPE
-from .mapping import NAMES
+from .limits import REASONS, limits
+from .mapping import NAMES, form
 from .record import recorded
+from .redoing import analysed, study_of
 
 
 def test_the_list_is_written_from_the_mapping() -> None:
@@ -38,6 +42,31 @@ def test_a_path_that_moved_is_made_of_keys_recorded_and_of_todays(study: str) ->
     for was, now in MOVED[study]:
         assert _told(was) <= before, was
         assert _told(now) <= after | before, now
+
+
+@pytest.mark.parametrize(("case", "kind"), sorted({(limit.case, limit.kind) for limit in limits()}))
+def test_a_listed_limit_was_recorded(case: str, kind: str) -> None:
+    found = recorded(case)[{"analysis": "analyses"}.get(kind, kind)]
+    if kind in ("analysis", "numbers"):
+        documents = [(analysed(case)[name][0], document) for name, document in found.items()]
+    else:
+        documents = [(study_of(case), found)]
+    known = [
+        {path: json.dumps(value, ensure_ascii=False) for path, value in leaves(form(study, kind).reshape(document))}
+        for study, document in documents
+    ]
+    listed = [limit for limit in limits() if (limit.case, limit.kind) == (case, kind)]
+    lacking = [limit.path for limit in listed if all(one.get(limit.path, "") != limit.was for one in known)]
+    assert not lacking
+
+
+def test_each_listed_limit_has_a_reason_and_none_is_a_value() -> None:
+    assert {limit.reason for limit in limits()} == {*REASONS}
+    last = {limit.path.split(" > ")[-1] for limit in limits() if limit.kind != "judged"}
+    assert last == {"low", "high", "0", "1", "method", "why"}
+    places = {limit.path.split(" > ")[-1] for limit in limits() if limit.kind == "judged"}
+    assert places == {"1", "2", "4", "5"}  # the value is at 0, n at 3
+    assert all("kappa" in limit.path or " > alpha > " in limit.path for limit in limits())
 
 
 def _documents(name: str) -> list[Any]:

@@ -46,7 +46,7 @@ def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: s
 def kind_differs(case: str, kind: str, old: Any, new: Any) -> list[str]:
     """What differs in one kind of JSON: numbers of comparisons are those of their analyses, all else is to be equal."""
     close = CLOSE if kind in NUMBERS else 0.0
-    return differences(old, new, form(study_of(case), kind), close=close)
+    return differences(old, new, form(study_of(case), kind, case), close=close)
 
 
 def numbers_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -3,16 +3,17 @@
 Written from the formulas: Krippendorff 2004, 'Content Analysis', chapter 11; 2011, 'Computing Krippendorff's
 alpha-reliability', section C.
 
-Shares, Cohen's kappa for two and Fleiss' kappa for more, with their intervals. Throughout, `clusters` names the group
-that each item belongs to (the six paraphrases of one issue, say), since items of one group are not independent; without
-it each item is independent.
+Shares, Cohen's kappa for two who labelled the same rows, Krippendorff's alpha for any number with labels missing, and
+Fleiss' kappa for any number without, with their intervals. Throughout, `clusters` names the group that each row belongs
+to (the six paraphrases of one issue, say), since rows of one group are not independent; without it each row is
+independent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence, Set
-from math import inf, nan
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from math import isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,55 @@ from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from overton.statistics.arrays import AnyFloats, Floats
+
+
+Label = Hashable | Mapping[str, float]
+"""One label, or how much of a row each label has if whoever labelled it is several people who differ."""
+
+_ByChance = Callable[["AnyFloats", "AnyFloats"], "AnyFloats"]
+"""Disagreement by chance, of sums of labels' counts [..., K] and of what could be disagreed on [...]."""
+
+
+def cohen_kappa(
+    first: Sequence[Label],
+    second: Sequence[Label],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Agreement beyond chance of two who labelled the same rows in the same order (Cohen 1960).
+
+    With o the share of `weights` on which their labels differ, and e that by chance, from how often each gives each
+    label, kappa = 1 - o / e. Parts of a row that labels share add up to 1. `n` counts the rows. Not computed if only
+    one label occurs, since chance alone then agrees fully. The interval is that of `_beyond_chance`.
+
+    Raises:
+        ValueError: the sequences differ in length.
+    """
+    import numpy as np
+
+    if len(first) != len(second):
+        raise ValueError("the judges must rate the same items in the same order")
+    if not first:
+        return not_computed(_NO_ITEMS, level=level)
+    numbers: dict[Hashable, int] = {}
+    for label in (*first, *second):
+        for name in label if isinstance(label, Mapping) else (label,):
+            numbers.setdefault(name, len(numbers))
+    by_first, by_second = (_label_parts(said, numbers) for said in (first, second))
+    weight = np.ones(len(first)) if weights is None else np.asarray(weights, float)
+    differ = 1 - (by_first * by_second).sum(1)
+    parts = np.column_stack([differ, np.ones(len(first)), by_first, by_second]) * weight[:, None]
+
+    def by_chance(counts: AnyFloats, pairs: AnyFloats) -> AnyFloats:
+        of_first, of_second = counts[..., : len(numbers)], counts[..., len(numbers) :]
+        return np.asarray(1 - (of_first * of_second).sum(-1) / pairs**2)
+
+    return _beyond_chance(parts, by_chance, clusters, level)
 
 
 def krippendorff_alpha(
@@ -33,61 +81,146 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's alpha of nominal labels; `units` has, for each unit, the labels that it was given by anyone.
 
-    A unit with fewer than two labels says nothing, and `n` counts the others. With o(c) the coincidences of label c
-    with itself (a unit of m labels adds its ordered pairs of c, each 1 / (m - 1)), n(c) how often c occurs and n all
-    labels of those units:
+    Units with fewer than two labels are left out, and `n` counts the others. With m(u) the labels of unit u, d(u) its
+    ordered pairs of different ones, n(c) how often label c occurs and n all labels of those units:
 
-        alpha = 1 - (n - 1) (n - sum o(c)) / (n^2 - sum n(c)^2)
+        alpha = 1 - o / e,    o = sum d(u) / (m(u) - 1) / n,    e = (n^2 - sum n(c)^2) / (n (n - 1))
 
-    The interval leaves units out in turn, or whole clusters of them (see `statistics.jackknife`): what is drawn is
-    units, and a unit's labels stay together. Not computed if no unit has two labels or only one label occurs, since
-    disagreement is then impossible; without an interval if nobody disagrees.
+    Not computed if no unit has two labels or only one label occurs, since disagreement is then impossible. The interval
+    is that of `_beyond_chance`.
 
     Raises:
         ValueError: the numbers of clusters and units differ.
     """
     import numpy as np
 
-    from overton.statistics.jackknife import Jackknife
-
-    paired = [place for place, labels in enumerate(units) if len(labels) > 1]
     if clusters is not None and len(clusters) != len(units):
         raise ValueError("one cluster per unit is needed")
+    paired = [place for place, labels in enumerate(units) if len(labels) > 1]
     if not paired:
         return not_computed("no unit has two labels", level=level)
-    kinds: dict[Hashable, int] = {}
-    for place in paired:
-        for label in units[place]:
-            kinds.setdefault(label, len(kinds))
-    if len(kinds) < 2:
-        return not_computed("only one label occurs, and nothing can be disagreed on", level=level, n=len(paired))
-    parts = np.array([_unit_parts(units[place], kinds) for place in paired])
-    numbers: dict[Hashable, int] = {}
-    own = [numbers.setdefault(place if clusters is None else clusters[place], len(numbers)) for place in paired]
-    jackknife = Jackknife(level, unit="units" if clusters is None else "groups")
-    over = jackknife.over(np.array(own))
-    return over.statistic(parts, _alpha_of_parts, "nothing can be disagreed on", within=(-inf, 1.0))
+
+    def by_chance(counts: AnyFloats, labels: AnyFloats) -> AnyFloats:
+        return np.asarray((labels**2 - (counts**2).sum(-1)) / (labels * (labels - 1)))
+
+    own = None if clusters is None else [clusters[place] for place in paired]
+    return _beyond_chance(_unit_parts([units[place] for place in paired]), by_chance, own, level)
 
 
-def _unit_parts(labels: Sequence[Hashable], kinds: dict[Hashable, int]) -> list[float]:
-    """The parts of a unit: its coincidences of equal labels, then how often each label occurs."""
-    counts = Counter(labels)
-    same = sum(count * (count - 1) for count in counts.values()) / (len(labels) - 1)
-    return [same, *(float(counts[kind]) for kind in kinds)]
+def fleiss_kappa(
+    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Agreement beyond chance of two judges or more (Fleiss 1971); `ratings[judge][item]`, every item by every judge.
 
+    It is Krippendorff's alpha with e = 1 - sum (n(c) / n)^2. `n` counts the items. The same cases as for `cohen_kappa`
+    are not computed, and the interval is the same.
 
-def _alpha_of_parts(sums: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Alpha of sums of parts [..., blocks, 1 + labels]."""
+    Raises:
+        ValueError: fewer than two judges, or sequences that differ in length.
+    """
     import numpy as np
 
-    same, counts = sums[..., 0, 0], sums[..., 0, 1:]
-    every = counts.sum(-1)
+    if len(ratings) < 2:
+        raise ValueError("agreement needs at least two judges")
+    if len({len(judge) for judge in ratings}) > 1:
+        raise ValueError("the judges must rate the same items in the same order")
+    if not ratings[0]:
+        return not_computed(_NO_ITEMS, level=level)
+
+    def by_chance(counts: AnyFloats, labels: AnyFloats) -> AnyFloats:
+        return np.asarray(1 - (counts**2).sum(-1) / labels**2)
+
+    return _beyond_chance(_unit_parts(list(zip(*ratings, strict=True))), by_chance, clusters, level)
+
+
+def _label_parts(said: Sequence[Label], numbers: Mapping[Hashable, int]) -> Floats:
+    """How much of each row each label has [rows, labels]."""
+    import numpy as np
+
+    table = np.zeros((len(said), len(numbers)))
+    for row, label in enumerate(said):
+        for name, part in label.items() if isinstance(label, Mapping) else ((label, 1.0),):
+            table[row, numbers[name]] = part
+    return table
+
+
+def _unit_parts(units: Sequence[Sequence[Hashable]]) -> Floats:
+    """For each unit d / (m - 1), m, and how often each label occurs [units, 2 + labels]; see `krippendorff_alpha`."""
+    import numpy as np
+
+    numbers: dict[Hashable, int] = {}
+    cells = [(row, numbers.setdefault(label, len(numbers))) for row, labels in enumerate(units) for label in labels]
+    counts = np.zeros((len(units), len(numbers)))
+    np.add.at(counts, tuple(zip(*cells, strict=True)), 1)
+    many = counts.sum(1)
+    return np.column_stack([(many**2 - (counts**2).sum(1)) / (many - 1), many, counts])
+
+
+def _beyond_chance(parts: Floats, by_chance: _ByChance, clusters: Sequence[Hashable] | None, level: float) -> Estimate:
+    """Agreement beyond chance, 1 - o / e, with the one interval that all coefficients here have.
+
+    `parts` [rows, 2 + K] has each row's disagreement, how much could be disagreed on, and K counts of labels. The ratio
+    of the sums of the first two is o. `by_chance` makes e of the sums of the counts and of the second.
+
+    Each limit is the further of two. The first is by leaving out each cluster in turn (`statistics.jackknife`). The
+    second is 1 - w / e with w Wilson's limit for o, a share of so many independent pairs as its error over clusters
+    says. If o is the same in all clusters, these are the pairs. If leaving clusters out gives no interval, since all
+    are alike or one has the only other label, the second limits are taken. Below five clusters there is no interval.
+    docs/judges.md has the coverage.
+    """
+    import numpy as np
+
+    from overton.statistics.cluster_sums import ClusterSums
+    from overton.statistics.jackknife import DIFFERENCE, FEWEST, Jackknife, is_flat, standard_errors
+    from overton.statistics.proportions import wilson_limits
+
+    own: Sequence[Hashable] = range(len(parts)) if clusters is None else clusters
+    if len(own) != len(parts):
+        raise ValueError("one cluster per row is needed")
+    numbers: dict[Hashable, int] = {}
+    cluster = np.array([numbers.setdefault(name, len(numbers)) for name in own])
+    unit = "units" if clusters is None else "groups"
+    over = Jackknife(level, unit=unit).over(cluster)
+
+    def expected(sums: AnyFloats) -> AnyFloats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = by_chance(sums[..., 2:], sums[..., 1])
+        return np.where(found > _NO_CHANCE, found, np.nan)
+
+    def coefficient(sums: AnyFloats) -> AnyFloats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(1 - sums[..., 0, 0] / sums[..., 0, 1] / expected(sums[..., 0, :]))
+
+    found = over.statistic(parts, coefficient, _ONE_LABEL)
+    if isnan(found.value) or len(numbers) < FEWEST:
+        return found
+    differ, pairs = (np.bincount(cluster, column).astype(float) for column in parts[:, :2].T)
+    sums = over.sums(ClusterSums(differ, pairs))
+    observed, spread = sums.numbers.value, standard_errors(over.influence(sums))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(1 - (every - 1) * (every - same) / (every**2 - (counts**2).sum(-1)))
+        alike = observed * (1 - observed) / spread.error**2
+    rows = np.where(is_flat(observed, spread.error), spread.freedom + 1, alike)
+    least, most = (float(limit.item()) for limit in wilson_limits(observed, rows, level))
+    chance = float(expected(parts.sum(0)))
+    low, high = np.fmin(found.low, 1 - most / chance), np.fmax(found.high, 1 - least / chance)
+    return msgspec.structs.replace(
+        found,
+        low=min(found.value, max(-1.0, round(float(low), _DIGITS))),
+        high=max(found.value, min(1.0, round(float(high), _DIGITS))),
+        method=f"Wilson, over {unit}" if isnan(found.low) else _FURTHER.format(unit=unit),
+        within=DIFFERENCE,
+    )
+
+
+_FURTHER = "the further of Student's t over {unit}, corrected for skewness, and Wilson"
+_ONE_LABEL = "only one label occurs, on which chance alone agrees fully"
+_NO_CHANCE = 1e-12
+"""Disagreement by chance of no more than this is rounding error: one label is left."""
+_DIGITS = 10
+"""Decimals of limits, as in `statistics.jackknife`."""
 
 
 _NO_ITEMS = "there is no item"
-_ONE_CATEGORY = "only one category occurs, on which chance alone agrees fully"
 
 
 def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Estimate:
@@ -109,74 +242,6 @@ def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, 
     effective = n if clusters is None else _effective_items(values - p, clusters)
     low, high = wilson_limits(p, effective, level)
     return Estimate(p, float(low), float(high), n, "Wilson" if clusters is None else "Wilson, clustered", level)
-
-
-def cohen_kappa(
-    first: Sequence[Hashable],
-    second: Sequence[Hashable],
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    level: float = 0.95,
-) -> Estimate:
-    """Agreement of two judges beyond chance on the same items in the same order (Cohen 1960).
-
-    The interval is the large-sample one of Fleiss, Cohen and Everitt (1969), from each item's linear influence on
-    kappa, summed over clusters if they are given. `n` counts the items. Not computed if only one category occurs, since
-    chance alone then agrees fully; without an interval if the judges never disagree, since the large-sample one then
-    has no width.
-
-    Raises:
-        ValueError: the sequences differ in length.
-    """
-    import numpy as np
-
-    codes, k = _code_categories([first, second])
-    n = len(first)
-    if n == 0:
-        return not_computed(_NO_ITEMS, level=level)
-    row, column = (np.bincount(codes[judge], minlength=k) / n for judge in (0, 1))
-    agree = (codes[0] == codes[1]).astype(float)
-    observed, chance = float(agree.mean()), float(row @ column)
-    if k == 1:
-        return not_computed(_ONE_CATEGORY, level=level, n=n)
-    kappa = (observed - chance) / (1 - chance)
-    # d kappa / d p_ij for the item's cell (i, j), centred.
-    slope = agree * (1 - chance) - (1 - observed) * (column[codes[0]] + row[codes[1]])
-    method = "Fleiss-Cohen-Everitt" if clusters is None else "Fleiss-Cohen-Everitt, clustered"
-    return _wald_estimate(kappa, (slope - slope.mean()) / (1 - chance) ** 2, clusters, method, level)
-
-
-def fleiss_kappa(
-    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
-) -> Estimate:
-    """Agreement beyond chance of two judges or more (Fleiss 1971); `ratings[judge][item]`, every item by every judge.
-
-    The interval is the large-sample one from each item's linear influence (Gwet 2008, generalised pi), summed over
-    clusters if they are given; unlike Fleiss' own standard error, it does not assume that judges agree by chance. `n`
-    counts the items. The same cases as for `cohen_kappa` are not computed.
-
-    Raises:
-        ValueError: fewer than two judges, or sequences that differ in length.
-    """
-    import numpy as np
-
-    if len(ratings) < 2:
-        raise ValueError("agreement needs at least two judges")
-    codes, k = _code_categories(ratings)
-    judges, n = codes.shape
-    if n == 0:
-        return not_computed(_NO_ITEMS, level=level)
-    counts = np.stack([(codes == category).sum(axis=0) for category in range(k)], axis=1)
-    agree = (counts * (counts - 1)).sum(axis=1) / (judges * (judges - 1))
-    shares = counts.sum(axis=0) / counts.sum()
-    observed, chance = float(agree.mean()), float(shares @ shares)
-    if k == 1:
-        return not_computed(_ONE_CATEGORY, level=level, n=n)
-    kappa = (observed - chance) / (1 - chance)
-    by_chance = counts @ shares / judges
-    influence = (agree - observed) / (1 - chance) - 2 * (1 - kappa) * (by_chance - chance) / (1 - chance)
-    method = "Gwet" if clusters is None else "Gwet, clustered"
-    return _wald_estimate(kappa, influence, range(n) if clusters is None else clusters, method, level)
 
 
 def overlap(
@@ -205,34 +270,6 @@ def overlap(
     jackknife = Jackknife(level, unit="items")
     found = jackknife.ratio([sum(some) for some in sums.values()], [len(some) for some in sums.values()], SHARE)
     return msgspec.structs.replace(found, n=len(first))
-
-
-def _code_categories(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:
-    """Categories as numbers from 0, `[judge, item]`, and how many there are."""
-    import numpy as np
-
-    if len({len(judge) for judge in ratings}) > 1:
-        raise ValueError("the judges must rate the same items in the same order")
-    numbers: dict[Hashable, int] = {}
-    return np.array([[numbers.setdefault(label, len(numbers)) for label in judge] for judge in ratings], int), len(
-        numbers
-    )
-
-
-def _wald_estimate(
-    kappa: float, influence: NDArray[Any], clusters: Sequence[Hashable] | None, method: str, level: float
-) -> Estimate:
-    n = len(influence)
-    sums = influence if clusters is None else _cluster_sums(influence, clusters)
-    error = float((sums**2).sum()) ** 0.5 / n
-    if error <= 1e-12 or len(sums) < 2:
-        return Estimate(kappa, nan, nan, n, f"{method}: no interval from such uniform data", level)
-    margin = _normal_quantile(level) * error * (1 if clusters is None else (len(sums) / (len(sums) - 1)) ** 0.5)
-    return _kappa_estimate(kappa, margin, n, method, level)
-
-
-def _kappa_estimate(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
-    return Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, method, level, within=(-1.0, 1.0))
 
 
 def _effective_items(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
@@ -284,9 +321,9 @@ class SheetAgreement(msgspec.Struct, frozen=True):
 def sheet_agreement(key: SheetKey, answers: SheetAnswers, *, level: float = 0.95) -> SheetAgreement:
     """The agreement on the rows that were filled in.
 
-    Intervals of a plain sheet treat units of one group (turns of a conversation) as alike. A stratified sheet weights
-    each label by how often the judge gives it; its intervals are large-sample ones for stratified draws (Cochran 1977,
-    section 5.9, on each row's linear influence).
+    Intervals treat rows of one group (turns of a conversation) as alike. A stratified sheet weights each label by how
+    often the judge gives it. The interval of its share is the large-sample one for stratified draws (Cochran 1977,
+    section 5.9), which treats rows as independent.
 
     Raises:
         InputError: the key is of another kind of sheet.
@@ -295,10 +332,16 @@ def sheet_agreement(key: SheetKey, answers: SheetAnswers, *, level: float = 0.95
         raise InputError([Problem("key", key.sheet, "is not the key of a sheet on which a judge's labels are checked")])
     rows = [(row, said) for row, said in zip(key.rows, answers.labels, strict=True) if said is not None]
     judged, said = [row.label for row, _ in rows], [label for _, label in rows]
-    if key.stratified:
-        same, kappa = _population_agreement(judged, said, key, level)
+    groups = [row.group for row, _ in rows]
+    missing = [label for label, count in key.population.items() if count and label not in judged]
+    if key.stratified and judged and missing:
+        reason = f"no row that the judge calls {missing[0]} was filled in"
+        same = kappa = not_computed(reason, level=level, n=len(judged))
+    elif key.stratified and judged:
+        weights = _population_weights(judged, key)
+        same = _population_share(judged, said, weights, level)
+        kappa = cohen_kappa(judged, said, groups, weights=weights, level=level)
     else:
-        groups = [row.group for row, _ in rows]
         same = share([judge == person for judge, person in zip(judged, said, strict=True)], groups, level=level)
         kappa = cohen_kappa(judged, said, groups, level=level)
     confusion = {label: dict.fromkeys(key.labels, 0) for label in key.labels}
@@ -328,33 +371,19 @@ def leniency(found: SheetAgreement, label: str) -> Estimate:
     return share(apart, level=found.same.level)
 
 
-def _population_agreement(
-    judged: Sequence[str], said: Sequence[str], key: SheetKey, level: float
-) -> tuple[Estimate, Estimate]:
-    """Share and kappa in the population, from the numbers of each label that happened to be drawn."""
+def _population_weights(judged: Sequence[str], key: SheetKey) -> list[float]:
+    """The part of the population that each row stands for, from how many of each label happened to be drawn."""
+    drawn, every = Counter(judged), sum(key.population.values())
+    return [key.population.get(label, 0) / every / drawn[label] for label in judged]
+
+
+def _population_share(judged: Sequence[str], said: Sequence[str], weights: Sequence[float], level: float) -> Estimate:
+    """The share of rows that both label alike, in the population."""
     import numpy as np
 
-    n, known = len(judged), {label: number for number, label in enumerate(key.labels)}
-    missing = [label for label, count in key.population.items() if count and label not in judged]
-    if n == 0 or missing:
-        reason = _NO_ITEMS if n == 0 else f"no row that the judge calls {missing[0]} was filled in"
-        return (not_computed(reason, level=level, n=n),) * 2
-    first, second = (np.array([known[label] for label in labels]) for labels in (judged, said))
-    drawn = np.bincount(first, minlength=len(known))
-    strata = np.array([key.population.get(label, 0) for label in key.labels], float) / sum(key.population.values())
-    weight = (strata / np.maximum(drawn, 1))[first]
-    same = (first == second).astype(float)
-    observed, chance = float(weight @ same), float(strata @ np.bincount(second, weight, minlength=len(known)))
-    agreed = _stratified_agreement(observed, _stratified_variance(same, weight, first), weight, level)
-    if chance > 1 - 1e-12:
-        return agreed, not_computed(_ONE_CATEGORY, level=level, n=n)
-    # As for a plain draw (see `cohen_kappa`), except that the judge's own shares are known.
-    influence = (same * (1 - chance) - (1 - observed) * strata[second]) / (1 - chance) ** 2
-    kappa, variance = (observed - chance) / (1 - chance), _stratified_variance(influence, weight, first)
-    if variance <= _ZERO_VARIANCE:
-        return agreed, Estimate(kappa, nan, nan, n, f"{_STRATIFIED_METHOD}: no interval from such uniform data", level)
-    margin = _normal_quantile(level) * variance**0.5
-    return agreed, _kappa_estimate(kappa, margin, n, _STRATIFIED_METHOD, level)
+    weight, stratum = np.array(weights), np.unique(np.array(judged), return_inverse=True)[1]
+    same = np.array([judge == person for judge, person in zip(judged, said, strict=True)], float)
+    return _stratified_agreement(float(weight @ same), _stratified_variance(same, weight, stratum), weight, level)
 
 
 _STRATIFIED_METHOD = "stratified, large-sample"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.judging.agreement import krippendorff_alpha
+from overton.judging.agreement import cohen_kappa, krippendorff_alpha
 from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask, SavedLabels, coders_of, open_places
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
@@ -137,7 +137,7 @@ def judge_agreement(
         return (not_computed("they labelled no row in common", level=level),) * 2
     names = sorted({name for said in (*first, *second) for name in said})
     said = (_share_table(first, names), _share_table(second, names), *_row_weights(rows))
-    return _same_share(said, level), _weighted_kappa(said, level)
+    return _same_share(said, level), cohen_kappa(first, second, rows.groups, weights=rows.weights, level=level)
 
 
 def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
@@ -185,10 +185,10 @@ def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> Anno
             first_name, second_name, 0, *(not_computed("they labelled no row in common", level=level),) * 2
         )
     names = [*task.labels, CANNOT_TELL]
-    said = [_label_flags([who[place] for place in both], names) for who in (first, second)]
-    groups = _number_groups([task.rows[place].group for place in both])
-    rows = (said[0], said[1], said[0].sum(1), groups)
-    return AnnotatorPair(first_name, second_name, len(both), _same_share(rows, level), _weighted_kappa(rows, level))
+    labels, others = ([who[place] for place in both] for who in (first, second))
+    flags, groups = _label_flags(labels, names), [task.rows[place].group for place in both]
+    same = _same_share((flags, _label_flags(others, names), flags.sum(1), _number_groups(groups)), level)
+    return AnnotatorPair(first_name, second_name, len(both), same, cohen_kappa(labels, others, groups, level=level))
 
 
 def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
@@ -202,10 +202,10 @@ def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
         none = not_computed("no row is labelled", level=level)
         return JudgeAgreement(none, none, {}, {})
     people = np.array([[shares[place].get(name, 0.0) for name in names] for place in places])
-    judged = _label_flags([rows[place].judged for place in places], names)
-    weight = 1 / np.array([rows[place].chance for place in places])
-    groups = _number_groups([rows[place].group for place in places])
-    said = (people, judged, weight * len(weight) / weight.sum(), groups)
+    given, groups = [rows[place].judged for place in places], [rows[place].group for place in places]
+    judged = _label_flags(given, names)
+    weights = [1 / rows[place].chance for place in places]
+    said = (people, judged, *_row_weights(RowWeights(weights, groups)))
     confusion = {
         name: dict(zip(names, (judged[:, column] @ people).tolist(), strict=True))
         for column, name in enumerate(names[:-1])
@@ -213,7 +213,8 @@ def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
     by_label = {
         name: _confirmed_share(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
     }
-    return JudgeAgreement(_same_share(said, level), _weighted_kappa(said, level), by_label, confusion)
+    kappa = cohen_kappa(list(shares.values()), given, groups, weights=weights, level=level)
+    return JudgeAgreement(_same_share(said, level), kappa, by_label, confusion)
 
 
 def _label_flags(said: Sequence[str], names: Sequence[str]) -> Floats:
@@ -261,30 +262,3 @@ def _weighted_mean(  # noqa: PLR0917
     draw = LabelDraw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1], label=label)
     labels = JudgeAndHumanValues(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
     return correct_by_labels(draw, labels, [], level)[0].labelled
-
-
-def _weighted_kappa(said: _WeightedLabels, level: float) -> Estimate:
-    """Cohen's kappa of weighted rows in which people's labels may be split."""
-    import numpy as np
-
-    from overton.statistics.jackknife import DIFFERENCE, Jackknife
-
-    people, judged, weight, groups = said
-    if np.count_nonzero(people.sum(0) + judged.sum(0)) < 2:
-        return not_computed("only one label occurs, on which chance alone agrees fully", level=level, n=len(people))
-    parts = np.hstack([(people * judged).sum(1, keepdims=True), people, judged]) * weight[:, None]
-    over = Jackknife(level, unit="groups").over(groups)
-    return over.statistic(parts, _kappa_of_sums, "chance alone agrees fully", within=DIFFERENCE)
-
-
-def _kappa_of_sums(sums: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Kappa of sums [..., blocks, 1 + 2 labels]: equal labels, people's labels, the judge's."""
-    import numpy as np
-
-    same, labels = sums[..., 0, 0], sums[..., 0, 1:]
-    many = labels.shape[-1] // 2
-    people, judged = labels[..., :many], labels[..., many:]
-    every = judged.sum(-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chance = (people * judged).sum(-1) / every**2
-        return np.asarray((same / every - chance) / (1 - chance))
