@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from .mapping import NEARLY, Form
+from .mapping import FITTED, NEARLY, Form
 
 _JOINT = " > "
 _MOST = 20
@@ -40,7 +40,8 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
         ):
             continue
         width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
-        if not _equal(expected, new[place], NEARLY if _any(form.nearly, path) else close, moves * width):
+        tolerance = FITTED if _any(form.fitted, path) else NEARLY if _any(form.nearly, path) else close
+        if not _equal(expected, new[place], tolerance, moves * width):
             found.append(f"{where}: was {expected!r}, is {new[place]!r}" + (f" (width {width:.6g})" if width else ""))
     places = set(kept.values())
     found += [

@@ -23,6 +23,7 @@ of keys, none included. In the path that it moves to, they stand for the same th
     follows=("** > verdict",)                           verdicts on differences from null conditions that follow from
                                                         today's limits
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
+    fitted=("choice_model > **",)                       floats of a fitted model, equal to four digits only
 
 Pins of numbers (the kind 'numbers' of a study) stand by what they measure, so that a document may get another form:
 
@@ -50,6 +51,7 @@ from .json_paths import ESTIMATORS, RESHAPE, deliberation_since_0_2, printed, si
 __all__ = [
     "CLOSE",
     "COMMANDS",
+    "FITTED",
     "FORMS",
     "HEAD",
     "NAMES",
@@ -68,6 +70,10 @@ CLOSE = 1e-9
 
 NEARLY = 1e-6
 """The same for what is `nearly` equal."""
+
+FITTED = 1e-4
+"""The same for what is `fitted`: climbing ends where a step gains next to nothing, and where a likelihood is flat, that
+is elsewhere on another processor (found: 5e-5, of a spread of tastes)."""
 
 
 def bounds_may_move(resamples: int) -> float:
@@ -92,6 +98,7 @@ class Form:
     narrow_enough: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
+    fitted: tuple[str, ...] = ("** > choice_model* > **",)
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
 

@@ -141,6 +141,12 @@ def test_only_what_is_listed_may_be_nearly_equal() -> None:
     assert differences({"a": 1.0}, {"a": 1.0 + 5e-7}, form)
 
 
+def test_numbers_of_fitted_choice_models_are_equal_to_four_digits() -> None:
+    old, near, far = ({"a": {"choice_model.inertia": {"b": number}}} for number in (1.0, 1.0 + 5e-5, 1.0 + 5e-4))
+    assert differences(old, near, Form()) == []
+    assert differences(old, far, Form())
+
+
 def test_a_word_that_changed_is_expected_in_its_new_form() -> None:
     form = Form(reworded=(("** > method", "old", "new"),))
     assert differences({"a": {"method": "old"}}, {"a": {"method": "new"}}, form) == []
