@@ -36,7 +36,7 @@ _KEYS = ("model", "condition", "topic", "known")
 
 
 def without_faults(results: Results) -> Results:
-    """The view without pairs in which an answer has a fault of form, or was not searched for faults."""
+    """The view without pairs in which an answer is malformed, or was not checked for that."""
     sound = (pl.col("faults_a").list.len() == 0) & (pl.col("faults_b").list.len() == 0)
     kept = (pl.col("graded") != "pair") | sound.fill_null(value=False)
     return replace(results, records=results.records.filter(kept))
@@ -55,7 +55,7 @@ def same_prompt(results: Results) -> Results:
 
 
 def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
-    """What shares are based on, and the calibration of the judge; None if no probabilities were requested."""
+    """Whether shares are means of probabilities, and the judge's calibration; None if nobody requested any."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
@@ -263,10 +263,10 @@ def _controls(rows: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
 
 
 def tally(rows: pl.DataFrame) -> pl.DataFrame:
-    """What there is to measure, by model and condition.
+    """Counts of pairs and labels, by model and condition.
 
     `pairs` were answered and graded, over so many `topics`; in `neither` of a pair does an answer comply. `failed` rows
-    have an answer or a grade that failed for good, and `unread` of the judge's `labels` have no usable reply. Labels
+    have an answer or a grade whose call failed, and `unread` of the judge's `labels` have no usable reply. Labels
     are two orders of comparing two answers, and for a pair two grades of each answer.
     """
     pair = pl.col("graded") == "pair"
