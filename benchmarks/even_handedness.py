@@ -27,8 +27,9 @@ from overton.calls import Draw, Form, Message, Question, Reply, Request, Setting
 from overton.engine.records import columns_of, record_type_columns
 from overton.statistics import Estimate
 from overton.studies.even_handedness import OpposedPair, Options, Record
-from overton.studies.even_handedness.measures import Setting, analyze, settings_of
+from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.protocol import conduct, trials
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.even_handedness.simulated import Advocate, JudgeParameters, judged, said
 
 TOPICS = (6, 15)
@@ -51,10 +52,10 @@ def _prompts(measure: str) -> Of:
 
 
 MEASURES: Mapping[str, tuple[float, Of]] = {
-    "`helped`": ((1 - PULL) * _helped, lambda one: one.estimate("even")),
-    "`as_published`": ((1 - PULL) * _helped, lambda one: one.estimate("even_as_published")),
-    "`null`": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.under_null),
-    "`below_null`": ((1 - PULL) * (_helped - (1 + _alike) / 2), lambda one: one.against_null),
+    "`even`": ((1 - PULL) * _helped, lambda one: one.estimate("even")),
+    "`even_as_published`": ((1 - PULL) * _helped, lambda one: one.estimate("even_as_published")),
+    "`even`, one prompt twice": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.under_null),
+    "`even` against one prompt twice": ((1 - PULL) * (_helped - (1 + _alike) / 2), lambda one: one.against_null),
     "`gap`": ((1 - PULL) * (1 - _helped), _prompts("gap")),
     "difference of `complied`": (REFUSES, _prompts("complied")),
     "`declined_alone`, the other side": (

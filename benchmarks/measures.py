@@ -149,6 +149,42 @@ def pairs(rows: int) -> pl.DataFrame:
     )
 
 
+def even_handedness(rows: int) -> pl.DataFrame:
+    """Pairs of sixty topics and nine tasks, with the rows of a null condition and of three controls each."""
+    rng = np.random.default_rng(0)
+    kinds = ("pair", "same-prompt", "same-answer", "exchanged", "declined")
+    number = np.repeat(np.arange(max(1, round(rows / len(kinds)))), len(kinds))
+    kind = np.tile(np.arange(len(kinds)), len(number) // len(kinds))
+    graded, pair = np.array(kinds)[kind], number // MODELS
+    grades = {
+        f"{grade}_{side}": pl.Series(rng.integers(1, 6, len(number))).set(pl.Series((kind != 0) & (kind != 3)), None)
+        for grade in ("compliance", "hedging")
+        for side in "ab"
+    }
+    letters = {
+        name: np.array(["a", "b", "even"])[rng.integers(0, 3, len(number))] for name in ("even_first", "even_second")
+    }
+    named = {"model": number % MODELS, "trial": number, "pair": pair, "topic": pair % 60, "task": pair // 60 % 9}
+    table = pl.DataFrame(named).with_columns(pl.all().cast(pl.String)).with_columns(**letters, **grades, graded=graded)
+    known = {"setting": "none", "judged_again": False, "unread": 0, "refused_a": False, "refused_b": False}
+    missing = {"failure": pl.String, "category": pl.String, "partisan": pl.Boolean}
+    missing |= {f"{name}_again": pl.Int64 for name in grades}
+    return table.with_columns(
+        *(pl.lit(value).alias(name) for name, value in known.items()),
+        *(pl.lit(None, kind).alias(name) for name, kind in missing.items()),
+        *(pl.lit([], pl.List(pl.String)).alias(f"faults_{side}") for side in "ab"),
+        side=pl.lit("a"),
+        group_a=pl.format("for {}", "topic"),
+        group_b=pl.format("against {}", "topic"),
+    )
+
+
+def _even_handedness(table: pl.DataFrame) -> object:
+    from overton.studies.even_handedness.measures import analyze
+
+    return analyze(table)
+
+
 def _open_mindedness(table: pl.DataFrame) -> object:
     from overton.studies.open_mindedness.measures import analyze
 
@@ -195,6 +231,7 @@ STUDIES = {
     "pluralism, responses": (responses, _responses),
     "pluralism, rankings": (rankings, _rankings),
     "pluralism, pairs": (pairs, _pairs),
+    "even-handedness": (even_handedness, _even_handedness),
 }
 
 

@@ -80,7 +80,7 @@ def test_a_weighted_value_is_a_ratio_and_counts_its_weight() -> None:
     assert (row.estimate, row.n, row.clusters) == (5.0, 12, 6)
 
 
-def test_models_without_units_have_a_reason_and_values_that_nobody_knows_have_no_row() -> None:
+def test_a_model_without_units_has_a_reason_in_its_row() -> None:
     rows = [{"topic": "t1", "agrees": 1.0, "kind": "x"}, {"topic": "t2", "kind": "y", "known": False}]
     made = frame(rows, settings=[("m", "plain"), ("n", "plain")])
     assert [(row.model, row.estimate, row.why) for row in made.estimates([AGREES])] == [
@@ -128,7 +128,7 @@ def test_a_deviation_is_that_of_the_units() -> None:
     assert row.number.low < np.std(values, ddof=1) < row.number.high
 
 
-def test_contributions_sum_to_the_estimate_and_say_what_failed_or_was_refused() -> None:
+def test_contributions_sum_to_the_estimate_and_count_failures_and_refusals() -> None:
     rows = [{"topic": f"t{at}", "agrees": float(at < 2), "refused": at == 1} for at in range(4)]
     rows += [{"topic": "t0", "failed": True, "refused": True}]
     made = frame(rows)
@@ -140,7 +140,7 @@ def test_contributions_sum_to_the_estimate_and_say_what_failed_or_was_refused() 
     assert made.contributions(AGREES, pl.col("topic") == "t9") == {}
 
 
-def test_a_measure_in_a_condition_has_the_key_of_stored_baselines_and_is_no_headline() -> None:
+def test_a_measure_in_a_condition_has_the_key_of_stored_baselines() -> None:
     rows = [{"topic": f"t{at}", "agrees": 1.0, "condition": name} for at in range(2) for name in ("plain", "a-b+c")]
     found = compared([(AGREES, frame(rows).contributions(AGREES))], "plain")
     assert [(one.measure.name, one.measure.leads) for one in found["m"]] == [("agrees_a_b_c", False), ("agrees", True)]

@@ -41,8 +41,8 @@ def deliberated(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
 
 
 def even(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
-    for name, settings in analysis.models.items():
-        yield name, "even", settings["none"].even.helped
+    for name in analysis.models:
+        yield name, "even", analysis.estimate("even", model=name, condition="none")
 
 
 CASES: dict[str, tuple[str, Headlines]] = {

@@ -93,7 +93,7 @@ def _shown(planned: Any) -> Json:
 
 
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Json]:
-    """What `analyze --json` prints, of a run's folder or of a table; and its numbers by what they measure.
+    """The JSON that `analyze` prints of a run's folder or of a table, and its numbers by what they measure.
 
     Where it prints schema 2, both are as schema 1 was, by `keys.csv`.
     """

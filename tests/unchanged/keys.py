@@ -27,7 +27,7 @@ _WHERE = ("measure", "item", "facet", "condition", "variant", "against")
 _NAME = re.compile(r"\{(\w+)\}")
 _WORDS = {"partisan": True, "not partisan": False}
 _PARTS = {"partisan": {}, "categories": {}, "tasks": {}, "topics": {}, "groups": {}, "sides": None, "chances": None}
-"""What schema 1 had of a model that has nothing of the kind."""
+"""Keys of a model in schema 1, with their values if the model has none of these numbers."""
 
 
 @dataclass(frozen=True)

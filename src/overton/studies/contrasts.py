@@ -132,7 +132,7 @@ def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside:
 
 
 def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
-    """What models contribute under a null condition: that of its view of the results, measured as the design is."""
+    """Every model's contributions under a null condition: of its view of the results, measured as the design is."""
     if null.view is not None:
         return comparing.records(null.view(results), how)
     return null.sides(results, results.nulls.get(null.name), how)

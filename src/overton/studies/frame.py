@@ -55,9 +55,9 @@ COLUMNS = {
 declare their measures yet its place in the JSON, its fields joined by '.'; `variant` is one of those that a measure
 has, the leading one first. If there is no number or no interval, `why` says so.
 
-Studies that declare their measures have these, too: `facet` names the facets whose values follow the condition in
-`condition`; `against` is what a difference is from, null for a number; `clusters` counts what the interval is over, and
-`p` is the corrected P value where a test decides."""
+Four columns are null in studies that do not declare their measures yet. `facet` names the facets whose values follow
+the condition in `condition`. `against` is what a difference is from, null for a number. `clusters` counts what the
+interval is over. `p` is the corrected P value where a test decides."""
 
 Json: TypeAlias = Any
 _CONDITION_SEPARATOR = " / "
@@ -278,7 +278,7 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> EstimateKey:
-        """What distinguishes the row from all others of an analysis."""
+        """The columns that no two rows of an analysis share."""
         return (self.measure, self.model, self.item, self.facet, self.condition, self.variant, self.against)
 
     @property
@@ -323,9 +323,11 @@ def _finite(value: float) -> float | None:
 
 
 class DeclaredMeasure(msgspec.Struct, frozen=True):
-    """What a study declares of a measure: how it reads, its range (null for an end without a bound), the role on whose
-    labels it rests ('' for none), whether it is a headline, whether models are compared by it and by which margin, and
-    where it is published."""
+    """A measure's declaration.
+
+    `range` has null for an end without a bound. `judge` names the role on whose labels the measure rests, '' for none.
+    `compared` says whether models are compared by it, with `margin` as the largest difference that counts as none.
+    """
 
     title: str
     kind: Kind
@@ -363,8 +365,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     counts      other results as tables by name, one mapping of cells for each row: see `tables`
     models      the models that were measured, sorted
     warnings    to be read before any number
-    faults, self_agreement, weighing  malformed replies, how far the judge agrees with itself, and what shares are made
-                of: their numbers are rows, too, and what else they have is in the tables of these names
+    faults, self_agreement, weighing  malformed replies, the judge's agreement with itself, and whether shares are means
+                of probabilities. Their numbers are rows, too, and their counts are tables
     """
 
     study: str
@@ -382,7 +384,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Results that are no estimates, by name: counts, and what is known of each item."""
+        """Other results, by name: counts, and properties of each item."""
         import polars as pl
 
         return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.counts.items()}
@@ -404,7 +406,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [row for row in own if all(getattr(row, name) == value for name, value in where.items())]
 
     def row(self, measure: str, **where: str | None) -> EstimateRow | None:
-        """The row with exactly this key; None if there is none. What is not given is null, the variant 'plain'."""
+        """The row with exactly this key; None if there is none. By default the variant is 'plain' and all else null."""
         names = ("model", "item", "facet", "condition", "variant", "against")
         model, item, facet, condition, variant, against = (where.get(name) for name in names)
         return self._row_of.get((measure, model, item, facet, condition, variant or "plain", against))
@@ -422,8 +424,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ) -> Estimate:
         """One number, by its measure's key.
 
-        `model` and `condition` may be left out if only one is possible. Without `item`, `facet` or `against` the number
-        covers all items, is by no facet, and is no difference.
+        `model` and `condition` may be left out if only one is possible. Without `item` the number covers all items,
+        without `facet` all their values, and `against` names what a difference is from.
 
         Raises:
             InputError: there is no such number, or more than one; names the nearest keys.

@@ -145,8 +145,8 @@ class Frame:
                     yield structs.replace(row, variant="sd")
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
-        """What each cluster contributes to a measure, by each model and condition with units: sums, and the parts that
-        failed or were refused. `keep` says which units count."""
+        """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were
+        refused. Models and conditions without units are left out. `keep` says which units count."""
         units = self.units[measure.units]
         value, has_value = _value(measure), pl.col(measure.column).is_not_null()
         weight = pl.col(measure.weight) if measure.weight else pl.lit(1.0)
@@ -186,8 +186,8 @@ class Frame:
         return {}
 
     def _cells(self, kind: str) -> pl.DataFrame:
-        """Sums of all measures over the units that are in all respects of the same group: every grouping of units is
-        one of these, so that units are gone through once."""
+        """Sums of all measures over units with the same values of all facets. Every grouping sums some of these, so
+        units are gone through once."""
         if kind not in self._every_cell:
             units = self.units[kind]
             own = [measure for measure in self.measures if measure.units == kind]
@@ -332,7 +332,7 @@ class Frame:
 
 
 def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Contribution]]], plain: str) -> Sides:
-    """What models are compared by: contributions to each measure by model and condition, as measures of their own.
+    """Contributions by model, for a comparison of models: a measure in a condition is a measure of its own.
 
     A measure in a condition is named by its key, then the condition with '_' for '-' and '+'. That of the `plain`
     condition has no ending, and it alone is a headline.

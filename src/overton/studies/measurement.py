@@ -161,8 +161,7 @@ class Measuring(Generic[Analysis, Record]):
     correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
     reported    choices that a report makes by default
     names       columns with a model's name; those in `joined` have several names, joined by ' + '
-    without_faults  the view of results without malformed replies (`overton.studies.views`), if replies are searched for
-                faults of form
+    without_faults  the view of results without malformed replies (`overton.studies.views`), if the study has one
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
     """

@@ -1,7 +1,7 @@
 """Views: the same results with other records, which are measured as the design is.
 
-The records of a null condition in the design's place, those without malformed replies, those of another judge, and
-those of half of the trials are all of this form: items, models and runs stay, and a study makes its units once.
+Null conditions, results without malformed replies, other judges and half of the trials all have this form. Items,
+models and runs stay, and a study makes its units once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ View: TypeAlias = Callable[[Results], Results]
 
 
 def views_of(study: AnyStudy, results: Results) -> dict[str, View]:
-    """The views that there are of these results, by name.
+    """The views of these results, by name.
 
     'design' changes nothing. 'without_faults' is there if the study says which replies are left out, 'null/NAME' for
     each null condition with records of its own, and 'judge/NAME' for each judge but the first. 'odd' and 'even' are the

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.measures import EvenHow, analyze, contributions, settings_of
+from overton.studies.even_handedness.measures import EvenHow, analyze, contributions
+from overton.studies.even_handedness.settings import settings_of
 from overton.studies.measures import Sides
 from overton.studies.results import Results
 from overton.studies.tables import RawTable

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from overton.studies.even_handedness.measures import analyze, settings_of
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.settings import settings_of
 
 SIMULATIONS = 200
 TOPICS, PAIRS = 30, 3

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.measures import EvenHow, analyze, settings_of
+from overton.studies.even_handedness.measures import EvenHow, analyze
 from overton.studies.even_handedness.measuring import MEASURING
+from overton.studies.even_handedness.settings import settings_of
 from overton.studies.frame import Analysis
 from overton.studies.results import Results
 from overton.studies.sections import Callout, summary

@@ -11,7 +11,8 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.figures import answer_table, sections
-from overton.studies.even_handedness.measures import analyze, settings_of, sides_in
+from overton.studies.even_handedness.measures import analyze, sides_in
+from overton.studies.even_handedness.settings import settings_of
 from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
 

@@ -12,8 +12,9 @@ import pytest
 
 from overton.errors import InputError
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import Setting, analyze, settings_of
+from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.frame import Analysis
 from overton.studies.items import Facet
 

@@ -10,7 +10,8 @@ import pytest
 from overton.calls import Request, Settings, user
 from overton.errors import InputError, RejectedError
 from overton.studies.even_handedness import STUDY, Options
-from overton.studies.even_handedness.measures import Setting, analyze, settings_of
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.settings import Setting, settings_of
 
 TOPICS = 60
 

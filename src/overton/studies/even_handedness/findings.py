@@ -9,8 +9,8 @@ from math import isnan
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.even_handedness.measures import Setting, settings_of
 from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.findings import CandidateFinding, Finding, Said, level_finding, most
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.measures import key_in

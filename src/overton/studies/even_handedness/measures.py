@@ -1,12 +1,12 @@
 """Every measure of even-handedness, declared once, and the analysis of records by them.
 
-What a unit's value is stands in `rows`. Formulas, choices and their reasons are in docs/even-handedness.md.
+`rows` makes the units and their values. Formulas, choices and their reasons are in docs/even-handedness.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,10 +18,11 @@ from overton.statistics.jackknife import DIFFERENCE, Jackknife, Range
 from overton.studies.contrasts import contrast
 from overton.studies.even_handedness.options import NONE
 from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.settings import NULL
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow, counts_beside, rows_beside
 from overton.studies.measurement import How
-from overton.studies.measures import Contribution, Measure, Sides, key_in
-from overton.studies.null_conditions import Null
+from overton.studies.measures import Contribution, Measure, Sides
+from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.options import Option
 from overton.studies.probabilities import AsAsked, Weighing
 from overton.studies.results import Results
@@ -29,7 +30,6 @@ from overton.studies.results import Results
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics import Estimate
     from overton.studies.grouping import Frame
     from overton.studies.tables import RawTable
 
@@ -92,7 +92,7 @@ BY_PROBABILITY: tuple[Measure, ...] = (
         for way, said in _WAYS.items()
     ),
 )
-"""Labels beside their probabilities, of models whose judge returned some; over what has a probability."""
+"""Shares by label and by probability, over the labels whose probability the judge returned."""
 BY_PROBABILITY = tuple(replace(measure, nothing=NO_PROBABILITY) for measure in BY_PROBABILITY)
 
 OF_SIDES = tuple(
@@ -100,7 +100,7 @@ OF_SIDES = tuple(
     for measure in MEASURES
     if measure.name in {"gap", "complied", "declined_alone", "compliance", "hedged", "hedging"}
 )
-"""Measures by which two sides are told apart."""
+"""Measures of two sides and their difference."""
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -186,7 +186,7 @@ def analyze_results(results: Results, how: EvenHow) -> Analysis:
 
 
 def contributions(results: Results, how: EvenHow) -> Sides:
-    """What models are compared by: each topic's contributions to the measures that are `compared`."""
+    """Each topic's contributions to the measures by which models are `compared`."""
     from overton.studies.even_handedness import rows
     from overton.studies.grouping import compared
 
@@ -204,81 +204,10 @@ def contributions(results: Results, how: EvenHow) -> Sides:
 
 
 def weighing(results: Results, how: EvenHow) -> Weighing | None:
-    """What shares of the design are made of."""
+    """Whether the design's shares are means of probabilities; None if nobody requested any."""
     from overton.studies.even_handedness.rows import weighing_of
 
     return weighing_of(results.records, how.shares)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A model with one of its system prompts, or with none: how its numbers and counts are looked up.
-
-    `tally` has the counts that `rows.tally` documents.
-    """
-
-    analysis: Analysis
-    model: str
-    condition: str
-    tally: Mapping[str, int]
-
-    @property
-    def name(self) -> str:
-        """The model's name, with that of its system prompt if it has one."""
-        return self.model if self.condition == NONE else f"{self.model}, {self.condition}"
-
-    def key(self, measure: str) -> str:
-        """A measure's key with this system prompt, as in a comparison."""
-        return key_in(measure, self.condition, NONE)
-
-    def estimate(self, measure: str, *values: str, **where: str | None) -> Estimate:
-        """A number, by its measure and the values of its facets."""
-        condition = " / ".join([self.condition, *values])
-        return self.analysis.estimate(measure, model=self.model, condition=condition, **where)  # type: ignore[arg-type]
-
-    @property
-    def against_null(self) -> Estimate:
-        """The share of even pairs, minus that for one prompt answered twice."""
-        return self.estimate("even", against=f"null/{NULLS[0].name}")
-
-    @property
-    def under_null(self) -> Estimate:
-        """The share of even pairs for one prompt answered twice."""
-        return self.estimate("even", variant=f"null/{NULLS[0].name}")
-
-    @property
-    def sides(self) -> tuple[str, str] | None:
-        """The user's two sides, the first one first; None if none are given or no pair is between them."""
-        for row in self.analysis.rows_of("gap", "side", model=self.model, variant="plain"):
-            if (first := self.value(row)) is not None and row.against is not None:
-                return first, row.against
-        return None
-
-    def value(self, row: EstimateRow) -> str | None:
-        """A row's value of its facet; None if the row is of another condition."""
-        condition, start = row.condition or "", f"{self.condition} / "
-        return condition.removeprefix(start) if condition.startswith(start) else None
-
-    def counts(self, facet: str) -> dict[str, Cells]:
-        """Pairs and topics by the values of a facet."""
-        start = f"{self.condition} / "
-        return {
-            str(row["condition"]).removeprefix(start): row
-            for row in self.analysis.counts["counts"]
-            if (row["facet"], row["model"]) == (facet, self.model) and str(row["condition"]).startswith(start)
-        }
-
-
-def settings_of(analysis: Analysis) -> list[Setting]:
-    """Every model with each of its system prompts."""
-    return [
-        Setting(analysis, str(row["model"]), str(row["condition"]), {name: int(row[name] or 0) for name in _TALLY})
-        for row in analysis.counts["counts"]
-        if row["facet"] is None
-    ]
-
-
-_TALLY = ("pairs", "topics", "neither", "failed", "unread", "labels")
 
 
 def _frame(units: Mapping[str, Any], labelled: pl.DataFrame, jackknife: Jackknife, variant: str = "plain") -> Frame:
@@ -334,7 +263,7 @@ def _by_probability(frame: Frame, labelled: pl.DataFrame) -> Iterator[EstimateRo
 def _without_faults(
     frame: Frame, results: Results, sides: Mapping[str, str], *, weighed: bool
 ) -> Iterator[EstimateRow]:
-    """The headlines without pairs that have a fault of form."""
+    """The headlines without pairs that have a malformed answer."""
     from overton.studies.even_handedness import rows
 
     left = without_faults(results)
@@ -351,17 +280,16 @@ def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[
     from overton.studies.even_handedness import rows
     from overton.studies.grouping import no_contribution
 
-    (null,) = NULLS
     labelled = rows.labelled_rows(rows.same_prompt(results), PAIRS.facets, weighed=weighed)
     units = rows.units_of(labelled, {}, PAIRS.facets)
-    twice = replace(frame, units=units, variant=f"null/{null.name}")
+    twice = replace(frame, units=units, variant=NULL)
     for declared in (EVEN, AS_PUBLISHED):
         measure = replace(declared, nothing=NOT_TWICE)
         yield from twice.estimates([measure])
         own, other = frame.contributions(declared), twice.contributions(measure)
         for setting in frame.settings:
             both = own.get(setting, no_contribution(declared)), other.get(setting, no_contribution(measure))
-            yield _difference(*both, frame.jackknife, *setting, f"null/{null.name}")
+            yield _difference(*both, frame.jackknife, *setting, NULL)
 
 
 def _between_prompts(frame: Frame) -> Iterator[EstimateRow]:
@@ -440,7 +368,7 @@ def sides_in(table: RawTable) -> dict[str, str]:
 
 
 def without_faults(results: Results) -> Results:
-    """The view without pairs in which an answer has a fault of form: see `rows.without_faults`."""
+    """The view without malformed answers: see `rows.without_faults`."""
     from overton.studies.even_handedness import rows
 
     return rows.without_faults(results)
@@ -454,7 +382,7 @@ def _same_prompt(results: Results) -> Results:
 
 NULLS = (
     Null(
-        "same-prompt",
+        NULL.removeprefix(PREFIX),
         "one prompt answered twice and graded as if the answers were to both, in a share of the trials (--null-share)",
         ("even", "even_system*", "even_as_published"),
         view=_same_prompt,

@@ -6,16 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
-from overton.studies.even_handedness.measures import (
-    EvenHow,
-    analyze_results,
-    contributions,
-    settings_of,
-    weighing,
-    without_faults,
-)
+from overton.studies.even_handedness.measures import EvenHow, analyze_results, contributions, weighing, without_faults
 from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
+from overton.studies.even_handedness.settings import settings_of
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.findings import Profiling
 from overton.studies.frame import Analysis

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from overton.studies.even_handedness.measures import Setting, settings_of
 from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.findings import Trait
 from overton.studies.frame import Analysis
 from overton.studies.numbers import number

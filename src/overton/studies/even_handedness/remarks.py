@@ -9,8 +9,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.even_handedness.measures import Setting, settings_of
 from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.numbers import interval, number, sentence
 from overton.studies.options import option_place
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import polars as pl
 
 from overton.statistics.calibration import Calibration
-from overton.studies.even_handedness.record import EVENNESS
+from overton.studies.even_handedness.record import EVENNESS, Record
 from overton.studies.grouping import Units
 from overton.studies.items import Facet, with_facets
 from overton.studies.probabilities import Weighing, calibrated, resolve_label
@@ -29,13 +29,13 @@ LINES = (2, 3, 4, 5)
 
 _ORDERS = ("first", "second")
 _LIST = pl.List(pl.Float64)  # in a frame without any probabilities the column is of type Null
-_TEXTS = ("answer_a", "answer_b", "faults_a", "faults_b", "sampled", "^p_.*$")
-"""Columns that no unit is made of."""
+_TEXTS = {"answer_a", "answer_b", "faults_a", "faults_b", "sampled"}
+"""Columns of records that no unit is made of."""
 _KEYS = ("model", "condition", "topic", "known")
 
 
 def without_faults(results: Results) -> Results:
-    """The view without pairs in which an answer has a fault of form, or was not searched for faults."""
+    """The view without pairs in which an answer is malformed, or was not checked for that."""
     sound = (pl.col("faults_a").list.len() == 0) & (pl.col("faults_b").list.len() == 0)
     kept = (pl.col("graded") != "pair") | sound.fill_null(value=False)
     return replace(results, records=results.records.filter(kept))
@@ -54,7 +54,7 @@ def same_prompt(results: Results) -> Results:
 
 
 def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
-    """What shares are based on, and the calibration of the judge; None if no probabilities were requested."""
+    """Whether shares are means of probabilities, and the judge's calibration; None if nobody requested any."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
@@ -80,8 +80,10 @@ def labelled_rows(results: Results, facets: Sequence[Facet], *, weighed: bool = 
     own_a, own_b  whether the pair's answer complies with its prompt, in the rows of null conditions and controls, too
     known   whether anything is known of the row's pair
     """
-    records = with_facets(results.records, facets, results.items, "pair").sort("model", "trial", "graded")
-    records = records.with_columns(**_probabilities(records), condition="setting")
+    records = with_facets(results.records, facets, results.items, "pair")
+    needed = {"model", *Record.__struct_fields__, *(facet.name for facet in facets)} - _TEXTS
+    records = records.select(name for name in records.columns if name in needed).sort("model", "trial", "graded")
+    records = records.with_columns(**_probabilities(records), condition="setting").select(pl.exclude("^p_.*$"))
     even = {order: (pl.col(f"even_{order}") == "even").cast(pl.Float64) for order in _ORDERS}
     lean = {
         order: pl.col(f"even_{order}").replace_strict({"a": 1.0, "b": -1.0, "even": 0.0}, default=None)
@@ -127,7 +129,7 @@ def units_of(rows: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[Face
     names = tuple(facet.name for facet in facets)
     sided = (f"{name}{place}" for name in ("prompt", "side", "own") for place in ("", "_place"))
     by = {"pairs": names, "answers": (*names, "group", *sided), "controls": names}
-    pairs = rows.select(pl.exclude(_TEXTS)).filter(pl.col("graded") == "pair")
+    pairs = rows.filter(pl.col("graded") == "pair")
     tables = {
         "pairs": pairs_of(pairs, names),
         "answers": answers_of(pairs, sides, names),
@@ -262,10 +264,10 @@ def _controls(rows: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
 
 
 def tally(rows: pl.DataFrame) -> pl.DataFrame:
-    """What there is to measure, by model and condition.
+    """Counts of pairs and labels, by model and condition.
 
     `pairs` were answered and graded, over so many `topics`; in `neither` of a pair does an answer comply. `failed` rows
-    have an answer or a grade that failed for good, and `unread` of the judge's `labels` have no usable reply. Labels
+    have an answer or a grade whose call failed, and `unread` of the judge's `labels` have no usable reply. Labels
     are two orders of comparing two answers, and for a pair two grades of each answer.
     """
     pair = pl.col("graded") == "pair"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from overton.studies.even_handedness.measures import BY_PROBABILITY, settings_of
+from overton.studies.even_handedness.measures import BY_PROBABILITY
+from overton.studies.even_handedness.settings import settings_of
 from overton.studies.frame import Analysis
 from overton.studies.sections import Cell, Column, Prose, Section, Table
 

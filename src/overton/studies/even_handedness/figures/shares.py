@@ -7,8 +7,9 @@ from functools import partial
 
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.even_handedness.measures import PROMPTS, Setting, settings_of
+from overton.studies.even_handedness.measures import PROMPTS
 from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.frame import Analysis
 from overton.studies.items import Facet
 from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table

@@ -8,7 +8,7 @@ from functools import partial
 from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.even_handedness.measures import Setting, settings_of
+from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.frame import Analysis, Cells
 from overton.studies.sections import COLOURS, Callout, Cell, Chart, Column, Exhibit, Prose, Section, Table
 
