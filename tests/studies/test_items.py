@@ -33,4 +33,5 @@ def test_records_that_have_a_facets_column_keep_its_values() -> None:
 def test_without_items_nothing_is_known_of_a_facet() -> None:
     made = with_facets(pl.DataFrame({"item": ["a"]}), FACETS, [], "item")
     assert made.select("language", "formal").rows() == [(None, None)]
-    assert made.schema["language"] == pl.String
+    empty = with_facets(pl.DataFrame({"item": ["a"], "formal": [None]}), FACETS, [], "item")
+    assert dict(made.schema) == dict(empty.schema) == dict.fromkeys(("item", "language", "formal"), pl.String)
