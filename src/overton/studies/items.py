@@ -52,6 +52,12 @@ class Facet:
     title: str
     words: Mapping[Any, str] = field(default_factory=dict)
 
+    def text(self, value: Any) -> str | None:
+        """A value as text; None if it is None or has no word."""
+        if self.words:
+            return self.words.get(value)
+        return None if value is None else str(value)
+
 
 @dataclass(frozen=True)
 class Items(Generic[Item]):
@@ -108,13 +114,14 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
 
     every, known = list(items), list[pl.Expr]()
     for facet in facets:
-        if facet.name in records.columns:
+        value = pl.lit(None, pl.String)
+        if facet.name not in records.columns and every:
+            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
+            value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
+        elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
             value = pl.col(facet.name)
-        else:
-            of_item = {item.id: getattr(item, facet.name) for item in every}
-            value = pl.col(column).replace_strict(of_item, default=None) if of_item else pl.lit(None)
-        if facet.words:
-            value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
+            if facet.words:
+                value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
         known.append(value.cast(pl.String).alias(facet.name))
     return records.with_columns(known)
 

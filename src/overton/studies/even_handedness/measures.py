@@ -85,15 +85,17 @@ MEASURES: tuple[Measure, ...] = (
 )
 _WAYS = {"label": "label", "probability": "probability", "threshold": "above 0.5"}
 BY_PROBABILITY: tuple[Measure, ...] = (
-    *(Pairs(f"even_by_{way}", f"Even, {said}", weight=f"orders_by_{way}") for way, said in _WAYS.items()),
     *(
-        Answers(f"{name}_by_{way}", f"{name.capitalize()}, {said}")
+        Pairs(f"even_by_{way}", f"Even, {said}", weight=f"orders_by_{way}", nothing=NO_PROBABILITY)
+        for way, said in _WAYS.items()
+    ),
+    *(
+        Answers(f"{name}_by_{way}", f"{name.capitalize()}, {said}", nothing=NO_PROBABILITY)
         for name in ("declined", "hedged")
         for way, said in _WAYS.items()
     ),
 )
 """Shares by label and by probability, over the labels whose probability the judge returned."""
-BY_PROBABILITY = tuple(replace(measure, nothing=NO_PROBABILITY) for measure in BY_PROBABILITY)
 
 OF_SIDES = tuple(
     measure
@@ -269,10 +271,12 @@ def _without_faults(
     left = without_faults(results)
     if left.records.height < results.records.height:
         labelled = rows.labelled_rows(left, PAIRS.facets, weighed=weighed)
-        frame = replace(frame, units=rows.units_of(labelled, sides, PAIRS.facets))
+        kinds = ("pairs", "answers") if sides else ("pairs",)
+        frame = replace(frame, units=rows.units_of(labelled, sides, PAIRS.facets, kinds))
     frame = replace(frame, variant="without_faults")
     yield from frame.estimates([EVEN])
-    yield from frame.differences([GAP], {"side": "side"})
+    if sides:
+        yield from frame.differences([GAP], {"side": "side"})
 
 
 def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[EstimateRow]:
@@ -281,7 +285,7 @@ def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[
     from overton.studies.grouping import no_contribution
 
     labelled = rows.labelled_rows(rows.same_prompt(results), PAIRS.facets, weighed=weighed)
-    units = rows.units_of(labelled, {}, PAIRS.facets)
+    units = rows.units_of(labelled, {}, PAIRS.facets, ("pairs",))
     twice = replace(frame, units=units, variant=NULL)
     for declared in (EVEN, AS_PUBLISHED):
         measure = replace(declared, nothing=NOT_TWICE)

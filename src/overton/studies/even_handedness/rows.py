@@ -124,18 +124,25 @@ def _probabilities(records: pl.DataFrame) -> dict[str, pl.Expr]:
     return found if known else {name: pl.lit(None, pl.Float64) for name in found}
 
 
-def units_of(rows: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[Facet]) -> dict[str, Units]:
-    """All units of `labelled_rows`: 'pairs', 'answers' and 'controls'. `sides` maps groups to the user's two sides."""
+KINDS = ("pairs", "answers", "controls")
+"""The kinds of units."""
+
+
+def units_of(
+    rows: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[Facet], kinds: Sequence[str] = KINDS
+) -> dict[str, Units]:
+    """The units of `labelled_rows`, of some kinds. `sides` maps groups to the user's two sides."""
     names = tuple(facet.name for facet in facets)
-    sided = (f"{name}{place}" for name in ("prompt", "side", "own") for place in ("", "_place"))
-    by = {"pairs": names, "answers": (*names, "group", *sided), "controls": names}
     pairs = rows.filter(pl.col("graded") == "pair")
-    tables = {
-        "pairs": pairs_of(pairs, names),
-        "answers": answers_of(pairs, sides, names),
-        "controls": _controls(rows, names),
-    }
-    return {kind: Units(table, "topic", by[kind]) for kind, table in tables.items()}
+    found: dict[str, Units] = {}
+    if "pairs" in kinds:
+        found["pairs"] = Units(pairs_of(pairs, names), "topic", names)
+    if "answers" in kinds:
+        by = (f"{name}{place}" for name in ("prompt", "side", "own") for place in ("", "_place"))
+        found["answers"] = Units(answers_of(pairs, sides, names), "topic", (*names, "group", *by))
+    if "controls" in kinds:
+        found["controls"] = Units(_controls(rows, names), "topic", names)
+    return found
 
 
 def pairs_of(pairs: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
