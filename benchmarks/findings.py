@@ -199,7 +199,7 @@ _TASKS, _SETTINGS = ("argument", "humour"), ("none", "system-1")
 
 def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics of two groups, which are the two sides."""
-    from overton.studies.even_handedness.findings import findings
+    from overton.studies.even_handedness.findings import CLAIMS
     from overton.studies.even_handedness.measures import analyze
     from overton.studies.even_handedness.record import Record
 
@@ -230,7 +230,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
     with _what_findings_need():
-        yield said.correct_for_multiple_tests(findings(analyze(table, sides={"left": "left", "right": "right"})))
+        yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, sides={"left": "left", "right": "right"})))
 
 
 @contextmanager
@@ -279,7 +279,7 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
         with patch.object(said, "_decide", counted):
             for found in null(np.random.default_rng((number, items)), items):
                 runs += 1
-                failed += any(claim.is_effect for one in found for claim in one.claims)
+                failed += any(assertion.is_effect for one in found for assertion in one.assertions)
                 sentences += len(found)
         uncorrected += any(alone)
     return Silence(runs, failed, uncorrected, sentences / runs)
