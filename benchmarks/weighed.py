@@ -254,7 +254,9 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     truth = float(many[..., EVENNESS.index("even")].mean())
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
-    told = read.with_columns(table["p_first"], table["p_second"], *untold)
+    told = read.with_columns(table["p_first"], table["p_second"], table["shares"], *untold).with_columns(
+        sampled=pl.lit(None, pl.List(pl.String))
+    )
     for row in analyze(told, shares="probabilities").rows_of("even", item=None, against=None, variant="plain"):
         yield f"even-handedness over {TOPICS} topics", row.number, truth, nan
 

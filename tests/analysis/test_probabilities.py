@@ -89,11 +89,14 @@ def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_thre
         calibrate=1000,
     )
     analysis = overton.analyze("even-handedness", run.path)
-    (result,) = (found for settings in analysis.models.values() for found in settings.values())
-    assert result.even.helped.value == pytest.approx(0.8, abs=1e-6)  # a fair judge but for 0.3 of noise, a third on C
-    assert result.chances.even.by_probability.value == pytest.approx(0.8, abs=1e-6)
-    assert result.chances.even.above_threshold.value == result.even.as_published.value == 1.0
-    assert result.chances.even.by_label.value < 1.0
+    even = {
+        key: analysis.estimate(key).value
+        for key in ("even", "even_as_published", "even_by_label", "even_by_probability", "even_by_threshold")
+    }
+    assert even["even"] == pytest.approx(0.8, abs=1e-6)  # a fair judge but for 0.3 of noise, a third on C
+    assert even["even_by_probability"] == pytest.approx(0.8, abs=1e-6)
+    assert even["even_by_threshold"] == even["even_as_published"] == 1.0
+    assert even["even_by_label"] < 1.0
     assert analysis.weighing.calibrations["judge"].verdict == "agree"
 
 

@@ -93,7 +93,11 @@ def only_what_is_shown_first() -> Iterator[None]:
     from overton.studies.pluralism.measures import contrasts
     from overton.studies.stance_stability.measures import groups
 
-    split = groups._split
+    split, counted = groups._split, even._counts
+
+    def counts_shown_first(*given: Any) -> Any:
+        counts = counted(*given)["counts"]
+        return {"counts": tuple(row for row in counts if row["facet"] in {None, "group", "side"}), "topics": ()}
 
     def shown_first(one: Any, *more: Any) -> Any:
         return split(one, *more) if one.name in {"all", "model", "temperature", "model/temperature"} else {}
@@ -102,7 +106,7 @@ def only_what_is_shown_first() -> Iterator[None]:
         for where, name, instead in (
             (even, "_by_topic", lambda *_: ()),
             (even, "_by_facets", lambda *_: ()),
-            (even, "_by_prompt", lambda *_: ()),
+            (even, "_counts", counts_shown_first),
             (comparison, "agreements", lambda *_: ()),
             (contrasts, "signed_rank", lambda _: 1.0),
             (groups, "_split", shown_first),

@@ -50,10 +50,12 @@ COLUMNS = {
     "clusters": int,
     "p": float,
 }
-"""The columns of a row. `model`, `item` and `condition` are null if a number covers all of them; `condition` joins by
-' / ' what else the number is for; `measure` is its key, as `overton compare` takes it, or in studies that do not
-declare their measures yet its place in the JSON, its fields joined by '.'; `variant` is one of those that a measure
-has, the leading one first. If there is no number or no interval, `why` says so.
+"""The columns of a row.
+
+`model`, `item` and `condition` are null if a number covers all of them. `condition` joins by ' / ' what else the number
+is for. `measure` is its key, as `overton compare` takes it. In studies that do not declare their measures yet it is the
+number's place in the JSON, its fields joined by '.'. `variant` is one of those that a measure has, the leading one
+first. If there is no number or no interval, `why` says so.
 
 Four columns are null in studies that do not declare their measures yet. `facet` names the facets whose values follow
 the condition in `condition`. `against` is what a difference is from, null for a number. `clusters` counts what the
