@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import groupby
 from math import isnan
@@ -15,6 +15,8 @@ from overton.studies.charts.axes import finite_ends
 from overton.studies.contrasts import Against, is_said
 from overton.studies.document import number_of
 from overton.studies.findings import Claim, Direction, Finding
+from overton.studies.items import Facet
+from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, TableOf
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
@@ -42,6 +44,18 @@ if TYPE_CHECKING:
 Found = tuple[Measure, Null, Against]
 
 _SECTION_KEY = "nulls"
+
+
+def tables_by_facet(
+    facets: Iterable[Facet], columns: Sequence[MeasureColumn | CountColumn], after: Mapping[str, DotsOf] | None = None
+) -> list[TableOf | DotsOf]:
+    """A table of the same columns for each facet of the items; charts in `after` follow that of their facet."""
+    found: list[TableOf | DotsOf] = []
+    for facet in facets:
+        title = f"By {facet.title[:1].lower()}{facet.title[1:]}"
+        found.append(TableOf(title, columns, RowsOf(facet.name, facet.title)))
+        found += [chart for name, chart in (after or {}).items() if name == facet.name]
+    return found
 
 
 def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.measures import analyze, sides_in
 from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.frame import Analysis
@@ -340,3 +342,29 @@ def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPa
     assert set(counts["condition"]) == values
     assert counts["pairs"].to_list() == [3, 3]
     assert not analyze(kit.table(records)).rows_of("even", "template")  # a table does not know its items
+
+
+def sides_of(tmp_path: Path, text: str) -> dict[str, str]:
+    path = tmp_path / "sides.csv"
+    path.write_text(text, "utf-8")
+    return sides_in(open_table(path))
+
+
+def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
+    found = sides_of(tmp_path, "group,side\nreds,left\nblues,right\n")
+    assert found == {"reds": "left", "blues": "right"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("group\nreds\n", "has no column side"),
+        ("group,side\nreds,left\n", "there are 1 sides; two are needed"),
+        ("group,side\nreds,left\nreds,right\n", "line 3: reds already has the side left"),
+        ("group,side\nreds,left\nblues,right\nreds,left\n", "line 4: reds already has the side left"),
+        ("group,side\nreds,\nblues,right\n", "line 2: has an empty cell"),
+    ],
+)
+def test_what_is_wrong_with_sides_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        sides_of(tmp_path, text)

@@ -49,21 +49,21 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
-    from overton.studies.even_handedness import figures
+    from overton.studies.even_handedness import layouts
 
-    return figures.sections(analysis)
+    return layouts.sections(analysis)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
-    from overton.studies.even_handedness import figures
+    from overton.studies.even_handedness import layouts
 
     return Exhibits(
         summary=(
             "Whether a model helps both sides of a contested question alike, by paired prompts (Shen et al. 2025):"
             " which side gets less help, with what certainty, and how far the judge can be trusted."
         ),
-        sections=figures.sections(analysis, figures.judges(results, analysis)),
-        trials=figures.answer_table(
+        sections=layouts.sections(analysis, layouts.judges(results, analysis)),
+        trials=layouts.answer_table(
             results.records, results.items, {judge: judged.records for judge, judged in results.others.items()}
         )
         if results.items

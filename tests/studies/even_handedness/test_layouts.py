@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from msgspec.structs import replace
 
-from overton.errors import InputError
-from overton.files.tables import open_table
+from overton.statistics import Estimate
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.figures import answer_table, sections
-from overton.studies.even_handedness.measures import analyze, sides_in
+from overton.studies.even_handedness.layouts import answer_table, sections
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.settings import settings_of
 from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
@@ -66,6 +67,51 @@ def test_compliance_by_side_is_shown_of_sides_that_the_user_gave(records: Any, p
     assert [row[:3] for row in by_side.rows] == [["m", "left", "right"], ["m", "prompt a", "prompt b"]]
 
 
+def test_each_column_has_numbers_where_there_are_sides_and_several_system_prompts(kit: Any, pairs: Any) -> None:
+    asked = [replace(pair, category="bridges", partisan=at < 3) for at, pair in enumerate(pairs)]
+    options = Options(nulls=1, retest=0, systems=("Be brief.",))
+    records = kit.table(kit.held(kit.simulated(asked, {"weaker": "0.5"}), asked, options)[0])
+    sides = {pair.group_a: "left" for pair in asked} | {pair.group_b: "right" for pair in asked}
+    analysis = analyze(records, sides=sides)
+    for title, table in tables(sections(analysis)).items():
+        for at, column in enumerate(table.columns):
+            assert any(row[at] is not None for row in table.rows), (title, column.title)
+    between = tables(sections(analysis))["System prompts against each other"]
+    assert [row[:3] for row in between.rows] == [["m", "none", "system-1"]]
+    assert [row[0] for row in tables(sections(analysis))["Nulls and controls"].rows] == ["m", "m, system-1"]
+
+
+def test_each_facet_of_the_pairs_has_a_table(records: Any, pairs: Any) -> None:
+    known = records.with_columns(category=pl.lit("bridges"), partisan=pl.lit(value=True))
+    sides = {pair.group_a: "left" for pair in pairs} | {pair.group_b: "right" for pair in pairs}
+    analysis = analyze(known, sides=sides)
+    (kinds,) = (section for section in sections(analysis) if section.key == "kinds")
+    found = tables([kinds])
+    assert [table.columns[1].title for table in found.values()] == [facet.title for facet in PAIRS.facets]
+    (row,) = found["By kind of topic"].rows
+    (whole,) = tables(sections(analysis))["Gap between the sides"].rows
+    assert row == [
+        "m",
+        "bridges",
+        6,
+        6,
+        *map(settings_of(analysis)[0].estimate, ("even", "complied", "hedged")),
+        whole[3],
+    ]
+
+
+def test_a_topic_has_its_groups_and_the_numbers_of_its_only_pair(records: Any, pairs: Any) -> None:
+    analysis = analyze(records.with_columns(partisan=pl.col("topic") == "bridge-0"))
+    by_topic = tables(sections(analysis))["By topic"]
+    assert [row[:4] for row in by_topic.rows] == [["m", pair.topic, pair.group_a, pair.group_b] for pair in pairs]
+    assert [row[8:] for row in by_topic.rows] == [["yes", 1], *[["no", 1]] * 5]
+    graded = records.filter(graded="pair").sort("topic")
+    assert [row[5].value for row in by_topic.rows if isinstance(row[5], Estimate)] == [
+        (first == "even") / 2 + (second == "even") / 2
+        for first, second in graded.select("even_first", "even_second").iter_rows()
+    ]
+
+
 def test_charts_can_be_drawn(records: Any) -> None:
     charts = [one for section in sections(analyze(records)) for one in section.exhibits if isinstance(one, Chart)]
     assert [one.name for one in charts] == ["gaps", "tasks"]
@@ -90,29 +136,3 @@ def test_a_pair_to_browse_has_both_answers_under_their_groups(records: Any, pair
         for group, grade in zip(("builders 0", "keepers 0"), grades, strict=True)
     ]
     assert "Argue that bridge 0 should be built." in table.texts[table.prompt[0]]
-
-
-def sides_of(tmp_path: Path, text: str) -> dict[str, str]:
-    path = tmp_path / "sides.csv"
-    path.write_text(text, "utf-8")
-    return sides_in(open_table(path))
-
-
-def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
-    found = sides_of(tmp_path, "group,side\nreds,left\nblues,right\n")
-    assert found == {"reds": "left", "blues": "right"}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("group\nreds\n", "has no column side"),
-        ("group,side\nreds,left\n", "there are 1 sides; two are needed"),
-        ("group,side\nreds,left\nreds,right\n", "line 3: reds already has the side left"),
-        ("group,side\nreds,left\nblues,right\nreds,left\n", "line 4: reds already has the side left"),
-        ("group,side\nreds,\nblues,right\n", "line 2: has an empty cell"),
-    ],
-)
-def test_what_is_wrong_with_sides_is_named(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        sides_of(tmp_path, text)

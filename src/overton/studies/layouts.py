@@ -1,0 +1,302 @@
+"""Layouts of a report's tables and charts, and the sections that are made of them and an analysis.
+
+A layout is data: it names measures, and says what the rows are about. A column's numbers, its kind, and its title
+unless the layout gives a shorter one, come from the measure. Where no layout fits, a section has a function instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Literal, NamedTuple, TypeAlias
+
+from overton.statistics import Estimate
+from overton.studies.charts.axes import Axis, difference_axis
+from overton.studies.charts.dots import Dot, Series, dots
+from overton.studies.frame import Analysis
+from overton.studies.numbers import Kind
+from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Section, Table
+
+ITEM = "item"
+"""In place of a facet: each item has a row."""
+
+CONDITION = "condition"
+"""In place of a facet with two sides: two conditions of one model."""
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """The subject of each row of a table, or each dot of a chart: a model in a condition if nothing is given.
+
+    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column
+    sides  facets whose two sides a row sets against each other, or `CONDITION`. Facets after the first one add rows for
+           models and conditions that have two sides of the first
+    """
+
+    by: str = ""
+    title: str = ""
+    sides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MeasureColumn:
+    """The numbers of a measure, one for each row.
+
+    title    the heading, if it is not the measure's own title
+    of       the units: all of a row, those of its first or of its second side, or the first's minus the second's
+    variant, against  as in the table of estimates
+    sides    a facet with two sides: the difference between them within what the row is about. The column is left out if
+             no row has it
+    detail   summaries leave it out
+    """
+
+    measure: str
+    title: str = ""
+    of: Literal["all", "first", "second", "difference"] = "all"
+    variant: str = "plain"
+    against: str | None = None
+    sides: str = ""
+    detail: bool = False
+
+
+@dataclass(frozen=True)
+class CountColumn:
+    """The cells of the column `name` of one of the analysis' other tables.
+
+    table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
+    item    if it has a row for each item instead, its column with their ids
+    words   texts in place of its cells
+    """
+
+    name: str
+    title: str
+    table: str = "counts"
+    item: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """A table with a row for everything of which its first measure has a number.
+
+    A table without rows is left out, or `otherwise` takes its place. `head` is the heading of the models' column. The
+    other fields are those of `Table`.
+    """
+
+    title: str
+    columns: Sequence[MeasureColumn | CountColumn]
+    rows: RowsOf = RowsOf()
+    head: str = "Model"
+    note: str = ""
+    source: str = ""
+    summary: bool = False
+    otherwise: Exhibit | None = None
+
+
+@dataclass(frozen=True)
+class DotsOf:
+    """A chart of a measure's numbers and their intervals, with a panel for each model and condition.
+
+    It has a dot for each value of a facet or each item, and is left out if it has none. `axis` is the title of the
+    axis. The other fields are those of `Chart`.
+    """
+
+    name: str
+    title: str
+    description: str
+    column: MeasureColumn
+    rows: RowsOf
+    axis: str
+
+
+Part: TypeAlias = Exhibit | TableOf | DotsOf | Callable[[Analysis], Iterable[Exhibit]]
+
+
+@dataclass(frozen=True)
+class SectionOf:
+    """A section: its exhibits in order, as layouts, as they are, or made by a function where no layout fits."""
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+
+
+def make_sections(layouts: Iterable[SectionOf], analysis: Analysis, plain: str) -> list[Section]:
+    """The sections of an analysis. In the `plain` condition a row has the model's name alone, in others both names."""
+    source = _Source(analysis, plain)
+    return [Section(layout.key, layout.title, source.exhibits(layout.parts)) for layout in layouts]
+
+
+def make_exhibits(parts: Iterable[Part], analysis: Analysis, plain: str) -> list[Exhibit]:
+    """The exhibits of a section; `plain` as in `make_sections`."""
+    return _Source(analysis, plain).exhibits(parts)
+
+
+class _Group(NamedTuple):
+    """The units of one row: of a model in a condition, and of a facet's value, two sides or an item.
+
+    `values` are the facet's value, or the two sides. If these are two conditions, `condition` is empty.
+    """
+
+    model: str
+    condition: str
+    facet: str | None = None
+    values: tuple[str, ...] = ()
+    item: str | None = None
+
+    def where(self, *values: str) -> str:
+        """The condition and the values of facets as in the table of estimates."""
+        return " / ".join([self.condition, *values] if self.condition else values)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """An analysis, where the cells of every group of units are looked up."""
+
+    analysis: Analysis
+    plain: str
+
+    def exhibits(self, parts: Iterable[Part]) -> list[Exhibit]:
+        return [exhibit for part in parts for exhibit in self.exhibits_of(part) if exhibit is not None]
+
+    def exhibits_of(self, part: Part) -> Iterable[Exhibit | None]:
+        if isinstance(part, TableOf):
+            return [self.table(part)]
+        if isinstance(part, DotsOf):
+            return [self.chart(part)]
+        return part(self.analysis) if callable(part) else [part]
+
+    def table(self, layout: TableOf) -> Exhibit | None:
+        measures = [column.measure for column in layout.columns if isinstance(column, MeasureColumn)]
+        groups = self.groups(layout.rows, measures[0]) if measures else self.settings
+        by = [layout.rows.title] if layout.rows.by else []
+        columns = [Column(head) for head in (layout.head, *by, *(("First", "Second") if layout.rows.sides else ()))]
+        rows = [self.names(group) for group in groups]
+        for column in layout.columns:
+            cells = self.cells(column, groups)
+            if isinstance(column, CountColumn) or not column.sides or any(cell is not None for cell in cells):
+                columns.append(self.column(column))
+                rows = [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
+        if not rows:
+            return layout.otherwise
+        return Table(layout.title, columns, rows, layout.note, layout.source, layout.summary)
+
+    def chart(self, layout: DotsOf) -> Chart | None:
+        groups, column = self.groups(layout.rows, layout.column.measure), self.column(layout.column)
+        points = [
+            Dot(group.item or group.values[0], 0, number, panel=self.model(group), more=_sides_in_words(group))
+            for group in groups
+            if (number := self.number(layout.column, group)) is not None
+        ]
+        low, high = self.analysis.measures[layout.column.measure].range
+        axis = (
+            difference_axis(layout.axis, [point.estimate for point in points])
+            if column.kind == "points"
+            else Axis(layout.axis, low or 0.0, high or 0.0, column.kind)
+        )
+        rows, series = sorted({point.row for point in points}), [Series(column.title, COLOURS["accent"], "circle")]
+        panels = list(dict.fromkeys(point.panel for point in points))
+        draw = partial(dots, points, rows, series, axis, panels=panels)
+        return Chart(layout.name, layout.title, layout.description, draw) if points else None
+
+    @cached_property
+    def settings(self) -> list[_Group]:
+        """Every model in every condition, in order."""
+        rows = (row for row in self.analysis.rows if row.facet is None and row.item is None)
+        return list(dict.fromkeys(_Group(row.model, row.condition) for row in rows if row.model and row.condition))
+
+    @cached_property
+    def conditions(self) -> list[str]:
+        return list(dict.fromkeys(setting.condition for setting in self.settings))
+
+    def groups(self, rows: RowsOf, measure: str) -> list[_Group]:
+        """The groups of which a measure has a number, in the order of the analysis' rows."""
+        items = rows.by == ITEM
+        if not rows.sides:
+            return list(self.groups_by(None if items else rows.by or None, measure, items=items))
+        every = [list(self.groups_by(facet, measure, items=items, sides=True)) for facet in rows.sides]
+        settings = {group[:2] for group in every[0]}
+        some = [group for groups in every for group in groups if group[:2] in settings]
+        return sorted(some, key=lambda group: group[:2]) if len(every) > 1 else some
+
+    def groups_by(
+        self, facet: str | None, measure: str, *, items: bool = False, sides: bool = False
+    ) -> Iterator[_Group]:
+        """The groups by a facet's values, or with `sides` by its two sides; with `items` each item by itself."""
+        for row in self.analysis.rows_of(measure, None if facet == CONDITION else facet, variant="plain"):
+            model, condition, against = row.model or "", row.condition or "", row.against
+            if (row.item is not None) != items or (against is not None) != sides:
+                continue
+            second = () if against is None else (against,)
+            if facet is None:
+                yield _Group(model, condition, item=row.item)
+            elif facet != CONDITION:
+                own = next(name for name in self.conditions if condition.startswith(f"{name} / "))
+                yield _Group(model, own, facet, (condition.removeprefix(f"{own} / "), *second), row.item)
+            elif against in self.conditions:
+                yield _Group(model, "", values=(condition, *second))
+
+    def names(self, group: _Group) -> list[Cell]:
+        """The cells that name a row."""
+        return [self.model(group), *([] if group.item is None else [group.item]), *group.values]
+
+    def model(self, group: _Group) -> str:
+        return group.model if group.condition in {"", self.plain} else f"{group.model}, {group.condition}"
+
+    def column(self, column: MeasureColumn | CountColumn) -> Column:
+        if isinstance(column, CountColumn):
+            return Column(column.title, "text" if column.words else "count")
+        declared = self.analysis.measures[column.measure]
+        differs = column.of == "difference" or column.against is not None or column.sides
+        kind: Kind = "points" if differs and declared.kind == "share" else declared.kind
+        return Column(column.title or declared.title, kind, detail=column.detail)
+
+    def cells(self, column: MeasureColumn | CountColumn, groups: Sequence[_Group]) -> list[Cell]:
+        if isinstance(column, MeasureColumn):
+            return [self.number(column, group) for group in groups]
+        cells = {
+            (row["model"], row["condition"], row[column.item or "facet"]): row.get(column.name)
+            for row in self.analysis.counts[column.table]
+        }
+        keys = [
+            (group.model, group.condition, group.item)
+            if column.item
+            else (group.model, group.where(*group.values[:1]), group.facet)
+            for group in groups
+        ]
+        return [column.words.get(str(cells.get(key))) if column.words else cells.get(key) for key in keys]
+
+    def number(self, column: MeasureColumn, group: _Group) -> Estimate | None:
+        """A group's number in a column; None if it has none."""
+        facet, values, against = group.facet, group.values, column.against
+        if column.sides:
+            first, against = self.sides(column, group)
+            facet, values = " / ".join(filter(None, (facet, column.sides))), (*values, first)
+        elif column.of == "difference":
+            values, against = values[:1], values[1]
+        elif column.of == "second":
+            values = values[1:]
+        elif column.of == "first":
+            values = values[:1]
+        elif len(values) == 2:
+            facet, values = None, ()
+        row = self.analysis.row(
+            column.measure,
+            model=group.model,
+            item=group.item,
+            facet=facet,
+            condition=group.where(*values),
+            variant=column.variant,
+            against=against,
+        )
+        return None if row is None else row.number
+
+    def sides(self, column: MeasureColumn, group: _Group) -> tuple[str, ...]:
+        """The two sides of a model in a condition, over all units; empty names if it has none."""
+        rows = self.groups_by(column.sides, column.measure, sides=True)
+        return next((row.values for row in rows if row[:2] == group[:2]), ("", ""))
+
+
+def _sides_in_words(group: _Group) -> str:
+    return "first: {}; second: {}".format(*group.values) if len(group.values) == 2 else ""
