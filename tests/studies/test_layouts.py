@@ -199,6 +199,8 @@ def test_further_sides_follow_where_the_first_facet_has_some(analysis: Analysis)
     made = table(analysis, MeasureColumn("kept", of="difference"), rows=RowsOf(sides=("age", "letter")))
     assert names(made, 3) == [["m, warm", "old", "young"], ["m, warm", "east", "west"]]
     assert values(made) == [0.25, 0.5]
+    made = table(analysis, MeasureColumn("kept", of="difference"), rows=RowsOf(sides=("letter", "age")))
+    assert names(made, 2) == [["m", "east"], ["m, warm", "east"], ["m, warm", "old"], ["n", "east"]]
 
 
 def test_conditions_of_a_model_are_sides_and_null_conditions_are_not(analysis: Analysis) -> None:
