@@ -279,7 +279,7 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
         with patch.object(said, "_decide", counted):
             for found in null(np.random.default_rng((number, items)), items):
                 runs += 1
-                failed += any(claim.is_effect for one in found for claim in one.claims)
+                failed += any(assertion.is_effect for one in found for assertion in one.assertions)
                 sentences += len(found)
         uncorrected += any(alone)
     return Silence(runs, failed, uncorrected, sentences / runs)

@@ -17,7 +17,7 @@ from overton.statistics import Estimate
 from overton.statistics.comparison import FEW, ratio
 from overton.statistics.jackknife import Range
 from overton.studies.contrasts import Against
-from overton.studies.findings import FAMILY, Claim, Finding, contradictions, count_tests, farthest
+from overton.studies.findings import FAMILY, Assertion, Finding, contradictions, count_tests, farthest
 from overton.studies.measures import Contribution
 from overton.studies.numbers import Kind, interval, number
 from overton.studies.sections import Chart, Section
@@ -59,9 +59,9 @@ def faults(screen: Screen) -> Iterator[str]:
 def false_claims(screen: Screen) -> Iterator[str]:
     """The claims of effects that the truth denies: chance makes one in at most 5% of runs."""
     for one in screen.findings:
-        for claim in one.claims:
-            if claim.is_effect and is_false(claim, behind(screen, one)):
-                yield f"{printed(one)}: claims {claim.measure} {claim.direction}"
+        for assertion in one.assertions:
+            if assertion.is_effect and is_false(assertion, behind(screen, one)):
+                yield f"{printed(one)}: claims {assertion.measure} {assertion.direction}"
 
 
 def behind(screen: Screen, one: Finding) -> Respondent:
@@ -69,8 +69,8 @@ def behind(screen: Screen, one: Finding) -> Respondent:
     return screen.truth[one.model.partition(", ")[0]]
 
 
-def is_false(claim: Claim, respondent: Respondent) -> bool:
-    said = f"{claim.measure} {claim.direction}"
+def is_false(assertion: Assertion, respondent: Respondent) -> bool:
+    said = f"{assertion.measure} {assertion.direction}"
     if any(fnmatchcase(said, pattern) for pattern in respondent.true):
         return False
     return respondent.still or any(fnmatchcase(said, pattern) for pattern in respondent.false)
@@ -102,7 +102,7 @@ def sentences_that_give_other_numbers(screen: Screen) -> Iterator[str]:
 
 
 def _compared(one: Finding) -> bool:
-    return any(isinstance(claim.null, str) for claim in one.claims) or one.exhibit == "nulls"
+    return any(isinstance(assertion.null, str) for assertion in one.assertions) or one.exhibit == "nulls"
 
 
 def _lacking(one: Finding, said: list[str], carried: Estimate) -> Iterator[str]:
@@ -132,12 +132,12 @@ def numbers_of(screen: Screen, one: Finding) -> Iterator[str]:
         for value in (estimate.value, estimate.low, estimate.high, farthest(estimate)):
             yield number(value, kind)
             yield number(max(value, 0.0), kind)
-    yield from (number(claim.value, one.kind) for claim in one.claims if claim.value is not None)
+    yield from (number(assertion.value, one.kind) for assertion in one.assertions if assertion.value is not None)
 
 
 def compared_with(screen: Screen, one: Finding) -> list[tuple[Any, Any, Against]]:
     """What a finding on null conditions was made from."""
-    measures = {claim.measure for claim in one.claims if isinstance(claim.null, str)}
+    measures = {assertion.measure for assertion in one.assertions if isinstance(assertion.null, str)}
     if not measures and one.exhibit == "nulls":
         measures = {found.measure for measure, _, found in screen.outcome.against if measure.title in one.sentence}
     return [
@@ -180,7 +180,10 @@ def tests_beyond_one_family(screen: Screen) -> Iterator[str]:
     assert measuring.findings is not None
     assert measuring.comparing is not None
     compared = {
-        (one.model, claim.measure) for one in screen.findings for claim in one.claims if isinstance(claim.null, str)
+        (one.model, assertion.measure)
+        for one in screen.findings
+        for assertion in one.assertions
+        if isinstance(assertion.null, str)
     }
     own = count_tests(measuring.findings(screen.outcome.analysis), compared)
     nulls = [found for one in screen.findings if one.exhibit == "nulls" for *_, found in compared_with(screen, one)]
@@ -205,7 +208,7 @@ def seen(screen: Screen) -> Iterator[Seen]:
     for one in screen.findings:
         if one.number is None:
             continue
-        names = [(claim.measure.partition(" minus ")[0], one.model) for claim in one.claims]
+        names = [(assertion.measure.partition(" minus ")[0], one.model) for assertion in one.assertions]
         known = next((measures[name].measure for name in names if name in measures), None)
         within = _range(one.sentence, one.kind) if known is None else known.within
         compared = _compared(one)
@@ -318,9 +321,9 @@ def headlines_with_several_values(screen: Screen) -> Iterator[str]:
         if node := _at(document, comparing.place(name, model)):
             found["JSON"] = node[node["leads"]]["estimate"]
         for one in screen.findings:
-            for claim in one.claims:
-                if (one.model, claim.measure) == (model, name) and claim.value is not None:
-                    found[printed(one)] = claim.value
+            for assertion in one.assertions:
+                if (one.model, assertion.measure) == (model, name) and assertion.value is not None:
+                    found[printed(one)] = assertion.value
         for _, null, against in screen.outcome.against:
             if (against.model, against.measure) == (model, name):
                 found[f"against {null.name}"] = against.observed.value

@@ -48,8 +48,8 @@ What = Literal["effect", "bound", "standing"]
 Direction = Literal["above", "below", "within", "at"]
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence's claim about one measure of the finding's model, so that claims can be compared with each other.
+class Assertion(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence's meaning for one measure of the finding's model, as data, so that findings can be compared.
 
     measure    the measure's key, as in `overton compare`, else as in the analysis; with its condition if it has one
     direction  'above' or 'below' the null; 'within': on neither side of it, as far as the data tell; 'at': where the
@@ -65,6 +65,12 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     null: float | str | None = None
     value: float | None = None
     about: str = ""
+
+    @property
+    def code(self) -> str:
+        """Measure, direction and what the measure is compared with: 'gap above 0', 'even below null/same-prompt'."""
+        against = f"null/{self.null}" if isinstance(self.null, str) else "" if self.null is None else f"{self.null:g}"
+        return " ".join(filter(None, (self.measure, self.direction, against)))
 
     @property
     def is_effect(self) -> bool:
@@ -86,7 +92,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     exhibit    the key of the report's section that shows it
     judge      the role whose labels it rests on, '' if it rests on none
     cautions   what to read along with it; with `quotable` false it is not to be quoted, and they say why
-    claims     what it claims, as data
+    assertions what it claims, as data; `claims` in JSON
     """
 
     what: What
@@ -101,9 +107,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     judge: str = ""
     cautions: tuple[str, ...] = ()
     quotable: bool = True
-    claims: tuple[Claim, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
 
-    SHAPE = Shape(also={"coverage": "coverage"}, without=("judge",))
+    SHAPE = Shape(also={"code": "code", "coverage": "coverage", "claims": "assertions"}, without=("judge",))
+
+    @property
+    def code(self) -> str:
+        """What it claims in a few words that stay the same when sentences change; '' if it has no assertions."""
+        return "; ".join(assertion.code for assertion in self.assertions)
 
     @property
     def coverage(self) -> float | None:
@@ -124,8 +135,8 @@ class CandidateFinding:
     `followed` are tested only if this one is an effect, at its level divided among them, so they cost no other
     candidate anything. If one that `replaces` is an effect, its sentence takes the place of this one's.
     `otherwise` says where the model stands, if there is no other sentence, or nothing to decide by.
-    `measure` and `about` are those of its `Claim`; `denies` says that `within` denies every effect of that cause, and
-    `condition` names the null condition if `number` is the measure's difference from it.
+    `measure` and `about` are those of its `Assertion`; `denies` says that `within` denies every effect of that cause,
+    and `condition` names the null condition if `number` is the measure's difference from it.
     """
 
     model: str
@@ -196,7 +207,7 @@ def level_finding(
 ) -> Finding:
     """Where a model stands, with what to read along with it. `void` is the caution if its answers measure nothing: it
     is then not to be quoted. `measure` is the key of what `number` measures."""
-    stands = Claim(measure=measure, direction="at", value=None if number is None else number.value)
+    stands = Assertion(measure=measure, direction="at", value=None if number is None else number.value)
     return Finding(
         what="standing",
         model=model,
@@ -209,7 +220,7 @@ def level_finding(
         judge=judge,
         cautions=tuple(filter(None, (void, caution))),
         quotable=not void,
-        claims=(stands,) if measure else (),
+        assertions=(stands,) if measure else (),
     )
 
 
@@ -295,7 +306,7 @@ def _sentence_without_effect(candidate: CandidateFinding, wide: Estimate) -> str
 def _make_finding(
     candidate: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int
 ) -> Finding:
-    claim = Claim(
+    assertion = Assertion(
         measure=candidate.measure,
         direction=direction,
         null=candidate.condition or candidate.null,
@@ -315,48 +326,49 @@ def _make_finding(
         kind=candidate.kind,
         judge=candidate.judge,
         cautions=tuple(filter(None, cautions)),
-        claims=(claim,) if candidate.measure else (),
+        assertions=(assertion,) if candidate.measure else (),
     )
 
 
 def contradictions(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
-    """The pairs of findings about one model that cannot both be true, by their claims alone; a finding may contradict
-    itself."""
+    """The pairs of findings about one model that cannot both be true, by their assertions alone; a finding may
+    contradict itself."""
     pairs = combinations_with_replacement(findings, 2)
     return [
         (first, second)
         for first, second in pairs
-        if first.model == second.model and any(_contradict(*claims) for claims in product(first.claims, second.claims))
+        if first.model == second.model
+        and any(_contradict(*both) for both in product(first.assertions, second.assertions))
     ]
 
 
-def _contradict(claim: Claim, other: Claim) -> bool:
-    """Whether two claims about one model exclude each other.
+def _contradict(first: Assertion, second: Assertion) -> bool:
+    """Whether two assertions about one model exclude each other.
 
     One measure has two values, or lies on two sides of one null, or above a value and below a lower one. Or one claims
     an effect that the measure's null condition does not show. Or one claims an effect of a cause, and the other denies
     every effect of that cause.
     """
-    if claim.about and claim.about == other.about and _effect_and_none(claim, other):
+    if first.about and first.about == second.about and _effect_and_none(first, second):
         return True
-    if claim.measure != other.measure:
+    if first.measure != second.measure:
         return False
-    if claim.value is not None and other.value is not None and not isclose(claim.value, other.value, abs_tol=1e-9):
+    if first.value is not None and second.value is not None and not isclose(first.value, second.value, abs_tol=1e-9):
         return True
-    if "at" in {claim.direction, other.direction}:
+    if "at" in {first.direction, second.direction}:
         return False
-    if claim.null == other.null:
-        return claim.direction != other.direction
-    if isinstance(claim.null, str) and isinstance(other.null, str):
+    if first.null == second.null:
+        return first.direction != second.direction
+    if isinstance(first.null, str) and isinstance(second.null, str):
         return False
-    if isinstance(claim.null, str) or isinstance(other.null, str):
-        return _effect_and_none(claim, other)
-    low, high = sorted((claim, other), key=lambda side: side.null if isinstance(side.null, float) else inf)
+    if isinstance(first.null, str) or isinstance(second.null, str):
+        return _effect_and_none(first, second)
+    low, high = sorted((first, second), key=lambda side: side.null if isinstance(side.null, float) else inf)
     return (low.direction, high.direction) == ("below", "above")
 
 
-def _effect_and_none(claim: Claim, other: Claim) -> bool:
-    return {claim.is_effect, other.is_effect} == {True, False} and "within" in {claim.direction, other.direction}
+def _effect_and_none(first: Assertion, second: Assertion) -> bool:
+    return {first.is_effect, second.is_effect} == {True, False} and "within" in {first.direction, second.direction}
 
 
 def farthest(wide: Estimate, null: float = 0.0) -> float:

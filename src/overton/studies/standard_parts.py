@@ -14,7 +14,7 @@ from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.charts.axes import finite_ends
 from overton.studies.contrasts import Against, is_said
 from overton.studies.document import number_of
-from overton.studies.findings import Claim, Direction, Finding
+from overton.studies.findings import Assertion, Direction, Finding
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
@@ -78,11 +78,11 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
         number=None if isnan(leading.together.low) else leading.together,
         kind=measure.gap,
         judge=comparing.judge(measure.name),
-        claims=tuple(_claim(entry) for entry in found),
+        assertions=tuple(_assertion(entry) for entry in found),
     )
 
 
-def _claim(found: Found) -> Claim:
+def _assertion(found: Found) -> Assertion:
     """A null condition takes the cause away; a factor asks in another way, and is compared with as such."""
     measure, null, contrast = found
     direction: Direction = "within"
@@ -90,8 +90,8 @@ def _claim(found: Found) -> Claim:
         direction = "above" if contrast.difference.value > 0 else "below"
     if null.what == "null":
         value = None if isnan(contrast.observed.value) else contrast.observed.value
-        return Claim(measure=measure.name, direction=direction, null=null.name, value=value)
-    return Claim(measure=f"{measure.name} minus {null.name}", direction=direction, null=0.0)
+        return Assertion(measure=measure.name, direction=direction, null=null.name, value=value)
+    return Assertion(measure=f"{measure.name} minus {null.name}", direction=direction, null=0.0)
 
 
 def _clauses(found: Sequence[Found]) -> Iterator[str]:

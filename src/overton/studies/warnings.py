@@ -162,7 +162,10 @@ def collect_findings(
     counts the differences from null conditions, which are tested together with what the study declares.
     """
     compared = {
-        (finding.model, claim.measure) for finding in more for claim in finding.claims if isinstance(claim.null, str)
+        (finding.model, assertion.measure)
+        for finding in more
+        for assertion in finding.assertions
+        if isinstance(assertion.null, str)
     }
     said = measuring.findings(analysis) if measuring.findings else ()
     own = _drop_compared(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
@@ -178,7 +181,7 @@ def _drop_compared(own: Sequence[Finding], compared: Compared) -> Iterator[Findi
     """
     for finding in own:
         if finding.what == "standing" or not any(
-            (finding.model, claim.measure) in compared for claim in finding.claims
+            (finding.model, assertion.measure) in compared for assertion in finding.assertions
         ):
             yield finding
 

@@ -7,10 +7,11 @@ from math import nan
 import pytest
 
 from overton.statistics import Estimate
+from overton.studies.document import plain
 from overton.studies.findings import (
     EITHER,
+    Assertion,
     CandidateFinding,
-    Claim,
     Finding,
     OwnTest,
     contradictions,
@@ -120,8 +121,8 @@ def test_cautions_of_all_are_said_once() -> None:
 
 
 def claiming(model: str = "m", **claim: object) -> Finding:
-    claims = (Claim(**{"measure": "score", "direction": "at", **claim}),)  # type: ignore[arg-type]
-    return Finding(what="effect", model=model, sentence="A.", n=9, units="i", exhibit="x", claims=claims)
+    assertions = (Assertion(**{"measure": "score", "direction": "at", **claim}),)  # type: ignore[arg-type]
+    return Finding(what="effect", model=model, sentence="A.", n=9, units="i", exhibit="x", assertions=assertions)
 
 
 ABOVE = {"direction": "above", "null": 0.0}
@@ -163,8 +164,8 @@ def test_claims_that_can_both_be_true_do_not_contradict(one: dict[str, object], 
 
 
 def test_a_sentence_with_two_claims_can_contradict_itself() -> None:
-    both = (Claim(measure="score", **ABOVE), Claim(measure="score", **WITHIN))  # type: ignore[arg-type]
-    found = Finding(what="effect", model="m", sentence="A.", n=9, units="i", exhibit="x", claims=both)
+    both = (Assertion(measure="score", **ABOVE), Assertion(measure="score", **WITHIN))  # type: ignore[arg-type]
+    found = Finding(what="effect", model="m", sentence="A.", n=9, units="i", exhibit="x", assertions=both)
     assert contradictions([found]) == [(found, found)]
 
 
@@ -173,17 +174,30 @@ def test_what_is_found_carries_its_claim() -> None:
     (above,), (below,), (bound,) = (
         correct_for_multiple_tests([candidate(*limits, **named)]) for limits in ((0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1))
     )
-    assert above.claims == (
-        Claim(measure="shift", direction="above", null=0.0, value=pytest.approx(0.2), about="arguments"),
+    assert above.assertions == (
+        Assertion(measure="shift", direction="above", null=0.0, value=pytest.approx(0.2), about="arguments"),
     )
-    assert [claim.direction for one in (below, bound) for claim in one.claims] == ["below", "within"]
-    assert bound.claims[0].about == ""
+    assert [assertion.direction for one in (below, bound) for assertion in one.assertions] == ["below", "within"]
+    assert bound.assertions[0].about == ""
     (denial,) = correct_for_multiple_tests([candidate(-0.1, 0.1, **named, denies=True)])
-    assert denial.claims[0].about == "arguments"
+    assert denial.assertions[0].about == "arguments"
     assert not contradictions([above, bound][:1])
     assert contradictions([above, denial])
     (against,) = correct_for_multiple_tests([candidate(0.1, 0.3, **named, condition="chance")])
-    assert (against.claims[0].null, against.claims[0].value) == ("chance", None)
+    assert (against.assertions[0].null, against.assertions[0].value) == ("chance", None)
+    codes = [finding.code for finding in (above, below, bound, against)]
+    assert codes == ["shift above 0", "shift below 0", "shift within 0", "shift above null/chance"]
+
+
+def test_code_has_every_assertion_and_is_in_the_json() -> None:
+    assert level_finding("m", "It stands.", 9, "issues", "x", measure="score").code == "score at"
+    both = (Assertion(measure="score", **ABOVE), Assertion(measure="score", direction="within", null="chance"))  # type: ignore[arg-type]
+    found = Finding(what="effect", model="m", sentence="A.", n=9, units="i", exhibit="x", assertions=both)
+    document = plain(found)
+    assert (found.code, document["code"]) == ("score above 0; score within null/chance",) * 2
+    assert [claim["null"] for claim in document["claims"]] == [0.0, "chance"]
+    assert "assertions" not in document
+    assert Finding(what="standing", model="m", sentence="A.", n=9, units="i", exhibit="x").code == ""
 
 
 def test_a_bound_beyond_a_tenth_reads_as_not_told_and_beyond_a_third_as_nothing() -> None:

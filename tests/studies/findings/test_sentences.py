@@ -41,7 +41,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> object:
 def test_every_finding_has_claims_that_do_not_contradict_each_other(name, own):
     found = own(name)
     assert found
-    assert all(one.claims for one in found)
+    assert all(one.assertions for one in found)
     assert not contradictions(found)
 
 
@@ -52,9 +52,9 @@ def test_a_sentence_gives_its_own_number_and_no_other(name, own):
         if one.number is None or isnan(one.number.value) or one.what == "bound" or one.exhibit == "choice":
             continue
         value = number(one.number.value, one.kind).lstrip("+")
-        if one.claims[0].measure != "issues_moved":  # that share is told as a count of issues
+        if one.assertions[0].measure != "issues_moved":  # that share is told as a count of issues
             assert value.lstrip("−") in one.sentence or (value == "0.00" and "never" in one.sentence), one.sentence
         decimals = re.findall(r"\d+\.\d+", one.sentence)
         assert set(decimals) - {"6.5"} <= {value.lstrip("−").rstrip("%")}, one.sentence
-        for claim in one.claims:
-            assert claim.value in (None, one.number.value)
+        for assertion in one.assertions:
+            assert assertion.value in (None, one.number.value)

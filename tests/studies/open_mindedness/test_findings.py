@@ -37,7 +37,7 @@ def of_counts(shares: Mapping[str, Shares], *, answers: int = 180, noise: bool =
 
 
 def about(found: Sequence[Finding], measure: str) -> Finding:
-    (one,) = [one for one in found for claim in one.claims if claim.measure == measure]
+    (one,) = [one for one in found for assertion in one.assertions if assertion.measure == measure]
     return one
 
 
@@ -88,9 +88,9 @@ def test_a_small_change_of_the_score_is_not_denied_beside_a_shift() -> None:
 def test_a_denial_of_every_effect_of_arguments_would_contradict_a_shift() -> None:
     found = of_counts({"neither": LEANS, "one-sided-pro": [(pro + 0.2, con - 0.2) for pro, con in LEANS]})
     score = about(found, "open_mindedness_cross_fitted")
-    (claim,) = score.claims
-    denial = msgspec.structs.replace(claim, direction="within", about="arguments")
-    assert contradictions([*found, msgspec.structs.replace(score, claims=(denial,))])
+    (assertion,) = score.assertions
+    denial = msgspec.structs.replace(assertion, direction="within", about="arguments")
+    assert contradictions([*found, msgspec.structs.replace(score, assertions=(denial,))])
 
 
 def test_ties_and_shares_that_may_be_half_are_undecided() -> None:
@@ -111,7 +111,7 @@ def test_a_count_of_changed_issues_has_the_interval_of_that_share() -> None:
     assert said.number == model.definition.moved
     beyond = about(correct_for_multiple_tests(findings(found)), "issues_moved_beyond_chance")
     assert beyond.sentence == "Arguments changed gpt-4o's most common answer by more than chance on all 10 issues."
-    assert (beyond.number, beyond.claims[0].value) == (None, 10.0)
+    assert (beyond.number, beyond.assertions[0].value) == (None, 10.0)
 
 
 def with_score(value: float, low: float, high: float) -> Finding:

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 
-from overton.studies.findings import Claim, Finding, level_finding
+from overton.studies.findings import Assertion, Finding, level_finding
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.warnings import FaultCount, about_judges, collect_findings, is_small, warn_refusals
@@ -168,8 +168,8 @@ def test_a_table_has_no_known_judge_but_its_replies_and_items_count():
 
 
 def claims(direction, null, what="effect", measure="rate"):
-    claim = Claim(measure=measure, direction=direction, null=null)
-    return Finding(what=what, model="m", sentence=f"{null}", n=9, units="issues", exhibit="x", claims=(claim,))
+    assertion = Assertion(measure=measure, direction=direction, null=null)
+    return Finding(what=what, model="m", sentence=f"{null}", n=9, units="issues", exhibit="x", assertions=(assertion,))
 
 
 def test_a_null_condition_takes_the_place_of_an_assumed_value():
@@ -177,6 +177,6 @@ def test_a_null_condition_takes_the_place_of_an_assumed_value():
     where = claims("at", None, "standing")
     null = claims("within", "same-question", "standing")
     said = quoted(assumed, bound, other, where, more=(null,))
-    assert [one.claims for one in said] == [one.claims for one in (other, where, null)]
+    assert [one.assertions for one in said] == [one.assertions for one in (other, where, null)]
     factor = claims("within", 0.0, "standing", measure="rate minus question-first")
     assert len(quoted(assumed, other, more=(factor,))) == 3

@@ -10,8 +10,8 @@ from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
     EITHER,
     VOID,
+    Assertion,
     CandidateFinding,
-    Claim,
     Finding,
     OwnTest,
     Said,
@@ -243,7 +243,7 @@ def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]
         )
     if beyond:
         n = len({issue.issue for issue, _ in flips})
-        claim = Claim(measure=_BEYOND, direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS)
+        assertion = Assertion(measure=_BEYOND, direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS)
         yield Finding(
             what="effect",
             model=model.name,
@@ -251,7 +251,7 @@ def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]
             n=n,
             units=_UNITS,
             exhibit="open-mindedness",
-            claims=(claim,),
+            assertions=(assertion,),
         )
 
 

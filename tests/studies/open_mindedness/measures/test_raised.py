@@ -62,7 +62,7 @@ def test_a_report_warns_of_it_and_the_finding_based_on_the_score_is_quoted_with_
     assert not [one for one in outcome.analysis.notes if "too high" in one]
     for measure in ("open_mindedness_cross_fitted", "issues_moved"):
         # The study's own sentence comes first, that on its null condition last.
-        based, *_ = [one for one in outcome.findings for claim in one.claims if claim.measure == measure]
+        based, *_ = [one for one in outcome.findings for assertion in one.assertions if assertion.measure == measure]
         assert any(said in caution for caution in based.cautions)
 
 
