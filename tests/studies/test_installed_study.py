@@ -172,6 +172,21 @@ def test_a_fault_in_measuring_is_one_sentence_and_a_report_is_made_once_it_is_me
     assert command_line("report", "run", folder=tmp_path).returncode == 0
 
 
+TESTS = """
+    from overton.studies.findings import CandidateFinding
+    letters = Estimate(0.3, 0.2, 0.4, 30, "Student's t over drinks")
+    about = {"model": "drinker", "clusters": 30, "n": 30, "units": "drinks", "exhibit": "letters"}
+    return [CandidateFinding(number=letters, above="Tea is short.", measure="letters", **about)]
+"""
+
+
+def test_findings_may_be_tests(study_packages: Any, command_line: CommandLine, tmp_path: Path) -> None:
+    study_packages(TEA.replace(FINDS, TESTS))
+    assert command_line(*RUN, folder=tmp_path).returncode == 0
+    done = command_line("analyze", "tea", "run", "--json", folder=tmp_path)
+    assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["letters above 0"]
+
+
 def test_records_that_fit_no_table_are_counted_and_the_run_ends(
     study_packages: Any, command_line: CommandLine, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ import msgspec
 
 from overton.calls import Trial
 from overton.errors import OvertonError, Problem
-from overton.studies.findings import Finding
+from overton.studies.findings import Said
 from overton.studies.guards import (
     Check,
     Guard,
@@ -216,7 +216,7 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Measuring.records": analysis,
         "Measuring.table": analysis,
         "Measuring.sections": _sections,
-        "Measuring.findings": take_many(Finding),
+        "Measuring.findings": take_many(get_args(Said)),
         "Measuring.unread": take_many(UnreadRecords),
         "Measuring.exhibits": _exhibits,
         "Headline.figures": take_many(tuple),
