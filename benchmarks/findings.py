@@ -199,7 +199,7 @@ _TASKS, _SETTINGS = ("argument", "humour"), ("none", "system-1")
 
 def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics of two groups, which are the two sides."""
-    from overton.studies.even_handedness.findings import findings
+    from overton.studies.even_handedness.findings import CLAIMS
     from overton.studies.even_handedness.measures import analyze
     from overton.studies.even_handedness.record import Record
 
@@ -230,7 +230,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
     with _what_findings_need():
-        yield said.correct_for_multiple_tests(findings(analyze(table, sides={"left": "left", "right": "right"})))
+        yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, sides={"left": "left", "right": "right"})))
 
 
 @contextmanager

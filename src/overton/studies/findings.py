@@ -113,7 +113,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> str:
-        """What it claims in a few words that stay the same when sentences change; '' if it has no assertions."""
+        """Its assertions in a few words, which stay the same when sentences change; '' if it has none."""
         return "; ".join(assertion.code for assertion in self.assertions)
 
     @property
@@ -122,12 +122,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.number is None or isnan(self.number.low) else self.number.level
 
 
+Sentence = str | Callable[[Estimate], str]
+"""A sentence, or how it is made from the number with its corrected interval."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CandidateFinding:
     """A possible effect; there is none if `number` is `null`.
 
-    `above` and `below` are the sentences for either side of it, None if that side is nothing to report; `within` gives
-    the sentence for neither from the corrected interval, which says how large an effect it leaves possible. `clusters`
+    `above` and `below` are the sentences for either side of it, None if that side is nothing to report. `within` is
+    the sentence for neither, which says how large an effect the corrected interval leaves possible. `clusters`
     counts what the interval is over, `n` and `units` are reported. With a `p`, the test decides, not the interval.
     An effect is called small (`within`) only if the interval stays within `small` of the null; further out, but within
     `telling`, the sentence is `unclear`: it could not be told. Still further out there is none.
@@ -145,16 +149,16 @@ class CandidateFinding:
     n: int
     units: str
     exhibit: str
-    above: str | None = None
-    below: str | None = None
-    within: Callable[[Estimate], str] | None = None
+    above: Sentence | None = None
+    below: Sentence | None = None
+    within: Sentence | None = None
     null: float = 0.0
     p: float | None = None
     kind: Kind = "value"
     judge: str = ""
     caution: str = ""
     effect_caution: str = ""
-    unclear: str | None = None
+    unclear: Sentence | None = None
     small: float = inf
     telling: float = inf
     followed: tuple[CandidateFinding, ...] = ()
@@ -296,15 +300,15 @@ def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
     return _make_finding(candidate, "within", said, wide, many) if said else None
 
 
-def _sentence_without_effect(candidate: CandidateFinding, wide: Estimate) -> str | None:
+def _sentence_without_effect(candidate: CandidateFinding, wide: Estimate) -> Sentence | None:
     largest = farthest(wide, candidate.null)
     if candidate.within is not None and largest <= min(candidate.small, candidate.telling):
-        return candidate.within(wide)
+        return candidate.within
     return candidate.unclear if largest <= candidate.telling else None
 
 
 def _make_finding(
-    candidate: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int
+    candidate: CandidateFinding, direction: Direction, sentence: Sentence, wide: Estimate, many: int
 ) -> Finding:
     assertion = Assertion(
         measure=candidate.measure,
@@ -317,7 +321,7 @@ def _make_finding(
     return Finding(
         what="bound" if direction == "within" else "effect",
         model=candidate.model,
-        sentence=sentence,
+        sentence=sentence if isinstance(sentence, str) else sentence(wide),
         n=candidate.n,
         units=candidate.units,
         exhibit=candidate.exhibit,

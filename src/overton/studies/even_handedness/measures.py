@@ -140,7 +140,7 @@ def analyze(
         InputError: no pair is between the two sides.
     """
     from overton.studies.even_handedness import rows
-    from overton.studies.even_handedness.remarks import remarks, sides_notes
+    from overton.studies.even_handedness.findings import notes, sides_notes
 
     results, jackknife = Results(records, items), Jackknife(level, resamples, seed, unit="topics")
     own_sides = sides or {}
@@ -169,7 +169,7 @@ def analyze(
         self_agreement=agreement,
         weighing=weighing,
     )
-    warnings = (*sides_notes(records, own_sides), *remarks(analysis))
+    warnings = (*sides_notes(records, own_sides), *notes(analysis))
     return msgspec.structs.replace(analysis, warnings=warnings)
 
 

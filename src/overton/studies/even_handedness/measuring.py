@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
+from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.measures import EvenHow, analyze_results, contributions, weighing, without_faults
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.settings import settings_of
 from overton.studies.even_handedness.tables import GRADES, read_table
-from overton.studies.findings import Profiling
 from overton.studies.frame import Analysis
 from overton.studies.measurement import Comparing, Headline, Measuring, UnreadRecords
 from overton.studies.probabilities import weighing_notes
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.findings import Said, Trait
     from overton.studies.measures import Sides
     from overton.studies.tables import RawTable
 
@@ -40,12 +39,6 @@ def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
         tallies = [setting.tally for setting in settings_of(analysis) if setting.model == model]
         unread, labels = (sum(tally[name] for tally in tallies) for name in ("unread", "labels"))
         yield UnreadRecords(model, "labels", unread, labels, "judge")
-
-
-def _findings(analysis: Analysis) -> Sequence[Said]:
-    from overton.studies.even_handedness.findings import findings
-
-    return findings(analysis)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -75,12 +68,6 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             *weighing_notes(analysis.weighing),
         ],
     )
-
-
-def _traits(analysis: Analysis) -> Iterable[Trait]:
-    from overton.studies.even_handedness.profile import traits
-
-    return traits(analysis)
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
@@ -126,11 +113,11 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
     read=(GRADES,),
     table=_measure_table,
-    findings=_findings,
+    findings=CLAIMS.findings,
     unread=_unread,
     sections=_sections,
     exhibits=_exhibits,
-    profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),
+    profile=CLAIMS.profiling,
     comparing=Comparing(
         "topics",
         contributions,

@@ -1,0 +1,345 @@
+"""Claims: the sentences that a measure may support, from which findings and profiles are made.
+
+A study declares its claims as data (`Claims`). Each takes its number, interval and sample size from a row of the table
+of estimates, so that a sentence cannot carry the number of another one. Which of a claim's sentences is reported
+follows from the row's interval, after correction for all tests of an analysis (`overton.studies.findings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from math import inf, isnan
+from typing import Any, TypeAlias
+
+from overton.statistics import Estimate
+from overton.studies.findings import (
+    ASPECTS,
+    Aspect,
+    CandidateFinding,
+    Finding,
+    Profiling,
+    Said,
+    Sentence,
+    Trait,
+    level_finding,
+)
+from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
+from overton.studies.measures import key_in
+from overton.studies.numbers import Kind
+from overton.studies.numbers import number as _in_words
+
+OTHER = "other"
+"""A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
+
+_NULL = "null/"
+_SEPARATOR = " / "
+
+More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
+"""Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileEntry:
+    """A claim's part in a model's profile; `title`, `sentence` and `missing` are templates like those of the claim.
+
+    title     what the number is, in a few words
+    missing   takes the place of `sentence` if there is no number; '' if it does not
+    units     what the number's `n` counts ('pairs')
+    null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
+              that is
+    by_item   what the measure means for a single item, if models are also compared on single items by it
+    """
+
+    aspect: Aspect
+    title: str
+    sentence: str
+    units: str
+    missing: str = ""
+    null: str = ""
+    null_is: str = ""
+    by_item: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Sentences about one measure, of which its interval decides which is reported.
+
+    level    states the number and claims no effect; `missing` takes its place if there is no number
+    above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
+    within   claims that it is on neither side, if the interval stays within `small`
+    unclear  says that it could not be told, if the interval stays within `telling`; further out nothing is said
+    against  what the number is compared with: a value, 'null/NAME', or `OTHER`
+    facet    there is one claim for each value of this facet
+    section  the key of the report's section that shows the number
+    about    the cause of the effect, as in `Assertion`
+    caution  is read with sentences that claim an effect
+    profile  its part in a model's profile
+
+    Sentences are templates. They may use these names, besides those from `more`:
+
+    {model}, {condition}  as in the row; {name} is the model with its condition, unless that is the plain one
+    {FACET}, {against}    the value of the claim's facet, and what the number is compared with
+    {value}, {low}, {high}  the number and its limits, as its kind shows them; {n} is the row's count
+    {size}   the distance from what it is compared with, without a sign
+    {most}   the largest distance that the interval leaves possible on the sides that are reported, without a sign
+    """
+
+    measure: str
+    _: KW_ONLY
+    section: str
+    level: str = ""
+    missing: str = ""
+    above: str = ""
+    below: str = ""
+    within: str = ""
+    unclear: str = ""
+    against: float | str = 0.0
+    facet: str = ""
+    about: str = ""
+    small: float = inf
+    telling: float = inf
+    caution: str = ""
+    more: More | None = None
+    profile: ProfileEntry | None = None
+
+    @property
+    def compares_conditions(self) -> bool:
+        """Whether it is about two conditions of a model."""
+        return self.against == OTHER and not self.facet
+
+    @property
+    def null(self) -> float:
+        """The value of no effect: that which the number is compared with, 0 for a difference."""
+        return 0.0 if isinstance(self.against, str) else self.against
+
+    def concerns(self, row: EstimateRow) -> bool:
+        """Whether a row of its measure and facet has the comparison that it is about."""
+        if not isinstance(self.against, str):
+            return row.against is None
+        if self.against == OTHER:
+            return row.against is not None and not row.against.startswith(_NULL)
+        return row.against == self.against
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All claims of a study.
+
+    items  what findings count, and a column of the analysis' table 'counts' (model, facet, condition, and how many)
+    plain  the condition that is not named in sentences and keys
+    """
+
+    claims: Sequence[Claim]
+    items: str
+    plain: str
+
+    def findings(self, analysis: Analysis) -> list[Said]:
+        """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
+        compare two conditions are last.
+
+        Raises:
+            ValueError: a claim is about a measure that the analysis does not declare.
+        """
+        return [said for instance in self._instances(analysis) for said in instance.said()]
+
+    def traits(self, analysis: Analysis) -> list[Trait]:
+        """The parts of models' profiles, in the same order."""
+        return [
+            instance.trait(profile)
+            for instance in self._instances(analysis)
+            if (profile := instance.claim.profile) is not None
+        ]
+
+    @property
+    def profiling(self) -> Profiling[Analysis]:
+        """The study's contribution to a profile."""
+        profiles = {claim.measure: claim.profile for claim in self.claims if claim.profile is not None}
+        aspects = {profile.aspect for profile in profiles.values()}
+        return Profiling(
+            tuple(aspect for aspect in ASPECTS if aspect in aspects),
+            self.traits,
+            {measure: profile.by_item for measure, profile in profiles.items() if profile.by_item},
+        )
+
+    def _instances(self, analysis: Analysis) -> list[_Instance]:
+        """Every claim about each of its rows, unless there is nothing to say about it."""
+        if unknown := [claim.measure for claim in self.claims if claim.measure not in analysis.measures]:
+            raise ValueError(f"there are claims about measures that are not declared: {', '.join(unknown)}")
+        every = [
+            (claim, row)
+            for claim in self.claims
+            for row in analysis.rows_of(claim.measure, claim.facet or None, variant="plain", item=None)
+            if claim.concerns(row)
+        ]
+        settings = dict.fromkeys((row.model, row.condition or "") for claim, row in every if not claim.facet)
+        counts = {
+            (cells["model"], cells["facet"], cells["condition"]): int(cells[self.items] or 0)
+            for cells in analysis.counts["counts"]
+        }
+        found = [
+            (_Instance(self, claim, row, condition, names, analysis, counts), place)
+            for place, (model, condition) in enumerate(settings)
+            for claim, row in every
+            if model == row.model and _is_in(condition, row, claim)
+            if not claim.compares_conditions or (model, row.against) in settings
+            if (names := {} if claim.more is None else claim.more(analysis, row)) is not None
+        ]
+        found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
+        return [instance for instance, _ in found]
+
+
+def _is_in(condition: str, row: EstimateRow, claim: Claim) -> bool:
+    """Whether a row is of a condition, or of a facet's value in it."""
+    own = row.condition or ""
+    return own.startswith(f"{condition}{_SEPARATOR}") if claim.facet else own == condition
+
+
+@dataclass(frozen=True)
+class _Instance:
+    """A claim about one row. `more` are the claim's further names, and `counts` says how many items there are by model,
+    facet and condition."""
+
+    claims: Claims
+    claim: Claim
+    row: EstimateRow
+    condition: str
+    more: Mapping[str, str]
+    analysis: Analysis
+    counts: Mapping[tuple[Any, Any, Any], int]
+
+    @property
+    def value(self) -> str:
+        """The value of the claim's facet."""
+        return (self.row.condition or "").removeprefix(f"{self.condition}{_SEPARATOR}")
+
+    @property
+    def declared(self) -> DeclaredMeasure:
+        return self.analysis.measures[self.claim.measure]
+
+    @property
+    def kind(self) -> Kind:
+        """How its number reads: a difference of shares is in points."""
+        kind = self.declared.kind
+        return "points" if kind == "share" and self.row.against is not None else kind
+
+    @property
+    def key(self) -> str:
+        """The measure's key with the facet's value and the condition. That of a difference between two values of a
+        facet ends in '_difference', unless the measure is a difference itself."""
+        claim, plain = self.claim, self.claims.plain
+        if claim.compares_conditions:
+            return "_minus_".join(
+                key_in(claim.measure, name or "", plain) for name in (self.condition, self.row.against)
+            )
+        ending = f"_{self.value}" if claim.facet else ""
+        if claim.facet and self.row.against is not None:
+            ending = "" if self.declared.kind == "points" else "_difference"
+        return key_in(claim.measure + ending, self.condition, plain)
+
+    @property
+    def items(self) -> int:
+        """How many items are behind it. A facet's value has its own. A difference has those of its model and condition,
+        or the fewer of two conditions."""
+        row, claim = self.row, self.claim
+        if claim.facet and row.against is None:
+            return self.counts[row.model, claim.facet, row.condition]
+        conditions = [self.condition, row.against] if claim.compares_conditions else [self.condition]
+        return min(self.counts[row.model, None, condition] for condition in conditions)
+
+    def sentence(self, template: str, number: Estimate) -> str:
+        """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
+        claim, row, model = self.claim, self.row, self.row.model or ""
+        names = {
+            "model": model,
+            "name": model if self.condition == self.claims.plain else f"{model}, {self.condition}",
+            "condition": self.condition,
+            "against": _in_words(claim.null, self.kind) if row.against is None else row.against,
+            claim.facet: self.value,
+            **_numbers(number, self.kind, claim),
+            **self.more,
+        }
+        return template.format_map(names)
+
+    def said(self) -> Iterator[Said]:
+        """Its finding that claims no effect, and its test."""
+        if self.claim.level:
+            yield from self._level()
+        if self.claim.above or self.claim.below:
+            yield self._candidate()
+
+    def _level(self) -> Iterator[Finding]:
+        number = None if isnan(self.row.number.value) else self.row.number
+        template = self.claim.level if number else self.claim.missing
+        if template:
+            yield level_finding(
+                self.row.model or "",
+                self.sentence(template, self.row.number),
+                self.items,
+                self.claims.items,
+                self.claim.section,
+                number=number,
+                kind=self.kind,
+                judge=self.declared.judge,
+                measure=self.key,
+            )
+
+    def _candidate(self) -> CandidateFinding:
+        claim = self.claim
+        return CandidateFinding(
+            model=self.row.model or "",
+            number=self.row.number,
+            clusters=self.items,
+            n=self.items,
+            units=self.claims.items,
+            exhibit=claim.section,
+            above=self._when_decided(claim.above),
+            below=self._when_decided(claim.below),
+            within=self._when_decided(claim.within),
+            unclear=self._when_decided(claim.unclear),
+            null=claim.null,
+            kind=self.kind,
+            judge=self.declared.judge,
+            effect_caution=claim.caution,
+            small=claim.small,
+            telling=claim.telling,
+            measure=self.key,
+            about=claim.about,
+            condition=str(claim.against).partition(_NULL)[2],
+        )
+
+    def _when_decided(self, template: str) -> Sentence | None:
+        """The sentence of the number with its corrected limits."""
+        return partial(self.sentence, template) if template else None
+
+    def trait(self, profile: ProfileEntry) -> Trait:
+        """Its part in the model's profile."""
+        row, (low, high) = self.row, self.declared.range
+        template = profile.missing if profile.missing and isnan(row.number.value) else profile.sentence
+        null = self.analysis.row(row.measure, model=row.model, condition=row.condition, variant=profile.null)
+        return Trait(
+            aspect=profile.aspect,
+            model=row.model or "",
+            title=self.sentence(profile.title, row.number),
+            sentence=self.sentence(template, row.number),
+            number=row.number,
+            units=profile.units,
+            exhibit=self.claim.section,
+            kind=self.kind,
+            within=(-inf if low is None else low, inf if high is None else high),
+            null=None if null is None or not profile.null else null.estimate,
+            null_is=profile.null_is,
+        )
+
+
+def _numbers(number: Estimate, kind: Kind, claim: Claim) -> dict[str, str]:
+    """The numbers that sentences may give."""
+    sides = [number.high - claim.null] if claim.above else []
+    sides += [claim.null - number.low] if claim.below else []
+    return {
+        **{name: _in_words(getattr(number, name), kind) for name in ("value", "low", "high")},
+        "size": _in_words(abs(number.value - claim.null), kind).lstrip("+"),
+        "most": _in_words(max([0.0, *sides]), kind).lstrip("+"),
+        "n": f"{number.n:,}",
+    }
