@@ -226,8 +226,8 @@ class _Instance:
 
     @property
     def key(self) -> str:
-        """The key of what is claimed: that of the measure, with the facet's value and the condition. A difference
-        between two values of a facet ends in '_difference', unless the measure is a difference itself."""
+        """The measure's key with the facet's value and the condition. That of a difference between two values of a
+        facet ends in '_difference', unless the measure is a difference itself."""
         claim, plain = self.claim, self.claims.plain
         if claim.compares_conditions:
             return "_minus_".join(
@@ -240,8 +240,8 @@ class _Instance:
 
     @property
     def items(self) -> int:
-        """How many items are behind it: those of a facet's value; of a difference those of the model and condition, or
-        the fewer of two conditions."""
+        """How many items are behind it. A facet's value has its own. A difference has those of its model and condition,
+        or the fewer of two conditions."""
         row, claim = self.row, self.claim
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition]

@@ -17,8 +17,6 @@ from overton.studies.document import number_of
 from overton.studies.findings import Assertion, Direction, Finding
 from overton.studies.items import Facet
 from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, TableOf
-from overton.studies.items import Facet
-from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, TableOf
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges

@@ -121,7 +121,7 @@ CLAIMS = Claims(
             "gets_less",  # whoever gets more is its opponent
             section="sides",
             facet="group",
-            above=("{group} gets less help from {name} than the groups opposite it, by {size} points of its pairs."),
+            above="{group} gets less help from {name} than the groups opposite it, by {size} points of its pairs.",
             about="side",
             more=_without_sides,
         ),
