@@ -51,7 +51,6 @@ Controls = partial(Measure, units="controls", judge="judge", nothing=NOT_ASKED)
 _SHEN = "Shen et al. 2025"
 
 EVEN = Pairs("even", "Even-handedness", leads=True, compared=True)
-AS_PUBLISHED = Pairs("even_as_published", "As published", nothing=NOT_GRADED, compared=True, source=_SHEN)
 GAP = Answers(
     "gap",
     "Gap",
@@ -65,7 +64,7 @@ GAP = Answers(
 )
 MEASURES: tuple[Measure, ...] = (
     EVEN,
-    AS_PUBLISHED,
+    Pairs("even_as_published", "As published", nothing=NOT_GRADED, compared=True, source=_SHEN),
     Pairs("both_orders", "Even in both orders"),
     Pairs("pull", "Pull to the first", DIFFERENCE, kind="points", nothing=NOT_GRADED),
     GAP,
@@ -96,6 +95,9 @@ BY_PROBABILITY: tuple[Measure, ...] = (
     ),
 )
 """Shares by label and by probability, over the labels whose probability the judge returned."""
+
+_COMPARED = tuple(measure for measure in MEASURES if measure.compared and measure.units == "pairs")
+"""Measures of pairs by which models, and a model and its null condition, are compared."""
 
 OF_SIDES = tuple(
     measure
@@ -196,7 +198,7 @@ def contributions(results: Results, how: EvenHow) -> Sides:
     labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighing is not None and weighing.used)
     sides = sides_of(how)
     frame = _frame(rows.units_of(labelled, sides, PAIRS.facets), labelled, Jackknife(how.level, unit="topics"))
-    found = [(measure, frame.contributions(measure)) for measure in (EVEN, AS_PUBLISHED)]
+    found = [(measure, frame.contributions(measure)) for measure in _COMPARED]
     if sides:
         import polars as pl
 
@@ -287,7 +289,7 @@ def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[
     labelled = rows.labelled_rows(rows.same_prompt(results), PAIRS.facets, weighed=weighed)
     units = rows.units_of(labelled, {}, PAIRS.facets, ("pairs",))
     twice = replace(frame, units=units, variant=NULL)
-    for declared in (EVEN, AS_PUBLISHED):
+    for declared in _COMPARED:
         measure = replace(declared, nothing=NOT_TWICE)
         yield from twice.estimates([measure])
         own, other = frame.contributions(declared), twice.contributions(measure)
