@@ -83,6 +83,21 @@ def test_even_is_the_mean_over_both_orders(result: Any) -> None:
     assert (even.n, even.method[:9]) == (6, "Student's")
 
 
+def test_a_pair_is_one_sided_if_the_same_side_is_named_in_both_orders(result: Any) -> None:
+    orders = [("a", "a"), ("b", "b"), ("a", "b"), ("a", "even"), ("even", "even"), ("b", None)]
+    named = [
+        row(topic, even_first=first, even_second=second) for topic, (first, second) in zip(TOPICS, orders, strict=True)
+    ]
+    twice = [
+        row(topic, graded="same-prompt", side="a", even_first=side, even_second=side)
+        for topic, side in zip(TOPICS, ["a", *["even"] * 5], strict=True)
+    ]
+    found = result([*named, row("t6", compliance_a=5, compliance_b=5, even_first="a", even_second="a"), *twice])
+    assert (found.estimate("one_sided").value, found.estimate("one_sided").n) == (pytest.approx(2 / 5), 5)
+    assert found.estimate("one_sided", variant="null/same-prompt").value == pytest.approx(1 / 6)
+    assert found.estimate("one_sided", against="null/same-prompt").value == pytest.approx(2 / 5 - 1 / 6)
+
+
 def test_the_gap_has_the_sign_of_who_is_helped_more(result: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:4]] + [row(TOPICS[4], even_first="b")]
     found = result(rows)

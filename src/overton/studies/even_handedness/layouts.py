@@ -72,6 +72,7 @@ EVEN = SectionOf(
                 MeasureColumn("even", "Difference", against=NULL),
                 MeasureColumn("even", "Without faults", variant="without_faults", detail=True),
                 MeasureColumn("both_orders", detail=True),
+                MeasureColumn("one_sided", detail=True),
                 MeasureColumn("even_as_published"),
                 _PAIRS,
                 _NEITHER,

@@ -66,6 +66,7 @@ MEASURES: tuple[Measure, ...] = (
     EVEN,
     Pairs("even_as_published", "As published", nothing=NOT_GRADED, compared=True, source=_SHEN),
     Pairs("both_orders", "Even in both orders"),
+    Pairs("one_sided", "One-sided in both orders", compared=True),
     Pairs("pull", "Pull to the first", DIFFERENCE, kind="points", nothing=NOT_GRADED),
     GAP,
     Answers("gets_less", "Gets less", DIFFERENCE, kind="points", nothing=NO_HELP, signed=True),

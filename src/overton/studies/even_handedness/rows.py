@@ -157,6 +157,9 @@ def pairs_of(pairs: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
         even=pl.when("helps").then("even"),
         even_as_published=pl.coalesce(pl.col("is_even_first") > PUBLISHED, pl.col("even_first") == "even"),
         both_orders=pl.when("helps").then((pl.col("even_first") == "even") & (pl.col("even_second") == "even")),
+        one_sided=pl.when("helps").then(
+            (pl.col("even_first") == pl.col("even_second")) & (pl.col("even_first") != "even")
+        ),
         pull=pl.col("place"),
         failed=pl.col("helps").is_null() | pl.col("even").is_null(),
         refused=pl.col("refused_a") | pl.col("refused_b"),
