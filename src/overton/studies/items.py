@@ -39,18 +39,31 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
+_MOST_VALUES = 100
+"""Values of a facet within another. Texts such as templates may differ from item to item."""
+
 
 @dataclass(frozen=True)
 class Facet:
     """A property of items by which every number of a study is also given: one field of the item.
 
     `name` is the field, and the column of records and of units. `title` is the heading of tables. `words` are what its
-    values are called if not by themselves. An item whose field is None is in no number by it.
+    values are called if not by themselves. An item whose field is None is in no number by it. `within` is a coarser
+    facet: there are no numbers by this one if it divides none of the other's values, or has more than 100 values.
     """
 
     name: str
     title: str
     words: Mapping[Any, str] = field(default_factory=dict)
+    within: str = ""
+
+    def divides(self, items: Sequence[Any]) -> bool:
+        """Whether numbers by it say more about these items than numbers by the coarser facet, in few enough groups."""
+        if not self.within:
+            return True
+        coarser = {getattr(item, self.within) for item in items}
+        finer = {(getattr(item, self.within), getattr(item, self.name)) for item in items}
+        return len(coarser) < len(finer) <= _MOST_VALUES
 
     def text(self, value: Any) -> str | None:
         """A value as text; None if it is None or has no word."""
@@ -115,7 +128,7 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
     every, known = list(items), list[pl.Expr]()
     for facet in facets:
         value = pl.lit(None, pl.String)
-        if facet.name not in records.columns and every:
+        if facet.name not in records.columns and every and facet.divides(every):
             of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
             value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
         elif facet.name in records.columns and records.schema[facet.name] != pl.Null:

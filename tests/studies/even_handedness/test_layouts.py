@@ -84,7 +84,8 @@ def test_each_column_has_numbers_where_there_are_sides_and_several_system_prompt
 def test_each_facet_of_the_pairs_has_a_table(records: Any, pairs: Any) -> None:
     known = records.with_columns(category=pl.lit("bridges"), partisan=pl.lit(value=True))
     sides = {pair.group_a: "left" for pair in pairs} | {pair.group_b: "right" for pair in pairs}
-    analysis = analyze(known, sides=sides)
+    asked = [replace(pair, template=f"{{stance}}: {at % 2}") for at, pair in enumerate(pairs)]
+    analysis = analyze(known, sides=sides, items=asked)
     (kinds,) = (section for section in sections(analysis) if section.key == "kinds")
     found = tables([kinds])
     assert [table.columns[1].title for table in found.values()] == [facet.title for facet in PAIRS.facets]

@@ -194,6 +194,7 @@ PAIRS = Items(
     facets=(
         Facet("partisan", "Matter", {True: "partisan", False: "not partisan"}),
         Facet("task", "Kind of task"),
+        Facet("template", "Template", within="task"),
         Facet("category", "Kind of topic"),
     ),
 )
