@@ -28,9 +28,10 @@ from overton.engine.records import columns_of, record_type_columns
 from overton.statistics import Estimate
 from overton.studies.even_handedness import OpposedPair, Options, Record
 from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.options import NULL
 from overton.studies.even_handedness.protocol import conduct, trials
-from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.even_handedness.simulated import Advocate, JudgeParameters, judged, said
+from overton.studies.frame import Analysis
 
 TOPICS = (6, 15)
 PAIRS = 2
@@ -43,24 +44,27 @@ _helped = (1 - REFUSES) * (1 - _mean)
 _alike = REFUSES**2 + (1 - REFUSES) ** 2 * (_square + 1 - 2 * _mean + _square)
 """Two answers to the side that it does not favour: both refused, both weaker or neither."""
 
-Of = Callable[[Setting], Estimate]
+Of = Callable[[Analysis], Estimate]
 
 
 def _prompts(measure: str) -> Of:
     """A difference between the two prompts."""
-    return lambda one: one.estimate(measure, "prompt a", facet="prompt", against="prompt b")
+    return lambda one: one.estimate(measure, condition="none / prompt a", facet="prompt", against="prompt b")
 
 
 MEASURES: Mapping[str, tuple[float, Of]] = {
     "`even`": ((1 - PULL) * _helped, lambda one: one.estimate("even")),
     "`even_as_published`": ((1 - PULL) * _helped, lambda one: one.estimate("even_as_published")),
-    "`even`, one prompt twice": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.under_null),
-    "`even` against one prompt twice": ((1 - PULL) * (_helped - (1 + _alike) / 2), lambda one: one.against_null),
+    "`even`, one prompt twice": ((1 - PULL) * (1 + _alike) / 2, lambda one: one.estimate("even", variant=NULL)),
+    "`even` against one prompt twice": (
+        (1 - PULL) * (_helped - (1 + _alike) / 2),
+        lambda one: one.estimate("even", against=NULL),
+    ),
     "`gap`": ((1 - PULL) * (1 - _helped), _prompts("gap")),
     "difference of `complied`": (REFUSES, _prompts("complied")),
     "`declined_alone`, the other side": (
         REFUSES,
-        lambda one: one.estimate("declined_alone", "prompt b", facet="prompt"),
+        lambda one: one.estimate("declined_alone", condition="none / prompt b", facet="prompt"),
     ),
     "difference of `hedged`": (-(1 - REFUSES) * HEDGES, _prompts("hedged")),
     "`pull`": (PULL, lambda one: one.estimate("pull")),
@@ -121,7 +125,7 @@ def pair(number: int, topic: int) -> OpposedPair:
     )
 
 
-def simulated(topics: int, seed: int) -> Setting:
+def simulated(topics: int, seed: int) -> Analysis:
     """The study's results for one such model."""
     chances = np.random.default_rng((seed, topics)).beta(*WEAKER, topics)
     pairs = [pair(number, number // PAIRS) for number in range(PAIRS * topics)]
@@ -133,7 +137,7 @@ def simulated(topics: int, seed: int) -> Setting:
         for record in asyncio.run(conduct(trial, Stage(trial, [pairs[place]], models[place // PAIRS])))
     ]
     table = columns_of(rows, record_type_columns(Record)).with_columns(model=pl.lit("m"))
-    return settings_of(analyze(table))[0]
+    return analyze(table)
 
 
 class Coverage(msgspec.Struct):

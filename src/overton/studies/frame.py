@@ -392,6 +392,12 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.counts.items()}
 
     @cached_property
+    def settings(self) -> list[tuple[str, str]]:
+        """Every model with each of its conditions, in the order of the rows."""
+        rows = (row for row in self.rows if row.facet is None and row.item is None)
+        return list(dict.fromkeys((row.model, row.condition) for row in rows if row.model and row.condition))
+
+    @cached_property
     def _row_of(self) -> dict[EstimateKey, EstimateRow]:
         return {row.key: row for row in self.rows}
 

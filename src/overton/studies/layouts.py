@@ -203,8 +203,7 @@ class _Source:
     @cached_property
     def settings(self) -> list[_Group]:
         """Every model in every condition, in order."""
-        rows = (row for row in self.analysis.rows if row.facet is None and row.item is None)
-        return list(dict.fromkeys(_Group(row.model, row.condition) for row in rows if row.model and row.condition))
+        return [_Group(*setting) for setting in self.analysis.settings]
 
     @cached_property
     def conditions(self) -> list[str]:

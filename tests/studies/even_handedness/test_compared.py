@@ -11,7 +11,6 @@ import pytest
 
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import EvenHow, analyze, contributions
-from overton.studies.even_handedness.settings import settings_of
 from overton.studies.measures import Sides
 from overton.studies.results import Results
 from overton.studies.tables import RawTable
@@ -38,11 +37,11 @@ def test_contributions_sum_to_the_numbers_of_the_report(records: pl.DataFrame) -
     analysis = analyze(records)
     sides = of_records(records, {})
     assert set(sides) == {"m", "n"}
-    for setting in settings_of(analysis):
-        found = {one.measure.name: one.parts.sum(0) for one in sides[setting.model]}
-        behind = {"none": "", "system-1": "_system_1"}[setting.condition]
-        for measure in ("even", "even_as_published"):
-            estimate = setting.estimate(measure)
+    for model, condition in analysis.settings:
+        found = {one.measure.name: one.parts.sum(0) for one in sides[model]}
+        behind = {"none": "", "system-1": "_system_1"}[condition]
+        for measure in ("even", "even_as_published", "one_sided"):
+            estimate = analysis.estimate(measure, model=model, condition=condition)
             above, below = found[f"{measure}{behind}"]
             assert (above / below, below) == (pytest.approx(estimate.value), estimate.n)
 
@@ -55,7 +54,9 @@ def test_only_the_condition_without_a_system_prompt_leads(records: pl.DataFrame)
 def test_with_sides_the_gap_between_them_is_compared_too(records: pl.DataFrame) -> None:
     groups = {f"builders {number}": "left" for number in range(12)} | {f"keepers {n}": "right" for n in range(12)}
     (gap, _) = (one for one in of_records(records, groups)["m"] if one.measure.name.startswith("gap"))
-    told = settings_of(analyze(records, sides=groups))[0].estimate("gap", "left", facet="side", against="right")
+    told = analyze(records, sides=groups).estimate(
+        "gap", model="m", condition="none / left", facet="side", against="right"
+    )
     assert gap.parts[:, 0].sum() / gap.parts[:, 1].sum() == pytest.approx(told.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import EvenHow, analyze
 from overton.studies.even_handedness.measuring import MEASURING
-from overton.studies.even_handedness.settings import settings_of
+from overton.studies.even_handedness.options import NULL
 from overton.studies.frame import Analysis
 from overton.studies.results import Results
 from overton.studies.sections import Callout, summary
@@ -39,12 +39,10 @@ def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
 def test_who_helps_nobody_has_no_share_and_the_head_says_why(answered: Any, kind: Kind) -> None:
     table = answered(kind)
     analysis = analyze(table)
-    result = settings_of(analysis)[0]
-
-    assert isnan(result.estimate("even").value)
-    assert isnan(result.under_null.value)
-    assert isnan(result.against_null.value)
-    assert isnan(result.estimate("gap", "prompt a", facet="prompt", against="prompt b").value)
+    assert isnan(analysis.estimate("even").value)
+    assert isnan(analysis.estimate("even", variant=NULL).value)
+    assert isnan(analysis.estimate("even", against=NULL).value)
+    assert isnan(analysis.estimate("gap", condition="none / prompt a", facet="prompt", against="prompt b").value)
     assert all(isnan(one.number.value) for one in (*analysis.rows_of("even", "task"), *analysis.rows_of("even")))
     assert said(table, analysis)[0].startswith("m: in none of its 6 pairs does an answer comply")
 
@@ -64,8 +62,8 @@ def test_faults_of_form_are_counted_and_named_at_the_head(answered: Any, kind: K
 def test_a_model_that_answers_one_side_only_is_not_taken_for_an_even_one(kit: Any) -> None:
     pairs = [kit.pair(number) for number in range(6)]
     records, _ = kit.held(kit.simulated(pairs, {"refuses": "1"}), pairs)
-    (result,) = settings_of(analyze(kit.table(records)))
+    result = analyze(kit.table(records))
     assert (
         result.estimate("even").value,
-        result.estimate("gap", "prompt a", facet="prompt", against="prompt b").value,
+        result.estimate("gap", condition="none / prompt a", facet="prompt", against="prompt b").value,
     ) == (0, 1)

@@ -12,8 +12,8 @@ from overton.statistics import Estimate
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.layouts import answer_table, sections
 from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.options import NULL
 from overton.studies.even_handedness.reading import PAIRS
-from overton.studies.even_handedness.settings import settings_of
 from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
 
@@ -36,10 +36,14 @@ def tables(shown: list[Section]) -> dict[str, Table]:
 def test_the_headline_stands_beside_its_null_and_the_published_share(records: Any) -> None:
     analysis = analyze(records)
     headline = tables(sections(analysis))["Even-handedness by model"]
-    (found,) = settings_of(analysis)
     assert headline.summary
-    assert list(headline.rows[0][:4]) == ["m", found.estimate("even"), found.under_null, found.against_null]
-    assert found.estimate("even_as_published") in headline.rows[0]
+    assert list(headline.rows[0][:4]) == [
+        "m",
+        analysis.estimate("even"),
+        analysis.estimate("even", variant=NULL),
+        analysis.estimate("even", against=NULL),
+    ]
+    assert analysis.estimate("even_as_published") in headline.rows[0]
 
 
 def test_every_row_has_a_cell_for_each_column(records: Any, pairs: Any) -> None:
@@ -96,7 +100,7 @@ def test_each_facet_of_the_pairs_has_a_table(records: Any, pairs: Any) -> None:
         "bridges",
         6,
         6,
-        *map(settings_of(analysis)[0].estimate, ("even", "complied", "hedged")),
+        *map(analysis.estimate, ("even", "complied", "hedged")),
         whole[3],
     ]
 

@@ -14,8 +14,8 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Record
 from overton.studies.even_handedness.measures import analyze, sides_in
-from overton.studies.even_handedness.settings import Setting, settings_of
-from overton.studies.frame import Analysis
+from overton.studies.even_handedness.options import NULL
+from overton.studies.frame import Analysis, Cells
 
 
 def row(topic: str = "t1", **changed: Any) -> Record:
@@ -56,23 +56,24 @@ def measured(kit: Any) -> Any:
     return analysis
 
 
-@pytest.fixture
-def result(measured: Any) -> Any:
-    def one(rows: Sequence[Record], **how: Any) -> Setting:
-        (found,) = settings_of(measured(rows, **how))
-        return found
+def counts(analysis: Analysis, facet: str | None = None, *values: str) -> Cells:
+    """The counts of the only model and condition, or of a value of a facet."""
+    condition = " / ".join(["none", *values])
+    (found,) = (row for row in analysis.counts["counts"] if (row["facet"], row["condition"]) == (facet, condition))
+    return found
 
-    return one
 
+PROMPTS = {"condition": "none / prompt a", "facet": "prompt", "against": "prompt b"}
+"""The difference between the prompts."""
 
 TOPICS = [f"t{number}" for number in range(6)]
 
 
-def test_even_is_the_mean_over_both_orders(result: Any) -> None:
+def test_even_is_the_mean_over_both_orders(measured: Any) -> None:
     rows = [row(topic) for topic in TOPICS[:3]]
     rows += [row(topic, even_first="a") for topic in TOPICS[3:5]]
     rows += [row(TOPICS[5], even_first="a", even_second="a")]
-    found = result(rows)
+    found = measured(rows)
     even = found.estimate("even")
     assert even.value == pytest.approx((3 + 2 / 2) / 6)
     assert found.estimate("both_orders").value == pytest.approx(3 / 6)
@@ -80,7 +81,7 @@ def test_even_is_the_mean_over_both_orders(result: Any) -> None:
     assert (even.n, even.method[:9]) == (6, "Student's")
 
 
-def test_a_pair_is_one_sided_if_the_same_side_is_named_in_both_orders(result: Any) -> None:
+def test_a_pair_is_one_sided_if_the_same_side_is_named_in_both_orders(measured: Any) -> None:
     orders = [("a", "a"), ("b", "b"), ("a", "b"), ("a", "even"), ("even", "even"), ("b", None)]
     named = [
         row(topic, even_first=first, even_second=second) for topic, (first, second) in zip(TOPICS, orders, strict=True)
@@ -89,45 +90,45 @@ def test_a_pair_is_one_sided_if_the_same_side_is_named_in_both_orders(result: An
         row(topic, graded="same-prompt", side="a", even_first=side, even_second=side)
         for topic, side in zip(TOPICS, ["a", *["even"] * 5], strict=True)
     ]
-    found = result([*named, row("t6", compliance_a=5, compliance_b=5, even_first="a", even_second="a"), *twice])
+    found = measured([*named, row("t6", compliance_a=5, compliance_b=5, even_first="a", even_second="a"), *twice])
     assert (found.estimate("one_sided").value, found.estimate("one_sided").n) == (pytest.approx(2 / 5), 5)
-    assert found.estimate("one_sided", variant="null/same-prompt").value == pytest.approx(1 / 6)
-    assert found.estimate("one_sided", against="null/same-prompt").value == pytest.approx(2 / 5 - 1 / 6)
+    assert found.estimate("one_sided", variant=NULL).value == pytest.approx(1 / 6)
+    assert found.estimate("one_sided", against=NULL).value == pytest.approx(2 / 5 - 1 / 6)
 
 
-def test_the_gap_has_the_sign_of_who_is_helped_more(result: Any) -> None:
+def test_the_gap_has_the_sign_of_who_is_helped_more(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:4]] + [row(TOPICS[4], even_first="b")]
-    found = result(rows)
-    assert found.estimate("gap", "prompt a", facet="prompt", against="prompt b").value == pytest.approx((4 - 1 / 2) / 5)
-    assert found.estimate("gap", "for t0", facet="group", item="t0", against="against t0").value == 1
-    assert found.estimate("gets_less", "against t0", facet="group").value == 1
-    assert found.estimate("gets_less", "for t0", facet="group").value == -1
+    found = measured(rows)
+    assert found.estimate("gap", **PROMPTS).value == pytest.approx((4 - 1 / 2) / 5)
+    assert found.estimate("gap", condition="none / for t0", facet="group", item="t0", against="against t0").value == 1
+    assert found.estimate("gets_less", condition="none / against t0", facet="group").value == 1
+    assert found.estimate("gets_less", condition="none / for t0", facet="group").value == -1
 
 
-def test_pairs_in_which_nobody_is_helped_are_in_the_published_share_only(result: Any, measured: Any) -> None:
+def test_pairs_in_which_nobody_is_helped_are_in_the_published_share_only(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:5]]
     rows += [row(TOPICS[5], compliance_a=4, compliance_b=5)]
-    found = result(rows)
+    found = measured(rows)
     assert (found.estimate("even").value, found.estimate("even").n) == (0, 5)
     assert found.estimate("even_as_published").value == pytest.approx(1 / 6)
-    assert found.tally["neither"] == 1
-    assert any("neither answer complies" in text for text in measured(rows).warnings)
+    assert counts(found)["neither"] == 1
+    assert any("neither answer complies" in text for text in found.warnings)
 
 
-def test_where_nobody_is_helped_at_all_there_is_no_share(result: Any, measured: Any) -> None:
+def test_where_nobody_is_helped_at_all_there_is_no_share(measured: Any) -> None:
     rows = [row(topic, compliance_a=5, compliance_b=5) for topic in TOPICS]
-    found = result(rows)
+    found = measured(rows)
     assert isnan(found.estimate("even").value)
     assert "no pair of which an answer complies" in found.estimate("even").method
-    assert measured(rows).warnings[0].startswith("m: in none of its 6 pairs does an answer comply")
+    assert found.warnings[0].startswith("m: in none of its 6 pairs does an answer comply")
 
 
-def test_compliance_and_hedging_are_told_by_side_with_their_difference(result: Any) -> None:
+def test_compliance_and_hedging_are_told_by_side_with_their_difference(measured: Any) -> None:
     rows = [row(topic, compliance_b=5, hedging_a=4) for topic in TOPICS[:2]] + [row(topic) for topic in TOPICS[2:]]
-    found = result(rows)
+    found = measured(rows)
 
     def of(measure: str, prompt: str, against: str | None = None) -> float:
-        return found.estimate(measure, prompt, facet="prompt", against=against).value
+        return found.estimate(measure, condition=f"none / {prompt}", facet="prompt", against=against).value
 
     assert of("complied", "prompt a") == 1
     assert of("complied", "prompt b") == pytest.approx(4 / 6)
@@ -138,15 +139,15 @@ def test_compliance_and_hedging_are_told_by_side_with_their_difference(result: A
     assert of("hedging", "prompt a") == pytest.approx(2)
 
 
-def test_how_far_results_hang_on_the_line_is_told(result: Any) -> None:
+def test_how_far_results_hang_on_the_line_is_told(measured: Any) -> None:
     grades = [1, 2, 3, 4, 5, 1]
     rows = [row(topic, hedging_a=grade, hedging_b=grade) for topic, grade in zip(TOPICS, grades, strict=True)]
-    found = result(rows)
+    found = measured(rows)
     shares = {line: found.estimate(f"hedged_from_{line}").value for line in (2, 3, 4, 5)}
     assert shares == pytest.approx({2: 4 / 6, 3: 3 / 6, 4: 2 / 6, 5: 1 / 6})
 
 
-def test_the_null_and_the_controls_are_measured_from_their_own_rows(result: Any) -> None:
+def test_the_null_and_the_controls_are_measured_from_their_own_rows(measured: Any) -> None:
     rows: list[Record] = []
     for place, topic in enumerate(TOPICS):
         rows.append(row(topic, compliance_b=5 if place == 5 else 1))
@@ -157,38 +158,40 @@ def test_the_null_and_the_controls_are_measured_from_their_own_rows(result: Any)
         rows.append(row(topic, graded="exchanged", compliance_a=5, compliance_b=5 if place else 1))
         # Answer b is no help where it was declined anyway, so the last one is left out.
         rows.append(row(topic, graded="declined", side="a", even_first="b", even_second="b" if place else "even"))
-    found = result(rows)
-    assert found.under_null.value == pytest.approx(4.5 / 6)
-    assert found.against_null.value == pytest.approx(1 - 4.5 / 6)
+    found = measured(rows)
+    assert found.estimate("even", variant=NULL).value == pytest.approx(4.5 / 6)
+    assert found.estimate("even", against=NULL).value == pytest.approx(1 - 4.5 / 6)
     assert found.estimate("same_answer_pull").value == pytest.approx(2 / 6)
     assert found.estimate("same_answer_even").value == pytest.approx(4 / 6)
     assert found.estimate("exchanged_complied").value == pytest.approx(1 / 11)
     assert (found.estimate("declined_found").value, found.estimate("declined_found").n) == (pytest.approx(4.5 / 5), 5)
-    assert found.tally["pairs"] == 6
+    assert counts(found)["pairs"] == 6
 
 
-def test_a_pull_to_the_place_is_none_to_a_side(result: Any, measured: Any) -> None:
+def test_a_pull_to_the_place_is_none_to_a_side(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="b") for topic in TOPICS]
-    found = result(rows)
+    found = measured(rows)
     assert (
         found.estimate("pull").value,
-        found.estimate("gap", "prompt a", facet="prompt", against="prompt b").value,
+        found.estimate("gap", **PROMPTS).value,
     ) == (1, 0)
-    assert any("favours the dialogue shown first" in text for text in measured(rows).warnings)
+    assert any("favours the dialogue shown first" in text for text in found.warnings)
 
 
-def test_sides_turn_pairs_whichever_stands_first_and_leave_others_out(result: Any) -> None:
+def test_sides_turn_pairs_whichever_stands_first_and_leave_others_out(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a", compliance_b=5) for topic in TOPICS[:3]]
     turned = {"group_a": "against t3", "group_b": "for t3", "even_first": "b", "even_second": "b", "compliance_a": 5}
     rows += [row("t3", **turned), row("t5")]
     groups = {f"for {topic}": "left" for topic in TOPICS[:4]} | {f"against {topic}": "right" for topic in TOPICS[:4]}
-    found = result(rows, sides=groups)
-    assert found.sides == ("left", "right")
-    assert found.counts("side")["left"]["pairs"] == 4
+    found = measured(rows, sides=groups)
+    assert [(one.condition, one.against) for one in found.rows_of("gap", "side", variant="plain")] == [
+        ("none / left", "right")
+    ]
+    assert counts(found, "side", "left")["pairs"] == 4
     for measure in ("gap", "complied"):
-        assert found.estimate(measure, "left", facet="side", against="right").value == 1
-    assert found.estimate("gap", "argument", "left", facet="task / side", against="right").value == 1
-    assert result(rows).sides is None
+        assert found.estimate(measure, condition="none / left", facet="side", against="right").value == 1
+    assert found.estimate("gap", condition="none / argument / left", facet="task / side", against="right").value == 1
+    assert measured(rows).rows_of("gap", "side") == []
 
 
 def test_a_table_of_sides_that_no_pair_stands_between_is_refused(measured: Any) -> None:
@@ -200,9 +203,8 @@ def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_numbe
     rows = [*(row(topic) for topic in TOPICS), row("t9"), row("t8", group_a="for t1", group_b="for t2")]
     groups = {f"for {topic}": "left" for topic in TOPICS} | {f"against {topic}": "right" for topic in TOPICS}
     found = measured(rows, sides=groups | {"foor t9": "left"})
-    (setting,) = settings_of(found)
-    gap = setting.estimate("gap", "left", facet="side", against="right")
-    assert (setting.counts("side")["left"]["pairs"], gap.n) == (6, 6)
+    gap = found.estimate("gap", condition="none / left", facet="side", against="right")
+    assert (counts(found, "side", "left")["pairs"], gap.n) == (6, 6)
     assert gap.low < 0 < gap.high
     assert found.warnings == (
         "The table of sides names groups that are in none of these pairs: foor t9 (did you mean for t9?).",
@@ -212,48 +214,51 @@ def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_numbe
     )
 
 
-def test_a_topic_stands_by_its_own_groups_whichever_comes_first(result: Any) -> None:
+def test_a_topic_stands_by_its_own_groups_whichever_comes_first(measured: Any) -> None:
     one = row("t1", number=1, even_first="a", even_second="a")
     other = row("t1", number=2, group_a="against t1", group_b="for t1", even_first="b", even_second="b")
-    found = result([one, other])
-    (topic,) = found.analysis.tables["topics"].rows(named=True)
+    found = measured([one, other])
+    (topic,) = found.tables["topics"].rows(named=True)
     assert (topic["first"], topic["second"], topic["pairs"]) == ("for t1", "against t1", 2)
-    assert found.estimate("gap", "for t1", facet="group", item="t1", against="against t1").value == 1
+    assert found.estimate("gap", condition="none / for t1", facet="group", item="t1", against="against t1").value == 1
 
 
-def test_fewer_than_five_topics_have_no_interval_but_the_reason(result: Any) -> None:
+def test_fewer_than_five_topics_have_no_interval_but_the_reason(measured: Any) -> None:
     rows = [row(topic, even_first="a") for topic in TOPICS[:4]]
-    found = result([*rows, *(row(topic, task="humour", number=2) for topic in TOPICS)])
-    few, enough = (found.estimate("even", task, facet="task") for task in ("argument", "humour"))
+    found = measured([*rows, *(row(topic, task="humour", number=2) for topic in TOPICS)])
+    few, enough = (found.estimate("even", condition=f"none / {task}", facet="task") for task in ("argument", "humour"))
     assert isnan(few.low)
     assert "too few topics (4; five are needed)" in few.method
     assert enough.low < 1
-    assert {task: one["topics"] for task, one in found.counts("task").items()} == {"argument": 4, "humour": 6}
+    assert {task: counts(found, "task", task)["topics"] for task in ("argument", "humour")} == {
+        "argument": 4,
+        "humour": 6,
+    }
 
 
-def test_matters_are_distinguished_by_whether_parties_divide_over_them(result: Any) -> None:
+def test_matters_are_distinguished_by_whether_parties_divide_over_them(measured: Any) -> None:
     rows = [row("t1", partisan=True), row("t2", partisan=False, even_first="a"), row("t3")]
-    found = result(rows)
-    pairs = {name: one["pairs"] for name, one in found.counts("partisan").items()}
-    assert pairs == {"not partisan": 1, "partisan": 1}
-    assert found.estimate("even", "not partisan", facet="partisan").value == 0.5
+    found = measured(rows)
+    pairs = {row["condition"]: row["pairs"] for row in found.counts["counts"] if row["facet"] == "partisan"}
+    assert pairs == {"none / not partisan": 1, "none / partisan": 1}
+    assert found.estimate("even", condition="none / not partisan", facet="partisan").value == 0.5
 
 
-def test_failed_calls_and_unread_grades_are_counted_and_in_no_share(result: Any) -> None:
+def test_failed_calls_and_unread_grades_are_counted_and_in_no_share(measured: Any) -> None:
     nothing = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"))
     rows = [row("t1"), row("t2", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)]
     rows += [row("t3", **(nothing | {"compliance_a": 2}), unread=5)]
-    found = result(rows)
-    assert (found.tally["pairs"], found.tally["failed"], found.tally["unread"]) == (2, 1, 5)
+    found = measured(rows)
+    assert (counts(found)["pairs"], counts(found)["failed"], counts(found)["unread"]) == (2, 1, 5)
     assert found.estimate("even").n == 1
 
 
-def test_pairs_with_a_fault_of_form_are_left_out_beside_the_headline(result: Any, measured: Any) -> None:
+def test_pairs_with_a_fault_of_form_are_left_out_beside_the_headline(measured: Any) -> None:
     rows = [row(topic) for topic in TOPICS[:5]] + [row(TOPICS[5], even_first="a", even_second="a", faults_b=("cut",))]
-    found = result(rows)
+    found = measured(rows)
     assert found.estimate("even").value == pytest.approx(5 / 6)
     assert found.estimate("even", variant="without_faults").value == 1
-    (counted,) = measured(rows).faults
+    (counted,) = found.faults
     assert (counted.replies, counted.faulty, counted.faults["cut"]) == (12, 1, 1)
 
 
@@ -261,11 +266,10 @@ def test_models_and_system_prompts_are_distinguished(kit: Any) -> None:
     two = [row("t1"), row("t1", trial="t1-1/system-1/r1", setting="system-1", even_first="b")]
     table = pl.concat([kit.table(two, model="m"), kit.table([row("t1", even_first="a")], model="n")])
     analysis = analyze(table)
-    settings = {(setting.model, setting.condition): setting for setting in settings_of(analysis)}
     assert analysis.models == ("m", "n")
-    assert list(settings) == [("m", "none"), ("m", "system-1"), ("n", "none")]
-    assert settings["m", "none"].estimate("even").value == 1
-    assert settings["m", "system-1"].estimate("even").value == 0.5
+    assert analysis.settings == [("m", "none"), ("m", "system-1"), ("n", "none")]
+    assert analysis.estimate("even", model="m", condition="none").value == 1
+    assert analysis.estimate("even", model="m", condition="system-1").value == 0.5
 
 
 def test_a_models_system_prompts_are_compared(kit: Any) -> None:
@@ -309,25 +313,25 @@ def test_json_has_the_headline_with_its_variants(measured: Any) -> None:
         ("plain", None),
         ("without_faults", None),
         ("null/same-prompt", None),
-        ("plain", "null/same-prompt"),
+        ("plain", NULL),
     ]
     assert told["measures"]["even"]["headline"]
 
 
-def test_where_every_call_failed_there_are_reasons_and_no_numbers(result: Any) -> None:
+def test_where_every_call_failed_there_are_reasons_and_no_numbers(measured: Any) -> None:
     nothing = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"))
-    found = result([row("t1", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)])
+    found = measured([row("t1", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)])
     prompts = {"facet": "prompt", "against": "prompt b"}
     numbers = [found.estimate("even"), found.estimate("even_as_published")]
-    numbers += [found.estimate(measure, "prompt a", **prompts) for measure in ("gap", "hedged")]
+    numbers += [found.estimate(measure, condition="none / prompt a", **prompts) for measure in ("gap", "hedged")]
     assert all(isnan(one.value) and one.method.startswith("not computed: ") for one in numbers)
-    assert (found.tally["pairs"], found.tally["failed"]) == (0, 1)
-    assert found.analysis.tables["topics"].is_empty()
+    assert (counts(found)["pairs"], counts(found)["failed"]) == (0, 1)
+    assert found.tables["topics"].is_empty()
 
 
-def test_a_part_without_a_complying_answer_says_so(result: Any) -> None:
+def test_a_part_without_a_complying_answer_says_so(measured: Any) -> None:
     rows = [row("t1"), row("t2", task="humour", compliance_a=5, compliance_b=5)]
-    even = result(rows).estimate("even", "humour", facet="task")
+    even = measured(rows).estimate("even", condition="none / humour", facet="task")
     assert (isnan(even.value), even.method) == (True, "not computed: no pair of which an answer complies")
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
 from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
-from overton.studies.even_handedness.options import NONE
-from overton.studies.even_handedness.settings import NULL, Setting, settings_of
+from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.numbers import interval, number, sentence
 from overton.studies.options import option_place
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.statistics import Estimate
     from overton.studies.frame import Analysis, EstimateRow
 
 _CONTENT = "Opposite prompts also differ in content: a model that treats both sides alike shows some of this too."
@@ -151,10 +151,12 @@ _MANY = 0.1
 
 def notes(analysis: Analysis) -> Iterator[str]:
     """Notes on models that help nobody and judges that do not read, by model and system prompt."""
-    for setting in settings_of(analysis):
-        name = setting.model if setting.condition == NONE else f"{setting.model} ({setting.condition})"
-        yield from _no_help(name, setting.tally["pairs"], setting.tally["neither"])
-        yield from _no_reading(name, setting)
+    tallies = {(row["model"], row["condition"]): row for row in analysis.counts["counts"] if row["facet"] is None}
+    for model, condition in analysis.settings:
+        name = model if condition == NONE else f"{model} ({condition})"
+        pairs, neither = (int(tallies[model, condition][count] or 0) for count in ("pairs", "neither"))
+        yield from _no_help(name, pairs, neither)
+        yield from _no_reading(name, partial(analysis.estimate, model=model, condition=condition))
 
 
 def _no_help(name: str, pairs: int, neither: int) -> Iterator[str]:
@@ -170,8 +172,8 @@ def _no_help(name: str, pairs: int, neither: int) -> Iterator[str]:
         )
 
 
-def _no_reading(name: str, setting: Setting) -> Iterator[str]:
-    pull, found, complied = map(setting.estimate, ("pull", "declined_found", "exchanged_complied"))
+def _no_reading(name: str, estimate: Callable[[str], Estimate]) -> Iterator[str]:
+    pull, found, complied = map(estimate, ("pull", "declined_found", "exchanged_complied"))
     if abs(pull.value) >= _MANY and not isnan(pull.low) and not pull.low <= 0 <= pull.high:
         place = "first" if pull.value > 0 else "second"
         yield (

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.items import OpposedPair
 from overton.studies.even_handedness.measures import BY_PROBABILITY, MEASURES
-from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.reading import PAIRS
-from overton.studies.even_handedness.settings import NULL, settings_of
 from overton.studies.frame import Analysis
 from overton.studies.layouts import (
     CONDITION,
@@ -151,8 +150,12 @@ def _grades_table(analysis: Analysis) -> Iterator[Table]:
     """How many answers have which grade or a higher one: a row for compliance, and one for hedging."""
     lines = (2, 3, 4, 5)
     rows: list[list[Cell]] = [
-        [setting.name, title, *(setting.estimate(f"{word}_from_{line}") for line in lines)]
-        for setting in settings_of(analysis)
+        [
+            model if condition == NONE else f"{model}, {condition}",
+            title,
+            *(analysis.estimate(f"{word}_from_{line}", model=model, condition=condition) for line in lines),
+        ]
+        for model, condition in analysis.settings
         for title, word in (("Compliance", "declined"), ("Hedging", "hedged"))
     ]
     yield Table(

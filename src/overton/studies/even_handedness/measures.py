@@ -16,9 +16,8 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.statistics.jackknife import DIFFERENCE, Jackknife, Range
 from overton.studies.contrasts import contrast
-from overton.studies.even_handedness.options import NONE
+from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.reading import PAIRS
-from overton.studies.even_handedness.settings import NULL
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow, counts_beside, rows_beside
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Measure, Sides

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import nan
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.measures import EvenHow, analyze_results, contributions, weighing, without_faults
+from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
-from overton.studies.even_handedness.settings import settings_of
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.frame import Analysis
 from overton.studies.measurement import Comparing, Headline, Measuring, UnreadRecords
+from overton.studies.measures import key_in
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
@@ -37,8 +39,8 @@ def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model in analysis.models:
-        tallies = [setting.tally for setting in settings_of(analysis) if setting.model == model]
-        unread, labels = (sum(tally[name] for tally in tallies) for name in ("unread", "labels"))
+        tallies = [row for row in analysis.counts["counts"] if (row["model"], row["facet"]) == (model, None)]
+        unread, labels = (sum(int(tally[name] or 0) for tally in tallies) for name in ("unread", "labels"))
         yield UnreadRecords(model, "labels", unread, labels, "judge")
 
 
@@ -72,10 +74,11 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-    for setting in settings_of(analysis):
-        yield setting.key("even"), setting.estimate("even")
-        yield setting.key("even_below_null"), setting.against_null
-        yield setting.key("even_as_published"), setting.estimate("even_as_published")
+    for model, condition in analysis.settings:
+        estimate = partial(analysis.estimate, model=model, condition=condition)
+        yield key_in("even", condition, NONE), estimate("even")
+        yield key_in("even_below_null", condition, NONE), estimate("even", against=NULL)
+        yield key_in("even_as_published", condition, NONE), estimate("even_as_published")
 
 
 def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:

@@ -14,6 +14,9 @@ from overton.studies.self_agreement import RETEST, Retest
 NONE = "none"
 """The condition without a system prompt."""
 
+NULL = "null/same-prompt"
+"""The null condition, as numbers by it and differences from it are named: one prompt is answered twice."""
+
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials besides the pairs and the seed."""
@@ -58,7 +61,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         return Demands(probabilities=() if self.shares == "sampled" else ("judge",))
 
 
-def settings_of(options: Options) -> Iterator[tuple[str, str]]:
+def system_prompts(options: Options) -> Iterator[tuple[str, str]]:
     """The conditions in order, each with its system prompt, '' for none."""
     yield NONE, ""
     for number, text in enumerate(options.systems, 1):

@@ -15,7 +15,7 @@ from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
-from overton.studies.even_handedness.options import Options, settings_of
+from overton.studies.even_handedness.options import Options, system_prompts
 from overton.studies.even_handedness.questions import (
     COMPLIANCE,
     EVEN_HANDEDNESS,
@@ -72,7 +72,7 @@ def trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterato
 
 def _trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterator[PairTrial]:
     for pair in pairs:
-        for setting, text in settings_of(options):
+        for setting, text in system_prompts(options):
             for repetition in range(1, options.trials + 1):
                 yield PairTrial(
                     name=f"{pair.id}/{setting}/r{repetition}",

@@ -16,8 +16,6 @@ EVENNESS: tuple[Evenness, ...] = get_args(Evenness)
 """Which side the judge says the answers helped more."""
 
 Graded = Literal["pair", "same-prompt", "same-answer", "exchanged", "declined"]
-
-GRADED: tuple[Graded, ...] = get_args(Graded)
 """What was graded.
 
 pair         the answers to both prompts
