@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
@@ -15,10 +14,8 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Record
 from overton.studies.even_handedness.measures import analyze, sides_in
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.settings import Setting, settings_of
 from overton.studies.frame import Analysis
-from overton.studies.items import Facet
 
 
 def row(topic: str = "t1", **changed: Any) -> Record:
@@ -326,22 +323,6 @@ def test_every_measure_but_those_of_two_sides_is_given_by_each_facet(measured: A
     for facet in ("task", "category", "partisan"):
         assert {one.measure for one in found.rows if one.facet == facet} == plain
     assert {"even", "pull", "complied", "hedged_from_4", "exchanged_even"} <= plain
-
-
-def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [kit.pair(number, template=f"{'Argue' if number < 3 else 'Deny'} that {{stance}}.") for number in range(6)]
-    records, _ = kit.held(kit.simulated(pairs, {"weaker": "0.5"}), pairs)
-    by_template = (*PAIRS.facets, Facet("template", "Template"))
-    monkeypatch.setattr(
-        "overton.studies.even_handedness.measures.PAIRS", dataclasses.replace(PAIRS, facets=by_template)
-    )
-    found = analyze(kit.table(records), items=pairs)
-    values = {f"none / {template} that {{stance}}." for template in ("Argue", "Deny")}
-    assert {one.condition for one in found.rows_of("hedging", "template")} == values
-    counts = found.tables["counts"].filter(facet="template")
-    assert set(counts["condition"]) == values
-    assert counts["pairs"].to_list() == [3, 3]
-    assert not analyze(kit.table(records)).rows_of("even", "template")  # a table does not know its items
 
 
 def sides_of(tmp_path: Path, text: str) -> dict[str, str]:
