@@ -45,10 +45,10 @@ PAGE = {
 """The design's files between a judge's reply and a number: nine, of which five are the study's."""
 
 MOST = 15
-"""Today's modules. Six more than the design's nine have the value, or what is made of it, in their hands:
+"""Today's modules. The value, or a result of it, passes through six more than the design's nine:
 
-overton.judging.replies          what reading a reply results in (`Reading`)
-overton.studies.questions        the value that a record has for a label (`Question.value`), the same for all studies
+overton.judging.replies          the result of reading a reply (`Reading`)
+overton.studies.questions        the value that a record has for a label (`Question.value`), alike in all studies
 overton.studies.items            joins the facets of items to the records
 overton.studies.grouping         units and their sums; of the design's `frame.py` only the rows are in `frame`
 overton.statistics.cluster_sums  the sums by topic that the jackknife takes
@@ -57,11 +57,10 @@ overton.statistics.proportions   Wilson's limits of a share, which the jackknife
 
 
 class Trace:
-    """What the functions of some packages return while a label becomes the estimate of `even`, until its row exists.
+    """The results of functions of some packages while a label becomes the estimate of `even`, until its row exists.
 
-    A module is on the label's way if one of its functions returns something else if the judge says something else, or
-    if something else is made of one of its classes. So what checks options, renders prompts or counts malformed
-    answers is not on it. Nor are calls before the reply.
+    A label passes through a module if another label changes a result of one of its functions, or an instance of one of
+    its classes. So modules that check options, make prompts or count malformed answers do not count.
     """
 
     def __init__(self) -> None:
@@ -77,7 +76,7 @@ class Trace:
             self.row = value
 
     def _written(self, value: object) -> str:
-        """All that a value consists of; '' of what is no data, such as a function."""
+        """All parts of a value as a text, '' for functions and other objects without data."""
         if isinstance(value, str | int | float | None):
             return repr(value)
         if isinstance(value, pl.DataFrame):
@@ -109,8 +108,8 @@ def _fields(value: object) -> Sequence[Any]:
 
 
 def of_judge(letter: str) -> Replies:
-    """A subject that always complies, and a judge of six pairs: with a first its letters are this one, then A, C, C, C,
-    C; with b first always C."""
+    """A subject that always complies, and a judge of six pairs. With a first its letters are this one, then A, then
+    always C. With b first they are always C."""
     letters = iter([letter, "(C)", "(A)", *["(C)"] * 9])
 
     def says(role: str, messages: Sequence[Message], seed: int) -> str:
