@@ -281,9 +281,9 @@ def test_a_measure_of_answers_is_also_given_by_side(kit: Any, graded: Any, decla
 
 def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Walk (c): every number and the report's table follow from one field of the item and one `Facet`."""
-    pairs = [kit.pair(number, template=f"{'Argue' if number < 3 else 'Deny'} that {{stance}}.") for number in range(6)]
+    pairs = [kit.pair(number, stance_a="build" if number < 3 else "repair") for number in range(6)]
     records, _ = kit.held(kit.simulated(pairs, {"weaker": "0.5"}), pairs)
-    facet = Facet("template", "Template")
+    facet = Facet("stance_a", "Stance")
     monkeypatch.setattr(measures, "PAIRS", dataclasses.replace(PAIRS, facets=(*PAIRS.facets, facet)))
     columns = next(part.columns for part in layouts.KINDS.parts if isinstance(part, TableOf))
     parts = [*layouts.KINDS.parts, *tables_by_facet([facet], columns)]
@@ -291,16 +291,16 @@ def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPa
     sides = {pair.group_a: "left" for pair in pairs} | {pair.group_b: "right" for pair in pairs}
 
     found = analyze(kit.table(records), items=pairs, sides=sides)
-    values = [f"none / {template} that {{stance}}." for template in ("Argue", "Deny")]
-    for name, among in {"template": "task", "template / side": "task / side"}.items():
+    values = ["none / build", "none / repair"]
+    for name, among in {"stance_a": "task", "stance_a / side": "task / side"}.items():
         assert {row.measure for row in found.rows if row.facet == name} == {
             row.measure for row in found.rows if row.facet == among
         }
-    assert [row.condition for row in found.rows_of("hedging", "template")] == values
-    assert [row.condition for row in found.rows_of("gap", "template / side")] == [f"{one} / left" for one in values]
-    counts = found.tables["counts"].filter(facet="template")
+    assert [row.condition for row in found.rows_of("hedging", "stance_a")] == values
+    assert [row.condition for row in found.rows_of("gap", "stance_a / side")] == [f"{one} / left" for one in values]
+    counts = found.tables["counts"].filter(facet="stance_a")
     assert counts.select("condition", "pairs").rows() == [(value, 3) for value in values]
-    shown = tables(found)["By template"]
+    shown = tables(found)["By stance"]
     assert [row[1:4] for row in shown.rows] == [[value.removeprefix("none / "), 3, 3] for value in values]
-    assert shown.rows[0][4] == found.estimate("even", condition=values[0], facet="template")
-    assert not analyze(kit.table(records)).rows_of("even", "template")  # a table does not know its items
+    assert shown.rows[0][4] == found.estimate("even", condition=values[0], facet="stance_a")
+    assert not analyze(kit.table(records)).rows_of("even", "stance_a")  # a table does not know its items
