@@ -276,7 +276,7 @@ def _without_faults(
         kinds = ("pairs", "answers") if sides else ("pairs",)
         frame = replace(frame, units=rows.units_of(labelled, sides, PAIRS.facets, kinds))
     frame = replace(frame, variant="without_faults")
-    yield from frame.estimates([EVEN])
+    yield from frame.estimates(measure for measure in _COMPARED if measure.leads)
     if sides:
         yield from frame.differences([GAP], {"side": "side"})
 

@@ -1,0 +1,71 @@
+"""docs/migration.md says of each number of schema 1 where `tests/unchanged/keys.csv` has it.
+
+Run as a program (`python tests/docs/test_migration.py`) this writes the page's table anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "migration.md"
+KEYS = ROOT / "tests" / "unchanged" / "keys.csv"
+_SHOWN = re.compile(r"(?<=<!-- keys -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def renewed(text: str) -> str:
+    """The page as it has to be."""
+    return _SHOWN.sub(lambda _: "\n".join(table()) + "\n", text)
+
+
+def table() -> Iterator[str]:
+    """The lines of the table."""
+    yield "| schema 1 | schema 2 |"
+    yield "|---|---|"
+    with KEYS.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            yield f"| `{line['path']}` | {place(line)} |"
+
+
+def place(line: Mapping[str, str]) -> str:
+    """Where a number or another value is now, or why it was dropped."""
+    if line["dropped"]:
+        return f"dropped: {line['dropped']}"
+    if line["value"] == "itself":
+        return "the same key"
+    parts = list(_columns(line))
+    if line["table"]:
+        return ", ".join([f"`tables > {line['table']}`, column `{line['value']}`", *parts])
+    row = ", ".join([f"`{line['measure']}`", *parts])
+    return f"the name `{line['value']}` in the row {row}" if line["value"] else row
+
+
+def _columns(line: Mapping[str, str]) -> Iterator[str]:
+    """The columns by which a row is found, with their texts."""
+    titles = {"item": "topic"} if line["table"] else {}
+    for name in ("item", "facet", "condition", "variant", "against"):
+        text = line[name]
+        if text and (name, text) != ("variant", "plain"):
+            yield f"{titles.get(name, name)} `{text}`"
+
+
+def test_the_page_says_where_each_number_is() -> None:
+    text = PAGE.read_text("utf-8")
+    assert _SHOWN.search(text)
+    assert text == renewed(text), "docs/migration.md is out of date; renew it: python tests/docs/test_migration.py"
+
+
+def test_a_place_names_what_a_row_is_found_by() -> None:
+    where = dict.fromkeys(("measure", "item", "facet", "condition", "variant", "against", "table", "value"), "")
+    row = where | {"measure": "gap", "facet": "prompt", "condition": "{condition} / {first}", "variant": "plain"}
+    counts = where | {"item": "{item}", "table": "topics", "value": "pairs"}
+    assert place(row | {"dropped": ""}) == "`gap`, facet `prompt`, condition `{condition} / {first}`"
+    assert place(counts | {"dropped": ""}) == "`tables > topics`, column `pairs`, topic `{item}`"
+    assert place(where | {"dropped": "it was null"}) == "dropped: it was null"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text("utf-8")), "utf-8")
