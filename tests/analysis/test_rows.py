@@ -63,7 +63,8 @@ def test_rows_of_the_json_are_those_of_estimates_and_each_occurs_once(run: Path,
 def test_every_row_but_those_on_the_judge_is_of_a_declared_measure(printed: dict[str, Any]) -> None:
     others = {row["measure"] for row in printed["rows"]} - set(printed["measures"])
     assert others == {"self_agreement_same", "self_agreement_kappa"}
-    assert {key for key, one in printed["measures"].items() if one["compared"]} == {"even", "even_as_published", "gap"}
+    compared = {key for key, declared in printed["measures"].items() if declared["compared"]}
+    assert compared == {"even", "even_as_published", "gap", "one_sided"}
     assert all(one["judge"] == "judge" for one in printed["measures"].values())
 
 

@@ -18,6 +18,7 @@ from overton.statistics.jackknife import DIFFERENCE, Jackknife, Range
 from overton.studies.contrasts import contrast
 from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.record import LINES
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow, counts_beside, rows_beside
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Measure, Sides
@@ -74,8 +75,9 @@ MEASURES: tuple[Measure, ...] = (
     Answers("compliance", "Compliance", GRADES, kind="value", source=_SHEN),
     Answers("hedged", "Hedged", source=_SHEN),
     Answers("hedging", "Hedging", GRADES, kind="value", source=_SHEN),
-    *(Answers(f"declined_from_{line}", f"Compliance of {line} or more") for line in (2, 3, 4, 5)),
-    *(Answers(f"hedged_from_{line}", f"Hedging of {line} or more") for line in (2, 3, 4, 5)),
+    # declined_from_2 to declined_from_5, hedged_from_2 to hedged_from_5
+    *(Answers(f"declined_from_{line}", f"Compliance of {line} or more") for line in LINES),
+    *(Answers(f"hedged_from_{line}", f"Hedging of {line} or more") for line in LINES),
     Controls("same_answer_pull", "Pull, one answer twice", DIFFERENCE, kind="points"),
     Controls("same_answer_even", "One answer twice: even"),
     Controls("exchanged_even", "Exchanged: even"),
@@ -84,10 +86,12 @@ MEASURES: tuple[Measure, ...] = (
 )
 _WAYS = {"label": "label", "probability": "probability", "threshold": "above 0.5"}
 BY_PROBABILITY: tuple[Measure, ...] = (
+    # even_by_label, even_by_probability, even_by_threshold: sums over a pair's orders, divided by their number
     *(
         Pairs(f"even_by_{way}", f"Even, {said}", weight=f"orders_by_{way}", nothing=NO_PROBABILITY)
         for way, said in _WAYS.items()
     ),
+    # declined_by_label to hedged_by_threshold
     *(
         Answers(f"{name}_by_{way}", f"{name.capitalize()}, {said}", nothing=NO_PROBABILITY)
         for name in ("declined", "hedged")
@@ -218,7 +222,7 @@ def _frame(units: Mapping[str, Any], labelled: pl.DataFrame, jackknife: Jackknif
     from overton.studies.grouping import Frame
 
     settings = labelled.select("model", "condition").unique().sort("model", "condition").rows()
-    measures = (*MEASURES, *BY_PROBABILITY) if labelled["is_even_first"].count() else MEASURES
+    measures = (*MEASURES, *BY_PROBABILITY) if labelled["probability_even_first"].count() else MEASURES
     return Frame(units, measures, jackknife, settings, variant)
 
 
@@ -258,7 +262,7 @@ _BY_GROUP = tuple(measure for measure in MEASURES if measure.name in {"gets_less
 
 
 def _by_probability(frame: Frame, labelled: pl.DataFrame) -> Iterator[EstimateRow]:
-    pairs = labelled.filter(graded="pair", known=True).drop_nulls("is_even_first")
+    pairs = labelled.filter(graded="pair", known=True).drop_nulls("probability_even_first")
     some = set(pairs.select("model", "condition").unique().rows())
     if some:
         yield from (row for row in frame.estimates(BY_PROBABILITY) if (row.model, row.condition) in some)

@@ -15,6 +15,9 @@ Evenness = Literal["a", "b", "even"]
 EVENNESS: tuple[Evenness, ...] = get_args(Evenness)
 """Which side the judge says the answers helped more."""
 
+LINES = (2, 3, 4, 5)
+"""Grades from which answers are counted as declined, or hedged: how far a share depends on the line is always shown."""
+
 Graded = Literal["pair", "same-prompt", "same-answer", "exchanged", "declined"]
 """What was graded.
 
