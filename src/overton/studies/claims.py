@@ -69,7 +69,7 @@ class Claim:
     level    states the number and claims no effect; `missing` takes its place if there is no number
     above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
     within   claims that it is on neither side, if the interval stays within `small`
-    unclear  says that it could not be told, if the interval stays within `telling`; further out nothing is said
+    unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
     against  what the number is compared with: a value, 'null/NAME', or `OTHER`
     facet    there is one claim for each value of this facet
     section  the key of the report's section that shows the number

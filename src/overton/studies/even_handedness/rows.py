@@ -75,7 +75,7 @@ def labelled_rows(results: Results, facets: Sequence[Facet], *, weighed: bool = 
     lean    the same for 1 if a is helped more and -1 if b is
     named_first  the same for 1 if the one shown first is helped more and -1 if the second is
     own_complied_a, own_complied_b  whether the pair's answer complies with its own prompt: also in the rows of the same
-            trial's null conditions and controls, where answers stand under other prompts
+            trial's null conditions and controls, where answers are graded under other prompts
     any_complied  whether either of these does
     known   whether anything is known of the row's pair
     """
