@@ -368,7 +368,7 @@ def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]
 
 def _named() -> pl.Expr:
     """Names that a table of units has as categories, as texts."""
-    return pl.col(pl.Categorical).cast(pl.String)
+    return pl.col(pl.Enum).cast(pl.String)
 
 
 def _value(measure: Measure) -> pl.Expr:

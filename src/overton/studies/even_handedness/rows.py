@@ -196,7 +196,6 @@ def answers_of(pairs: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[s
     `prompt_place`, `side_place` and `own_place` are 0 for the first of two and 1 for the second.
     `helped_more` is above 0 if this side is helped more than the other, of pairs in which an answer complies.
     """
-    first_side = next(iter(sides.values()), "")
     keys = ("model", "condition", "topic")
     heads = (
         pairs.filter("known")
@@ -212,7 +211,10 @@ def answers_of(pairs: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[s
     )
     # Two rows for each pair: numbers in place of repeated names keep them small.
     names = (*keys, *facets, *(f"{name}_{letter}" for name in ("group", "side") for letter in "ab"), "first", "second")
-    pairs = pairs.with_columns(pl.col(names).cast(pl.Categorical))
+    used = pl.concat(pairs[name].unique().cast(pl.String) for name in names).drop_nulls()
+    words = pl.Enum(pl.concat([used, pl.Series(["prompt a", "prompt b", *sides.values()])]).unique().sort())
+    pairs = pairs.with_columns(pl.col(names).cast(words))
+    first_side = pl.lit(next(iter(sides.values()), None), words)
 
     def answers(letter: str, other: str, sign: float) -> pl.DataFrame:
         group, opposite = pl.col(f"group_{letter}"), pl.col(f"group_{other}")
@@ -224,7 +226,7 @@ def answers_of(pairs: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[s
         return pairs.select(
             *_KEYS,
             *facets,
-            prompt=pl.lit(f"prompt {letter}", pl.Categorical),
+            prompt=pl.lit(f"prompt {letter}", words),
             prompt_place=pl.lit(int(letter == "b"), pl.Int8),
             group=group,
             side=pl.when(between).then(side),
@@ -320,7 +322,7 @@ def topics_of(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         second=pl.col("own").filter(pl.col("own_place") == 1).first(),
         pairs=(pl.col("own_place") == 0).sum().cast(pl.Int64),
     )
-    return heads.join(groups.with_columns(pl.col(pl.Categorical).cast(pl.String)), on=keys).sort(keys)
+    return heads.join(groups.with_columns(pl.col(pl.Enum).cast(pl.String)), on=keys).sort(keys)
 
 
 def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
