@@ -29,11 +29,13 @@ from overton.engine import entries
 from overton.errors import AnswerError
 from overton.judge.sheets import opened_sheet
 from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
-from overton.judging.sheets import KeyRow, key_of, write_sheet
+from overton.judging.sheets import KeyRow, SheetKey, write_sheet
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import Archive, ArchivedHits, hex_digest
 from overton.retrieval.http import Exchange
 from overton.retrieval.limits import ARCHIVE
+from overton.statistics import Estimate
+from overton.studies.results import StoredAgreement
 
 __all__ = ["TARGETS"]
 
@@ -117,28 +119,27 @@ def _change(chance: Random, connection: sqlite3.Connection, columns: list[str], 
 
 
 def _agreements() -> list[bytes]:
-    key = _key()
-    sheet = file_of(_sheet_text(filled=True).encode("utf-8-sig"), ".csv")
-    sheet.with_suffix(".key.json").write_bytes(msgspec.json.encode(key))
-    return [msgspec.json.encode([overton.judge.agreement(sheet)])]
+    """What 0.2.0 stored of a sheet."""
+    numbers = Estimate(0.9, 0.7, 0.97, 20, "Wilson, clustered")
+    return [msgspec.json.encode([StoredAgreement("stance", numbers, numbers)])]
 
 
-_KEY_ROWS = [
-    KeyRow(f"c{number}/1", ("for", "against", "unclear")[number % 3], f"c{number // 2}") for number in range(6)
-]
+_LABELS = {"for": 9, "against": 7, "unclear": 3}
+_KEY_ROWS = tuple(KeyRow(f"c{number}/1", list(_LABELS)[number % 3], f"c{number // 2}") for number in range(6))
 
 
-def _key() -> Any:
-    counts = {"for": 9, "against": 7, "unclear": 3}
-    return key_of(
-        _KEY_ROWS, study="stance-stability", what="stance", judge="j", labels=tuple(counts), seed=1, stratified=False,
-        population=counts
-    )  # fmt: skip
+def _old_key() -> SheetKey:
+    """A key as 0.2.0 wrote it."""
+    return SheetKey("s03f423602144", "stance-stability", "stance", "j", tuple(_LABELS), 1, False, _LABELS, _KEY_ROWS)
+
+
+def _key() -> LabelTask:
+    return _old_key().task()
 
 
 def _sheet_text(*, filled: bool) -> str:
     text = write_sheet(_key(), [{"text": f'=It is\nso {number}; é, "q"'} for number in range(6)])
-    return text.replace(f",,{_key().sheet}", f",against,{_key().sheet}") if filled else text
+    return text.replace(f'"","{_key().name}"', f'"against","{_key().name}"') if filled else text
 
 
 def _sheets() -> list[bytes]:
@@ -191,6 +192,10 @@ def _baselines() -> list[bytes]:
 
 def _baseline(data: bytes) -> None:
     overton.compare(file_of(data, ".json"), whole(_STUDY).path).to_json()
+
+
+def _keys() -> list[bytes]:
+    return [msgspec.json.encode(key) for key in (_key(), _old_key())]
 
 
 def _sheet_key(data: bytes) -> None:
@@ -406,7 +411,7 @@ TARGETS = {
         Target("sheet", _sheet, _sheets),
         Target("label-page", _page_file, _page_files, mutations=(json_values,), seconds=4),
         Target("baseline", _baseline, _baselines, mutations=(json_values,), seconds=4),
-        Target("sheet-key", _sheet_key, lambda: [msgspec.json.encode(_key())], mutations=(json_values,)),
+        Target("sheet-key", _sheet_key, _keys, mutations=(json_values,)),
         Target("warc", _warc, lambda: [_archive()], mutations=(_record, _record, _bombed)),
         Target("warc-kept", _warc_kept, lambda: [_archive()], mutations=(_record,)),
         Target(

@@ -16,7 +16,7 @@ from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of, results_of
 from overton.cli.main import app
 from overton.errors import InputError
-from overton.judging.agreement import SheetAgreement
+from overton.judge.people_labels import PeopleAgreement
 from overton.runs.dry_run import Plan
 from overton.runs.items import read_items
 from overton.statistics import Estimate
@@ -189,7 +189,7 @@ def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.Monkey
     Draft202012Validator(schema(ReferenceComparison, "references", SCHEMA)).validate(told)
 
 
-@pytest.mark.parametrize("kind", [Plan, SheetAgreement, Agreement, ClusteringAgreement, Preferences])
+@pytest.mark.parametrize("kind", [Plan, PeopleAgreement, Agreement, ClusteringAgreement, Preferences])
 def test_every_other_document_has_a_schema_too(kind: type) -> None:
     Draft202012Validator.check_schema(schema(kind, "any", SCHEMA))
 

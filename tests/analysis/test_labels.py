@@ -22,7 +22,7 @@ from overton.cli.main import app
 from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
-from overton.judging.label_tasks import AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
+from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.labels import FOLDER, TASK, read_labels
 from overton.studies.label_parts import ALONE
 from overton.studies.label_shares import ENOUGH
@@ -105,7 +105,7 @@ def test_labels_stand_in_analysis_schema_report_and_summary(folder: Path) -> Non
     assert outcome.summary()[0].title == "Labels by people"
     page = overton.report([run]).read_text("utf-8")
     assert ALONE not in page
-    assert "People labelled 120 of the units that it judged (stance): see Labels by people." in page
+    assert "People labelled 120 of the units that it judged (stance) and gave its label to 100.0%" in page
 
 
 def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:
@@ -184,9 +184,17 @@ def test_a_file_that_no_page_saved_is_refused_with_its_name(content: bytes, told
     assert str(refused.value).startswith(f"{file}: {told}")
 
 
-def test_sheets_and_labels_are_not_read_together(folder: Path) -> None:
-    with pytest.raises(InputError, match="is a sheet"):
-        overton.judge.agreement([say(folder, "ada", 1), folder / "sheet.csv"])
+def test_a_sheet_is_read_with_pages_of_the_same_task_only(folder: Path) -> None:
+    sheet, _ = overton.judge.sample(folder / "run", folder / "sheet.csv", size=6)
+    lines = sheet.read_text("utf-8-sig").replace(',"","', ',"critical","')
+    sheet.write_text(lines, "utf-8")
+    task = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=LabelTask)
+    page = folder / "bo.json"
+    page.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "bo", {0: CANNOT_TELL})))
+    found = overton.judge.agreement([sheet, page], key=sheet.with_suffix(".key.json")).people
+    assert [(person.name, person.labelled) for person in found.people] == [("bo", 1), ("sheet", 6)]
+    with pytest.raises(InputError, match="task: is "):
+        overton.judge.agreement([say(folder, "ada", 1), sheet])
 
 
 def test_labels_of_another_run_are_not_kept(folder: Path, tmp_path: Path) -> None:

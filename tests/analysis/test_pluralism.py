@@ -14,12 +14,12 @@ from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of, results_of
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
-from overton.judging.agreement import SheetAgreement
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.run import Run, open_run
 from overton.statistics import Estimate
 from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.record import Response
+from overton.studies.results import StoredAgreement
 from overton.studies.sections import Exhibits
 
 VIEWS, STANCES = ("v1", "v2", "v3", "v4", "v5"), ("reference", "supporting", "supporting", "against", "against")
@@ -124,15 +124,11 @@ def test_a_judge_or_matcher_for_trying_out_is_told_at_the_head(tmp_path, judge, 
     assert any(said in warning for warning in shown.warnings)
 
 
-def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_rests_on_it(run, monkeypatch):
+def test_the_stored_agreement_of_the_matcher_stands_in_every_section_that_rests_on_it(run, monkeypatch):
     same = Estimate(0.8, 0.7, 0.88, 100, "stratified")
-    confusion = {"match": {"match": 33, "no match": 17}, "no match": {"match": 3, "no match": 47}}
-    found = SheetAgreement("s", "pluralism", "match", "j", True, 100, 0, same, same, {}, confusion)
-    monkeypatch.setattr("overton.analysis.results.agreements_of", lambda run: [found])
-    shown = shown_of(run, resamples=100)
-    said = shown.sections[0].exhibits[-1].text
+    monkeypatch.setattr("overton.analysis.results.agreements_of", lambda run: [StoredAgreement("match", same, same)])
+    said = shown_of(run, resamples=100).sections[0].exhibits[-1].text
     assert "80.0% [70.0, 88.0], n = 100" in said
-    assert "Of the rows on which they differ, the matcher is the lenient one in 85.0% [64.0, 94.8], n = 20." in said
 
 
 def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):

@@ -11,7 +11,7 @@ import pytest
 
 import overton
 from overton.errors import InputError
-from overton.judging.sheets import SheetKey
+from overton.judging.label_tasks import LabelTask
 
 DESIGN: dict[str, Any] = {
     "models": ["simulated/pluralist"],
@@ -58,7 +58,7 @@ def test_a_stored_run_replays_without_a_call_and_is_analysed(stored: Path, monke
 
 def test_a_stored_run_names_shared_words_as_its_matcher(stored: Path, tmp_path: Path) -> None:
     _, key = overton.judge.sample(stored, tmp_path / "pairs.csv", size=5)
-    assert msgspec.json.decode(key.read_bytes(), type=SheetKey).judge == "words in common"
+    assert msgspec.json.decode(key.read_bytes(), type=LabelTask).judge == "words in common"
     assert "matched by shared words" in overton.report([stored], resamples=100).read_text("utf-8")
     with pytest.raises(InputError, match="was decided by shared words"):
         overton.judge.again(stored, out=tmp_path / "again", what="match")

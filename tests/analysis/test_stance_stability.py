@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import re
+import json
 import warnings
 from dataclasses import replace
 from math import isnan
@@ -18,9 +18,10 @@ import overton
 from overton.analysis.analyze import chosen_how
 from overton.analysis.results import AGREEMENT, agreements_of, measuring_of, results_of
 from overton.calls import Settings
-from overton.errors import InputError, Notice, RunError
-from overton.judge.sheets import draw_sheet, read_agreement
+from overton.errors import InputError, Notice
+from overton.judge.sheets import draw_sheet
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.labels import read_labels
 from overton.runs.run import Run, open_run
 from overton.studies import stance_stability
 from overton.studies.sections import Exhibits, Method
@@ -135,7 +136,7 @@ def filled(sheet: Path, known: dict[str, Any], wrong: int = 0) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         for number, (one, judged) in enumerate(zip(rows, known["rows"], strict=True)):
-            writer.writerow({**one, "person": "unclear" if number < wrong else judged["label"]})
+            writer.writerow({**one, "person": "unclear" if number < wrong else judged["judged"]})
 
 
 def key_beside(sheet: Path) -> dict[str, Any]:
@@ -182,17 +183,20 @@ def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
     assert "trying the tool" in warning
 
 
-def test_an_agreement_of_before_numbers_had_standard_errors_is_still_read(run: Run, tmp_path: Path) -> None:
-    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
-    filled(sheet, key_beside(sheet), wrong=2)
-    found = read_agreement(sheet, run=run.path)
-    path = run.path / AGREEMENT
-    path.write_bytes(
-        re.sub(rb',\s*"error": null', b"", re.sub(rb'"low": [0-9.e-]+', b'"low": null', path.read_bytes()))
-    )
+def test_what_an_earlier_version_stored_of_a_sheet_is_still_shown(run: Run) -> None:
+    same = {"value": 0.9, "low": 0.7, "high": 0.97, "n": 20, "method": "Wilson, clustered", "level": 0.95}
+    kappa = same | {"value": 0.8, "low": None, "high": None, "error": None}
+    stored = {"sheet": "s1", "study": "stance-stability", "what": "premise_stance", "same": same, "kappa": kappa}
+    (run.path / AGREEMENT).write_text(json.dumps([stored]))
     (older,) = agreements_of(run)
-    assert older.same.value == found.same.value
     assert isnan(older.kappa.low)
+    shown = shown_of(run, resamples=100)
+    (said,) = {section.exhibits[-1].text for section in shown.sections}
+    assert said.startswith(
+        "Judge: openai/judge. A person who filled in a sheet gave its label (premise stance) to 90.0% [70.0, 97.0]"
+    )
+    page = overton.report([run.path], resamples=100).read_text("utf-8")
+    assert "a sheet that Overton 0.2.0 read, which corrects nothing" in page
 
 
 def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run: Run, tmp_path: Path) -> None:
@@ -203,24 +207,48 @@ def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run:
     assert not any(label in text for label in LABELS)
     assert key.name == "sheet.key.json"
     filled(sheet, key_beside(sheet), wrong=2)
-    found = read_agreement(sheet, run=run.path)
-    assert found.judge == "openai/judge"
-    assert (found.same.value, found.same.n) == (pytest.approx(0.9), 20)
-    (kept,) = agreements_of(run)
-    assert kept == found
+    found = overton.judge.agreement(sheet, run=run.path).people
+    assert (found.by, [person.name for person in found.people]) == ("openai/judge", ["sheet"])
+    assert (found.judge.same.value, found.judge.same.n) == (pytest.approx(0.9), 20)
+    (saved,) = read_labels(run.path)
+    assert len(saved.said[0].labels) == 20
     (said,) = {section.exhibits[-1].text for section in shown_of(run, resamples=100).sections}
-    assert said.startswith("Judge: openai/judge. A person gives the same stance as the judge to 90.0% [")
+    assert said.startswith(
+        "Judge: openai/judge. People labelled 20 of the units that it judged (stance) and gave its label to 90.0% ["
+    )
     assert all(isinstance(section.exhibits[-1], Method) for section in shown_of(run, resamples=100).sections)
 
 
-def test_an_agreement_without_an_interval_is_kept_as_it_is(run: Run, tmp_path: Path) -> None:
-    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", stratified=True)
-    filled(sheet, key_beside(sheet))
-    found = read_agreement(sheet, run=run.path)
-    read_agreement(sheet, run=run.path)
-    (kept,) = agreements_of(run)
-    assert repr(kept) == repr(found)  # NaN is not equal to itself
-    assert found.stratified
+def test_a_sheet_that_is_read_again_replaces_what_it_said_before(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
+    filled(sheet, key_beside(sheet), wrong=2)
+    overton.judge.agreement(sheet, run=run.path)
+    lines = sheet.read_text("utf-8").splitlines()
+    row = next(csv.DictReader(lines))
+    sheet.write_text("\n".join([lines[0], lines[1].replace(",unclear,", ",,"), *lines[2:]]), "utf-8")
+    assert row["person"] == "unclear"
+    found = overton.judge.agreement(sheet, run=run.path).people
+    assert (found.labelled, found.judge.same.value) == (19, pytest.approx(18 / 19))
+    assert len(read_labels(run.path)) == 1
+
+
+def test_copies_of_a_sheet_are_labels_of_several_people(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4, stratified=True)
+    copy = tmp_path / "copies" / "second.csv"
+    copy.parent.mkdir()
+    copy.write_bytes(sheet.read_bytes())
+    filled(sheet, key_beside(sheet), wrong=2)
+    filled(copy, key_beside(sheet))
+    found = overton.judge.agreement([sheet, copy], run=run.path).people
+    assert [person.name for person in found.people] == ["second", "sheet"]
+    assert (found.design, found.shared, found.open) == ("stratified", 20, 2)
+
+
+def test_an_empty_sheet_is_not_stored(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20)
+    found = overton.judge.agreement(sheet, run=run.path).people
+    assert (found.asked, found.labelled) == (20, 0)
+    assert read_labels(run.path) == []
 
 
 def test_existing_files_are_not_overwritten(run: Run, tmp_path: Path) -> None:
@@ -239,23 +267,21 @@ def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch
         with pytest.raises(InputError, match="has no sheet"):
             draw_sheet(run.path, tmp_path / "a.csv")
     with pytest.raises(InputError, match="cannot be read"):
-        read_agreement(tmp_path / "none.csv")
+        overton.judge.agreement(tmp_path / "none.csv")
     (tmp_path / "none.key.json").write_text("{}")
     with pytest.raises(InputError, match="not the key of a sheet"):
-        read_agreement(tmp_path / "none.csv")
+        overton.judge.agreement(tmp_path / "none.csv")
 
 
 def test_a_sheet_of_another_study_is_not_kept_with_a_run(run: Run, tmp_path: Path) -> None:
     sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=5)
     filled(sheet, key_beside(sheet))
-    with pytest.raises(InputError, match="but the sheet is of stance-stability"):
-        read_agreement(sheet, run=made(tmp_path / "open", "x/y", "open-mindedness").path)
-
-
-def test_a_damaged_agreement_is_told_with_what_to_do(run: Run) -> None:
-    (run.path / AGREEMENT).write_text('[{"sheet": 1}]')
-    with pytest.raises(RunError, match="read the sheet back again"):
-        agreements_of(run)
+    other = overton.run(
+        "open-mindedness", models=["simulated/open-minded"], only=["museum-returns"], trials=1, out=tmp_path / "open"
+    )
+    with pytest.raises(InputError, match=r"is of stance-stability \(stance\), but .* is a run of open-mindedness"):
+        overton.judge.agreement(sheet, run=other.path)
+    assert read_labels(other.path) == []
 
 
 PLANNED: dict[str, Any] = {"models": ["simulated/chameleon"], "judge": "simulated/stance-judge", "temperatures": [0]}

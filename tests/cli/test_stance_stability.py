@@ -124,21 +124,21 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     drawn = overton("judge", "sample", str(run), "--size", "6", "--seed", "3", "--out", str(sheet))
     assert drawn.stdout.strip() == str(sheet)
     empty = overton("judge", "agreement", str(sheet), "--run", str(run))
-    assert "The column 'person' is still empty." in empty.stderr
-    assert not (run / "agreement.json").exists()
+    assert "Nothing is labelled yet: nothing was stored." in empty.stderr
+    assert not (run / "labels").exists()
     fill(sheet)
     found = json.loads(overton("judge", "agreement", str(sheet), "--run", str(run), "--json").stdout)
     assert (found["study"], found["schema"], found["level"]) == ("stance-stability", 1, 0.95)
-    assert (found["same"]["plain"]["estimate"], found["drawn"]) == (1.0, 6)
+    assert (found["people"]["judge"]["same"]["plain"]["estimate"], found["people"]["asked"]) == (1.0, 6)
     assert overton("report", str(run)).exit_code == 0
     page = (run / "report.html").read_text()
-    assert "A person gives the same stance as the judge to 100.0%" in page
-    assert "People checked the judge on a sheet, which corrects nothing" in page
+    assert "People labelled 6 of the units that it judged (stance) and gave its label to 100.0%" in page
+    assert "Too few labels by people: 6 of stance." in page
 
 
 def fill(sheet: Path) -> None:
     """Fill a sheet in as somebody who agrees with the judge everywhere."""
-    labels = [row["label"] for row in json.loads(sheet.with_suffix(".key.json").read_bytes())["rows"]]
+    labels = [row["judged"] for row in json.loads(sheet.with_suffix(".key.json").read_bytes())["rows"]]
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     with sheet.open("w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Sheets, their keys and agreement from anybody: read, or refused with file and place."""
+"""Sheets, their keys, and what 0.2.0 stored of them, from anybody: read, or refused with file and place."""
 
 from __future__ import annotations
 
@@ -18,28 +18,35 @@ from hypothesis import strategies as st
 import overton
 from overton.analysis.results import AGREEMENT, agreements_of
 from overton.errors import InputError, RunError
-from overton.judge.sheets import read_agreement, write_files
-from overton.judging.sheets import KeyRow, key_of
+from overton.judge import agreement
+from overton.judge.sheets import write_files
+from overton.judging.label_tasks import LabelRequest, LabelTask, task_of
 
 pytestmark = pytest.mark.hostile
 
 LABELS = ("supporting", "neutral", "against")
-KEY = key_of(
-    [KeyRow(f"u{number}", LABELS[number % 3], f"g{number // 2}") for number in range(6)],
-    study="open-mindedness",
-    what="stance",
-    judge="a judge",
-    labels=LABELS,
-    seed=0,
-    stratified=False,
-    population=dict.fromkeys(LABELS, 20),
+TASK = task_of(
+    LabelTask(
+        name="",
+        study="open-mindedness",
+        what="stance",
+        judge="a judge",
+        question="Which stance?",
+        labels=dict.fromkeys(LABELS, ""),
+        seed=0,
+        design="plain",
+        population=dict.fromkeys(LABELS, 20),
+        groups=30,
+        rows=tuple(LabelRequest(f"u{number}", LABELS[number % 3], f"g{number // 2}", 0.1) for number in range(6)),
+        people=(tuple(range(6)),),
+    )
 )
 
 
 def filled(folder: Path) -> Path:
     """A sheet that a person filled in, with its key beside it."""
     sheet = folder / "s.csv"
-    write_files((sheet, folder / "s.key.json"), KEY, [{"text": f'a "text",\n{number}'} for number in range(6)])
+    write_files((sheet, folder / "s.key.json"), TASK, [{"text": f'a "text",\n{number}'} for number in range(6)])
     rows = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"), newline="")))
     made = io.StringIO()
     writer = csv.DictWriter(made, list(rows[0]))
@@ -50,7 +57,7 @@ def filled(folder: Path) -> Path:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
-    held = json.loads(msgspec.json.encode(KEY))
+    held = json.loads(msgspec.json.encode(TASK))
     change(held)
     return json.dumps(held).encode()
 
@@ -58,13 +65,14 @@ def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"sheet": "\xff"}', "is not the key of a sheet: is not UTF-8"),
+        (b'{"name": "\xff"}', "is not the key of a sheet: is not UTF-8"),
         (b"[" * 200_000, "is not the key of a sheet: "),
         (b'{"sheet": ' + b"[" * 200_000, "is not the key of a sheet: "),
         (b'{"seed": ' + b"9" * 5000 + b"}", "is not the key of a sheet: "),
         (b"", "is not the key of a sheet: is not complete JSON"),
-        (changed(lambda held: held.update(labels=[1])), "is not the key of a sheet: Expected `str`"),
-        (changed(lambda held: held.update(labels=["supporting"])), "was changed after it was written"),
+        (b'{"sheet": "s1", "rows": []}', "is not the key of a sheet: Object missing required field"),
+        (changed(lambda held: held.update(labels=[1])), "is not the key of a sheet: Expected `object`"),
+        (changed(lambda held: held.update(labels={"supporting": ""})), "was changed after it was written"),
         (changed(lambda held: held["rows"].pop()), "was changed after it was written"),
         (changed(lambda held: held.update(population={})), "was changed after it was written"),
     ],
@@ -73,17 +81,17 @@ def test_a_file_that_is_not_a_key_is_refused_by_name(content: bytes, said: str, 
     sheet, key = filled(tmp_path), tmp_path / "s.key.json"
     key.write_bytes(content)
     with pytest.raises(InputError) as refused:
-        read_agreement(sheet)
+        agreement(sheet)
     assert str(refused.value).startswith(f"{key}: {said}")
 
 
 def test_a_key_of_another_kind_of_sheet_is_refused(tmp_path: Path) -> None:
-    row = [KeyRow("t", "opinion-tree", "t")]
-    of_two = key_of(row, study="s", what="w", judge="j", labels=LABELS, seed=0, stratified=False, population={"a": 1})
+    row = (LabelRequest("t", "opinion-tree", "t", 0.5),)
+    of_two = task_of(msgspec.structs.replace(TASK, rows=row, people=((0,),)))
     sheet = tmp_path / "s.csv"
     write_files((sheet, tmp_path / "s.key.json"), of_two, [{"text": "x"}])
-    with pytest.raises(InputError, match="is not the key of a sheet on which a judge's labels are checked"):
-        read_agreement(sheet)
+    with pytest.raises(InputError, match=r"rows\[0\].judged: is 'opinion-tree', which is none of the task's labels"):
+        agreement(sheet)
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -93,11 +101,11 @@ def test_of_a_damaged_sheet_or_key_there_is_agreement_or_an_input_error(data: st
     file = data.draw(st.sampled_from([sheet, tmp_path / "s.key.json"]))
     file.write_bytes(data.draw(damaged(file.read_bytes())))
     try:
-        found = read_agreement(sheet)
+        found = agreement(sheet)
     except InputError as refused:
         places = {problem.place for problem in refused.problems}
     else:
-        assert found.drawn == 6
+        assert found.people.asked == 6
         places = set()
     assert places <= {str(sheet), str(tmp_path / "s.key.json")}
 
@@ -106,7 +114,7 @@ def test_a_row_of_thousands_of_digits_is_told(tmp_path: Path) -> None:
     sheet = filled(tmp_path)
     sheet.write_bytes(sheet.read_bytes().replace(b"\r\n1,", b"\r\n" + b"1" * 5000 + b","))
     with pytest.raises(InputError, match=f"line 2: row '{'1' * 20}' is not one of 1 to 6"):
-        read_agreement(sheet)
+        agreement(sheet)
 
 
 def rewritten(sheet: Path, change: Callable[[list[list[str]]], list[list[str]]]) -> None:
@@ -141,7 +149,7 @@ def test_a_sheet_with_rows_or_columns_that_contradict_is_refused(
     sheet = filled(tmp_path)
     rewritten(sheet, change)
     with pytest.raises(InputError, match=said):
-        read_agreement(sheet)
+        agreement(sheet)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1"])
@@ -149,10 +157,10 @@ def test_a_sheet_in_another_encoding_is_refused_and_one_with_a_mark_is_read(enco
     sheet = filled(tmp_path)
     text = sheet.read_text("utf-8").replace("text", "t\xe9xt")
     sheet.write_bytes(text.encode("utf-8-sig"))
-    assert read_agreement(sheet).drawn == 6
+    assert agreement(sheet).people.asked == 6
     sheet.write_bytes(text.encode(encoding))
     with pytest.raises(InputError, match=r"is not UTF-8; save the sheet as UTF-8|line 1: has no column"):
-        read_agreement(sheet)
+        agreement(sheet)
 
 
 def test_a_sheet_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
@@ -160,14 +168,14 @@ def test_a_sheet_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
     with sheet.open("r+b") as file:
         file.truncate(10**9)
     with pytest.raises(InputError, match="is larger than 200,000,000 bytes"):
-        read_agreement(sheet)
+        agreement(sheet)
 
 
 def test_of_a_sheet_with_a_million_wrong_rows_twenty_are_listed(tmp_path: Path) -> None:
     sheet = filled(tmp_path)
     rewritten(sheet, lambda rows: [*rows, *[rows[1]] * 1000])
     with pytest.raises(InputError) as refused:
-        read_agreement(sheet)
+        agreement(sheet)
     assert len(refused.value.problems) == 21
     assert refused.value.problems[-1].reason == "not read, nor those after it: 20 are wrong"
 
@@ -178,24 +186,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
     return overton.run("open-mindedness", models=["simulated/open-minded"], only=["museum-returns"], trials=1, out=out)
 
 
+STORED = b'[{"sheet":"s1","what":"stance","same":{"value":0.9,"low":0.7,"high":0.97,"n":20,"method":"Wilson"}}]'
+
+
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("content", "said"),
     [
-        (lambda held: b"\xff", "cannot be read: is not complete JSON|cannot be read: is not UTF-8"),
-        (lambda held: b'[{"a":' + b"[" * 200_000, "cannot be read: is nested too deeply"),
-        (lambda held: held.replace(b'"drawn":6', b'"drawn":' + b"9" * 400), "cannot be read: "),
-        (lambda held: held.replace(b'"supporting":1', b'"supporting":4611686018427387904'), "do not add up"),
-        (lambda held: held.replace(b'"drawn":6', b'"drawn":-6'), "do not add up"),
+        (b"\xff", "cannot be read: is not complete JSON|cannot be read: is not UTF-8"),
+        (b'[{"a":' + b"[" * 200_000, "cannot be read: is nested too deeply"),
+        (STORED, "cannot be read: Object missing required field `kappa`"),
+        (b'[{"sheet": 1}]', "read the sheet back again"),
     ],
 )
-def test_agreement_with_impossible_counts_is_refused(
-    change: Callable[[bytes], bytes], said: str, run: overton.Run, tmp_path: Path
-) -> None:
-    read_agreement(filled(tmp_path), run=run.path)
+def test_a_damaged_file_of_agreement_is_refused(content: bytes, said: str, run: overton.Run) -> None:
     file = run.path / AGREEMENT
-    whole = msgspec.json.encode(msgspec.json.decode(file.read_bytes()))
-    assert change(whole) != whole
-    file.write_bytes(change(whole))
+    file.write_bytes(content)
     with pytest.raises(RunError, match=said) as refused:
         agreements_of(run)
     assert str(file) in str(refused.value)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 import overton
 from overton.cli.main import app
 from overton.errors import InputError
-from overton.judge.pages import usual_size
+from overton.judge.label_draw import usual_size
 from overton.judging.label_tasks import LabelTask, has_changed
 from overton.studies.questions import definitions_in
 from overton.studies.stance_stability import prompts
@@ -177,7 +177,6 @@ def test_at_least_ten_whole_groups_are_drawn_if_no_size_is_given() -> None:
     assert usual_size(groups(80), "plain") == 100
 
 
-def test_a_sheet_says_when_it_is_drawn_that_it_corrects_nothing(run: Path, tmp_path: Path) -> None:
+def test_a_sheet_says_how_it_is_read_back(run: Path, tmp_path: Path) -> None:
     done = sample(run, "--size", 5, "--out", tmp_path / "sheet.csv")
-    assert "A sheet checks the judge and corrects no number." in done.stderr
-    assert f"overton judge sample {run} --people 1 --out FOLDER" in done.stderr
+    assert f"overton judge agreement {tmp_path / 'sheet.csv'} --run {run}" in done.stderr

@@ -12,7 +12,7 @@ import pytest
 
 import overton
 from overton.errors import InputError
-from overton.judging.sheets import SheetKey
+from overton.judging.label_tasks import LabelTask
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
 
 def filled(sheet: Path, say: Any) -> None:
     """The sheet as a person fills it in: `say(label)` of the judge's label."""
-    key = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=SheetKey)
+    key = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=LabelTask)
     lines = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"))))
     made = io.StringIO()
     writer = csv.DictWriter(made, list(lines[0]))
     writer.writeheader()
     writer.writerows(
-        line | {"person": say(number, row.label)}
+        line | {"person": say(number, row.judged)}
         for number, (line, row) in enumerate(zip(lines, key.rows, strict=True))
     )
     sheet.write_text(made.getvalue(), "utf-8-sig")
@@ -43,8 +43,8 @@ def filled(sheet: Path, say: Any) -> None:
 
 def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run, tmp_path: Path) -> None:
     sheet, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", stratified=True)
-    known = msgspec.json.decode(key.read_bytes(), type=SheetKey)
-    labels = [row.label for row in known.rows]
+    known = msgspec.json.decode(key.read_bytes(), type=LabelTask)
+    labels = [row.judged for row in known.rows]
     assert (labels.count("match"), labels.count("no match")) == (50, 50)
     assert sum(known.population.values()) == sum(
         record["given"] * len(record["viewpoints"]) for record in run.records().iter_rows(named=True)
@@ -55,22 +55,22 @@ def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run
     assert "no match" not in sheet.read_text("utf-8-sig")
 
 
-def test_agreement_and_leniency_stand_in_the_report(run: overton.Run, tmp_path: Path) -> None:
+def test_agreement_stands_in_the_report(run: overton.Run, tmp_path: Path) -> None:
     sheet, _ = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=40, stratified=True)
     filled(sheet, lambda number, label: "no match" if number % 4 == 0 else label)
     found = overton.judge.agreement(sheet, run=run.path)
-    assert found.what == "match"
-    assert found.by_label["no match"].value == 1.0
-    assert found.by_label["match"].value < 1.0
+    assert (found.people.what, found.people.design) == ("match", "stratified")
+    assert found.people.judge.by_label["no match"].value == 1.0
+    assert found.people.judge.by_label["match"].value < 1.0
+    assert found.people.judge.leniency["match"].value == 1.0
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "A person gives the same match to" in page
-    assert "the matcher is the lenient one in 100.0%" in page
+    assert "People labelled 40 of the units that it judged (match) and gave its label to" in page
 
 
 def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path: Path) -> None:
     sheet, _ = overton.judge.sample(run.path, tmp_path / "stances.csv", size=10, what="stance")
     filled(sheet, lambda number, label: label)
     found = overton.judge.agreement(sheet)
-    assert (found.what, found.same.value, found.drawn) == ("stance", 1.0, 10)
+    assert (found.people.what, found.people.judge.same.value, found.people.asked) == ("stance", 1.0, 10)
     with pytest.raises(InputError, match="must be match or stance"):
         overton.judge.sample(run.path, tmp_path / "other.csv", what="premise_stance")

@@ -1,4 +1,4 @@
-"""Sheets: drawn by seed, written harmlessly, read back with every problem by line, and turned into agreement."""
+"""Sheets: drawn by seed, written harmlessly, and read back as labels, with every problem by line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 import unicodedata
 from itertools import dropwhile
-from math import isnan
 
 import msgspec
 import pytest
@@ -14,23 +13,39 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.judging import cohen_kappa
-from overton.judging.agreement import sheet_agreement
-from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, draw, key_of, read_sheet, write_sheet
+from overton.judging.label_tasks import LabelRequest, LabelTask, draw, task_of
+from overton.judging.sheets import KeyRow, SheetKey, read_sheet, write_sheet
 from overton.untrusted import uncelled
 
-near = pytest.approx
 LABELS = ("supportive", "critical", "balanced", "unclear")
 
 
-def key(*judged: str, stratified: bool = False, population: dict[str, int] | None = None) -> SheetKey:
-    rows = [KeyRow(f"c{number}/1", label, f"c{number}") for number, label in enumerate(judged)]
-    given = {"study": "s", "what": "stance", "judge": "j", "labels": LABELS, "seed": 0}
-    return key_of(rows, **given, stratified=stratified, population=population or {})
+def key(*judged: str, labels: tuple[str, ...] = LABELS) -> LabelTask:
+    """The task of a sheet, each row in a group of its own."""
+    rows = tuple(LabelRequest(f"c{number}/1", label, f"c{number}", 0.5) for number, label in enumerate(judged))
+    task = LabelTask(
+        name="",
+        study="s",
+        what="stance",
+        judge="j",
+        question="?",
+        labels=dict.fromkeys(labels, ""),
+        seed=0,
+        design="plain",
+        population=dict.fromkeys(labels, 10),
+        groups=10,
+        rows=rows,
+        people=(tuple(range(len(rows))),),
+    )
+    return task_of(task)
 
 
-def filled(known: SheetKey, *said: str, texts: str = "text") -> str:
-    """The sheet of a key as a person sends it back."""
+def read(text: str, known: LabelTask) -> dict[int, str]:
+    return read_sheet(text, known.name, len(known.rows), list(known.labels), "sheet.csv")
+
+
+def filled(known: LabelTask, *said: str, texts: str = "text") -> str:
+    """The sheet of a task as a person sends it back."""
     sheet = write_sheet(known, [{"answer": texts}] * len(known.rows))
     rows = list(csv.DictReader(io.StringIO(sheet, newline="")))
     made = io.StringIO()
@@ -40,9 +55,9 @@ def filled(known: SheetKey, *said: str, texts: str = "text") -> str:
     return made.getvalue()
 
 
-def reasons(text: str, known: SheetKey) -> list[str]:
+def reasons(text: str, known: LabelTask) -> list[str]:
     with pytest.raises(InputError) as raised:
-        read_sheet(text, known, "sheet.csv")
+        read(text, known)
     return [str(problem) for problem in raised.value.problems]
 
 
@@ -105,7 +120,7 @@ def test_no_cell_is_a_formula_whatever_a_program_takes_to_be_between_cells(texts
     if between == ",":
         assert {len(row) for row in rows} == {6}
         assert not any(cell[:1] in set("\t\r\n") for row in rows for cell in row if cell)
-        assert read_sheet(sheet, known).blank == len(texts)
+        assert read(sheet, known) == {}
 
 
 def test_texts_stay_in_their_cells_where_several_signs_part_cells():
@@ -121,39 +136,33 @@ def test_a_text_too_long_for_a_cell_says_how_much_is_left_out():
 
 
 def test_labels_that_look_like_formulas_are_read_as_they_were_meant():
-    known = key_of(
-        [KeyRow("a", "+1", "a"), KeyRow("b", "-1", "b"), KeyRow("c", "+1", "c")],
-        **{"study": "s", "what": "w", "judge": "j", "labels": ("+1", "-1"), "seed": 0},
-        stratified=False,
-        population={},
-    )
-    assert read_sheet(filled(known, "'+1", "-1", "' -1"), known).labels == ("+1", "-1", "-1")
+    known = key("+1", "-1", "+1", labels=("+1", "-1"))
+    assert read(filled(known, "'+1", "-1", "' -1"), known) == {0: "+1", 1: "-1", 2: "-1"}
 
 
 def test_a_sheet_of_an_earlier_version_is_read():
-    known = msgspec.structs.replace(key("supportive", "critical"), sheet="0123456789ab")
-    text = f'row,answer,person,sheet\r\n1,\'=a,s,{known.sheet}\r\n2,"b\r\nc",c,{known.sheet}\r\n'
-    assert read_sheet(text, known).labels == ("supportive", "critical")
+    known = msgspec.structs.replace(key("supportive", "critical"), name="0123456789ab")
+    text = f'row,answer,person,sheet\r\n1,\'=a,s,{known.name}\r\n2,"b\r\nc",c,{known.name}\r\n'
+    assert read(text, known) == {0: "supportive", 1: "critical"}
 
 
 def test_the_name_of_a_sheet_is_no_number():
-    assert all(key(*["critical"] * count).sheet.startswith("s") for count in range(1, 30))
+    assert all(key(*["critical"] * count).name.startswith("t") for count in range(1, 30))
 
 
 def test_what_a_person_fills_in_is_read_in_any_case_and_by_its_beginning():
     known = key("supportive", "critical", "balanced", "unclear", "unclear")
-    answers = read_sheet(filled(known, "Supportive", "c", " BAL ", "", "unclear"), known)
-    assert answers.labels == ("supportive", "critical", "balanced", None, "unclear")
-    assert answers.blank == 1
+    said = read(filled(known, "Supportive", "c", " BAL ", "", "unclear"), known)
+    assert said == {0: "supportive", 1: "critical", 2: "balanced", 4: "unclear"}
 
 
 def test_rows_may_be_in_any_order_and_cells_apart_by_semicolons():
     known = key("supportive", "critical")
     head, one, two = filled(known, "s", "c", texts="a, b").strip().splitlines()
     turned = "\ufeff" + "\r\n".join([head, two, one])
-    assert read_sheet(turned, known).labels == ("supportive", "critical")
-    apart = "row;answer;person;sheet\r\n" + f"1;a, b;s;{known.sheet}\r\n2;a;c;{known.sheet}\r\n"
-    assert read_sheet(apart, known).labels == ("supportive", "critical")
+    assert read(turned, known) == {0: "supportive", 1: "critical"}
+    apart = "row;answer;person;sheet\r\n" + f"1;a, b;s;{known.name}\r\n2;a;c;{known.name}\r\n"
+    assert read(apart, known) == {0: "supportive", 1: "critical"}
 
 
 def test_every_wrong_line_is_named_also_after_texts_of_several_lines():
@@ -162,11 +171,11 @@ def test_every_wrong_line_is_named_also_after_texts_of_several_lines():
     assert reasons(text, known) == [
         "sheet.csv: line 4, person: is 'yes'; it must be one of supportive, critical, balanced, unclear"
     ]
-    twice = text.replace("yes", "b") + f"1,x,s,{known.sheet}\r\n9,x,s,{known.sheet}\r\n2,x,s,other\r\n"
+    twice = text.replace("yes", "b") + f"1,x,s,{known.name}\r\n9,x,s,{known.name}\r\n2,x,s,other\r\n"
     assert reasons(twice, known) == [
         "sheet.csv: line 8: row 1 is already in line 2",
         "sheet.csv: line 9: row '9' is not one of 1 to 3",
-        f"sheet.csv: line 10: does not belong to this key's sheet, {known.sheet}",
+        f"sheet.csv: line 10: does not belong to this key's sheet, {known.name}",
     ]
 
 
@@ -178,63 +187,37 @@ def test_rows_and_columns_that_are_missing_are_reported():
 
 
 def test_the_name_of_a_sheet_follows_from_what_it_is():
-    assert key("supportive").sheet == key("supportive").sheet != key("critical").sheet
+    assert key("supportive").name == key("supportive").name != key("critical").name
 
 
-def test_agreement_on_a_plain_sheet_is_share_and_kappa_with_blanks_left_out():
-    judged = ["supportive"] * 6 + ["critical"] * 4
-    said = ["supportive"] * 5 + ["critical"] * 4 + [None]
-    found = sheet_agreement(key(*judged), SheetAnswers(tuple(said)))
-    assert (found.drawn, found.blank, found.same.n) == (10, 1, 9)
-    assert found.same.value == near(8 / 9)
-    assert found.kappa.value == near(cohen_kappa(judged[:9], said[:9]).value)
-    assert found.by_label["supportive"].value == near(5 / 6)
-    assert found.confusion["supportive"] == {"supportive": 5, "critical": 1, "balanced": 0, "unclear": 0}
+def old_key(*judged: str, stratified: bool = False, population: dict[str, int] | None = None) -> SheetKey:
+    """A key as Overton 0.2.0 wrote it."""
+    rows = tuple(KeyRow(f"c{number}/1", label, f"c{number // 2}") for number, label in enumerate(judged))
+    counts = population or dict.fromkeys(LABELS, 20)
+    return SheetKey("s1", "s", "stance", "j", LABELS, 0, stratified, counts, rows)
 
 
-def test_a_stratified_sheet_is_weighed_back_to_how_often_the_judge_gives_each_label():
-    # 10 of each; the person confirms 10 of 'supportive' and 5 of 'critical', which the judge gives to one in ten.
-    known = key(
-        *["supportive"] * 10, *["critical"] * 10, stratified=True, population={"supportive": 900, "critical": 100}
-    )
-    found = sheet_agreement(known, SheetAnswers(("supportive",) * 10 + ("critical",) * 5 + ("supportive",) * 5))
-    assert found.same.value == near(0.9 + 0.1 * 0.5)
-    chance = 0.9 * 0.95 + 0.1 * 0.05
-    assert found.kappa.value == near((0.95 - chance) / (1 - chance))
-    assert found.same.low < 0.95 < found.same.high
-    assert found.kappa.low < found.kappa.value < found.kappa.high
+def test_the_key_of_an_earlier_version_is_a_task_of_one_page() -> None:
+    task = old_key("supportive", "critical", "critical").task()
+    assert [(row.id, row.judged, row.group, row.chance) for row in task.rows] == [
+        ("c0/1", "supportive", "c0", 3 / 80),
+        ("c1/1", "critical", "c0", 3 / 80),
+        ("c2/1", "critical", "c1", 3 / 80),
+    ]
+    assert (task.design, task.people, list(task.labels), task.groups) == ("plain", ((0, 1, 2),), list(LABELS), 2)
 
 
-def test_the_weighed_interval_covers_as_often_as_it_says():
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    share = {"supportive": 0.7, "critical": 0.2, "balanced": 0.1}
-    right = {"supportive": 0.95, "critical": 0.8, "balanced": 0.6}
-    truth = sum(share[label] * right[label] for label in share)
-    judged = [label for label in share for _ in range(60)]
-    known = key(*judged, stratified=True, population={label: int(1000 * part) for label, part in share.items()})
-    held = 0
-    for _ in range(300):
-        said = tuple(label if rng.random() < right[label] else "unclear" for label in judged)
-        same = sheet_agreement(known, SheetAnswers(said)).same
-        held += same.low <= truth <= same.high
-    assert 0.90 < held / 300 < 0.99
+def test_rows_of_a_stratified_key_of_an_earlier_version_were_drawn_label_by_label() -> None:
+    drawn = old_key("supportive", "critical", "critical", stratified=True, population={"supportive": 4, "critical": 2})
+    assert [row.chance for row in drawn.task().rows] == [1 / 4, 1, 1]
 
 
-def test_full_agreement_has_an_interval_with_a_lower_end():
-    known = key("supportive", "critical", stratified=True, population={"supportive": 5, "critical": 5})
-    found = sheet_agreement(known, SheetAnswers(("supportive", "critical")))
-    assert (found.same.value, found.same.high) == (1, 1)
-    assert found.same.low < 0.5
-    assert isnan(found.kappa.low)
-
-
-def test_a_label_of_which_nothing_was_filled_in_leaves_the_population_unknown():
-    known = key("supportive", "critical", stratified=True, population={"supportive": 5, "critical": 5})
-    found = sheet_agreement(known, SheetAnswers(("supportive", None)))
-    assert isnan(found.same.value)
-    assert "critical" in found.same.method
+def test_a_key_of_an_earlier_version_is_known_by_its_name() -> None:
+    """The name of this key was given by Overton 0.2.0."""
+    rows = (KeyRow("c0/1", "supportive", "c0"), KeyRow("c1/1", "critical", "c1"))
+    given = SheetKey("sb8e2ffdd29e9", "s", "stance", "j", LABELS, 0, False, {}, rows)
+    assert not given.has_changed()
+    assert msgspec.structs.replace(given, seed=1).has_changed()
 
 
 def test_a_text_that_begins_like_an_escaped_formula_survives_the_sheet():

@@ -92,15 +92,14 @@ def test_an_index_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_sheet_goes_where_a_folder_can_be(tmp_path: Path) -> None:
     from overton.judge.sheets import write_files
-    from overton.judging.sheets import KeyRow, key_of
+    from overton.judging.sheets import KeyRow, SheetKey
 
-    given: dict[str, Any] = {"study": "s", "what": "w", "judge": "j", "labels": ["a"], "seed": 0}
-    key = key_of([KeyRow("1", "a", "g")], **given, stratified=False, population={"a": 1})
+    task = SheetKey("s", "s", "w", "j", ("a",), 0, False, {"a": 1}, (KeyRow("1", "a", "g"),)).task()
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "sheet.csv").mkdir()
     for sheet in (tmp_path / "file" / "sheet.csv", tmp_path / "sheet.csv"):
         with pytest.raises(RunError, match="cannot be "):
-            write_files((sheet, sheet.with_suffix(".key.json")), key, [{"text": "t"}])
+            write_files((sheet, sheet.with_suffix(".key.json")), task, [{"text": "t"}])
     assert names(tmp_path) == {"file", "sheet.csv"}  # no key is left without its sheet
 
 

@@ -12,7 +12,6 @@ import pytest
 import overton
 from overton.engine import Limits
 from overton.errors import RunError
-from overton.judge.sheets import read_agreement
 from overton.runs.folder import RunFolder
 from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY
@@ -120,15 +119,9 @@ def test_a_folder_of_items_that_is_no_run_may_hold_links(tmp_path: Path) -> None
     RunFolder(tmp_path).check_formats()
 
 
-def test_an_agreement_is_not_kept_in_a_folder_with_a_link(runs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_are_not_stored_in_a_folder_with_a_link(runs: Any) -> None:
     runs.start(limits=Limits(calls=9))
-    linked(runs.folder / "run", "agreement.json", runs.folder / "outside")
-
-    class Found:
-        blank, drawn, study, sheet = 0, 1, "open-mindedness", "s"
-
-    monkeypatch.setattr("overton.judge.sheets.opened_sheet", lambda *_: (None, None))
-    monkeypatch.setattr("overton.judging.agreement.sheet_agreement", lambda *_, **__: Found)
+    linked(runs.folder / "run", "labels", runs.folder / "outside")
     with pytest.raises(RunError, match="symbolic link"):
-        read_agreement("sheet.csv", run=runs.folder / "run")
+        overton.judge.agreement("sheet.csv", run=runs.folder / "run")
     assert not (runs.folder / "outside").exists()

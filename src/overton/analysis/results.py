@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quoted, reason_of
+from overton.errors import InputError, Problem, Unreadable, UnreadableRun, reason_of
 from overton.runs.answerers import public_spec
 from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import read_labels
@@ -21,14 +21,12 @@ from overton.studies.measurement import UNMEASURED, Measuring
 from overton.studies.multiple_judges import judge_of, judges_of
 from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
-from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts
+from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts, StoredAgreement
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted, decode_json, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from overton.judging.agreement import SheetAgreement
 
 
 TRIED = "controls.json"
@@ -165,41 +163,21 @@ def controls_kept(run: Path) -> list[JudgeOnControls]:
     return found
 
 
-def agreements_of(run: Run) -> list[SheetAgreement]:
-    """The agreement of a run's judge with people, by sheet; empty if none is known.
+def agreements_of(run: Run) -> list[StoredAgreement]:
+    """The agreements that Overton 0.2.0 stored; empty if it stored none.
 
     Raises:
         RunError: the file is damaged.
     """
-    from overton.judging.agreement import SheetAgreement
-
     path = run.path / AGREEMENT
     try:
         stored = decode_json(read_bytes(path, _MOST_BYTES), _decode_agreements)
-        found = [converted(_restore_nan(agreement), SheetAgreement) for agreement in stored]
-        _check_counts(found)
-        return found
+        return [converted(_restore_nan(agreement), StoredAgreement) for agreement in stored]
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
         reason = reason_of(error)
         raise UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
-
-
-def _check_counts(found: Sequence[SheetAgreement]) -> None:
-    """Refuse impossible counts.
-
-    Raises:
-        Unreadable: a count is below zero, or they do not add up to the rows that were drawn.
-    """
-    for sheet_agreement in found:
-        counts = [count for said in sheet_agreement.confusion.values() for count in said.values()]
-        if (
-            min(counts, default=0) < 0
-            or sum(counts) != sheet_agreement.drawn - sheet_agreement.blank
-            or sheet_agreement.drawn > _MOST_ROWS
-        ):
-            raise Unreadable(f"its counts of the sheet {quoted(sheet_agreement.sheet)} do not add up")
 
 
 _NULLABLE_FIELDS = frozenset(("value", "low", "high"))

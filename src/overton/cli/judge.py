@@ -16,7 +16,6 @@ from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
     from overton.judge.people_labels import PeopleAgreement
-    from overton.judging.agreement import SheetAgreement
 
 
 app = typer.Typer(
@@ -35,8 +34,7 @@ def sample(
         typer.Option(
             "--out",
             metavar="PATH",
-            help="Folder of pages to create, with --people; otherwise a CSV file, which checks the judge but corrects"
-            " nothing.",
+            help="Folder of pages to create, with --people; otherwise a CSV file.",
         ),
     ] = None,
     size: Annotated[
@@ -71,7 +69,7 @@ def sample(
             "--people",
             min=1,
             metavar="N",
-            help="Make a page for each of N people, whose labels correct the run's numbers, instead of a CSV sheet.",
+            help="Make a page for each of N people instead of a CSV sheet for one.",
         ),
     ] = None,
     shared: Annotated[
@@ -134,7 +132,7 @@ def sample(
 def agreement(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES", help="Files saved from people's pages (.json), or a filled-in sheet (.csv)."),
+        typer.Argument(metavar="FILES", help="Files saved from people's pages (.json), or filled-in sheets (.csv)."),
     ],
     run: Annotated[
         Path | None,
@@ -142,7 +140,7 @@ def agreement(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The task, or the sheet's key, if it is not beside the files."),
+        typer.Option("--key", metavar="FILE", help="The task, or the key of sheets, if it is not beside the files."),
     ] = None,
     settle: Annotated[
         Path | None,
@@ -153,25 +151,21 @@ def agreement(
 ) -> None:
     """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
     from overton.cli.output import print_json, say
-    from overton.judge.people_labels import PeopleAgreement
     from overton.judge.people_labels import agreement as read
     from overton.studies.document import SCHEMA, document
 
     if settle is not None and run is None:
         raise InputError([Problem("--settle", "", "needs --run, which has the texts of the rows")])
     found = read(files, key=key, run=run, level=level)
-    study = found.people.study if isinstance(found, PeopleAgreement) else found.study
     if json:
-        print_json({**document(study, SCHEMA, found), "level": level})
-    elif isinstance(found, PeopleAgreement):
-        _show_people(found)
+        print_json({**document(found.people.study, SCHEMA, found), "level": level})
     else:
-        _show_sheet(found)
-    if not isinstance(found, PeopleAgreement) and found.blank == found.drawn:
-        say("The column 'person' is still empty.")
+        _show_people(found)
+    if not found.people.labelled:
+        say("Nothing is labelled yet: nothing was stored.")
     elif run is not None:
         say(f"Stored in {run}; include it in the report with: {command('report', Path(run))}")
-    if settle is not None and run is not None and isinstance(found, PeopleAgreement):
+    if settle is not None and run is not None:
         _make_settling_page(run, settle, found.people.task)
 
 
@@ -183,14 +177,6 @@ def _make_settling_page(run: Path, page: Path, task: str) -> None:
         say("People have no unsettled disagreements: there is no page to make.")
     else:
         say(f"Settle the rows together on {page}, then read the file it saves with overton judge agreement.")
-
-
-def _show_sheet(found: SheetAgreement) -> None:
-    from overton.cli.output import results
-    from overton.cli.tables import show
-    from overton.studies.questions import agreement_tables
-
-    show(agreement_tables(found), results())
 
 
 def _show_people(found: PeopleAgreement) -> None:

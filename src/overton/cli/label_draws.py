@@ -56,14 +56,12 @@ def refuse_without_people(given: Mapping[str, bool]) -> None:
 
 
 def draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
-    """Draw a sheet, and say that it corrects nothing and which command makes pages."""
+    """Draw a sheet, and say how it is filled in and read back."""
     from overton.cli.output import results, say
     from overton.judge.sheets import draw_sheet as drawn_sheet
 
     sheet, key = drawn_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
-    pages = command("judge", "sample", Path(run), "--people", "1", "--out", "FOLDER")
-    say(f"A sheet checks the judge and corrects no number. Labels given on pages do: {pages}")
     say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
 

@@ -121,8 +121,8 @@ def compare_clusterings(
     rows = opened.rows()
     pairs = preferring.pairs_of(rows, opened.items(), first, second)
     if pairs and files is not None:
-        key, texts = preferring.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
-        write_files(files, key, texts)
+        task, texts = preferring.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
+        write_files(files, task, texts)
     comparison = comparing.compare(rows, first, second) if pairs else None
     return ComparedClusterings(opened, comparison, files if pairs else None)
 
@@ -178,7 +178,7 @@ def preferences(
     if not sheets:
         raise InputError([Problem("sheets", "", "name at least one filled sheet")])
     opened = [opened_sheet(Path(sheet), None if key is None else Path(key), beside=Path(sheets[0])) for sheet in sheets]
-    return preferring.preferences(opened[0][0], [answers for _, answers in opened])
+    return preferring.preferences(opened[0][0], [choices for _, choices in opened])
 
 
 def show_preferences(found: preferring.Preferences) -> Done:

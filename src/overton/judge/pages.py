@@ -14,7 +14,7 @@ import msgspec
 
 from overton.errors import InputError, Problem, RunError, quoted
 from overton.files.atomic import make_folder, write_atomic
-from overton.judge.sheets import as_text, judged_rows
+from overton.judge.label_draw import as_text, draw_task, judged_rows
 from overton.judging.label_tasks import CANNOT_TELL, LabelTask
 from overton.reporting.cells import encoded, inside_script
 from overton.reporting.page import asset, fill_template
@@ -24,7 +24,7 @@ from overton.runs.run import Run, open_run
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.label_tasks import LabelDesign, LabelRequest, SavedLabels
+    from overton.judging.label_tasks import LabelDesign, SavedLabels
     from overton.studies.questions import JudgedRows
 
 
@@ -127,9 +127,6 @@ def _asset_text(name: str) -> str:
     return files("overton.judge").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-_DEFAULT_ROWS = 100
-
-
 def draw_labels(
     run: str | Path,
     folder: str | Path,
@@ -163,7 +160,7 @@ def draw_labels(
             has no sheet, or nothing is labelled.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
-    from overton.judging.label_tasks import LabelTask, deal_units, task_of
+    from overton.judging.label_tasks import deal_units
 
     out = Path(folder)
     _check_arguments(out, stratified=stratified, whole=whole is True)
@@ -171,25 +168,11 @@ def draw_labels(
     sheet, label, judged = judged_rows(opened, what)
     whole = label in sheet.whole and not stratified if whole is None else whole
     design: LabelDesign = "whole" if whole else "stratified" if stratified else "plain"
-    drawn, asked, groups = _draw_rows(judged, size, seed, design)
-    task = task_of(
-        LabelTask(
-            name="",
-            study=opened.manifest.study,
-            what=label,
-            judge=judged.judge,
-            question=judged.question or "Which label fits?",
-            labels={label: judged.definitions.get(label, "") for label in judged.labels},
-            seed=seed,
-            design=design,
-            population={label: list(judged.given).count(label) for label in judged.labels},
-            groups=groups,
-            rows=asked,
-            people=deal_units(
-                [request.group for request in asked], people=people, shared=shared, seed=seed, whole=whole
-            ),
-        )
-    )
+
+    def deal(groups: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        return deal_units(groups, people=people, shared=shared, seed=seed, whole=design == "whole")
+
+    task, drawn = draw_task(opened, label, judged, deal, size=size, seed=seed, design=design)
     texts = _shown_texts(judged, drawn)
     units = [Unit(row) for row in texts]
     pages = {
@@ -242,40 +225,6 @@ def _check_arguments(out: Path, *, stratified: bool, whole: bool) -> None:
         problems.append(Problem("--whole", "", "cannot be combined with --stratified: choose one of them"))
     if problems:
         raise InputError(problems)
-
-
-def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
-    """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
-    from overton.statistics.misclassification import WHOLE
-
-    if design != "whole" or not groups:
-        return _DEFAULT_ROWS
-    return max(_DEFAULT_ROWS, WHOLE * len(groups) // len(set(groups.values())))
-
-
-def _draw_rows(
-    judged: JudgedRows, size: int | None, seed: int, design: LabelDesign
-) -> tuple[pl.DataFrame, tuple[LabelRequest, ...], int]:
-    """The rows drawn, as laid out by the study and as in the task; and how many groups there are."""
-    from overton.judging.label_tasks import LabelRequest, choose_units
-
-    groups = _groups_by_place(judged, design)
-    of_each = [groups.get(place, "") for place in range(len(judged.given))]
-    taken = choose_units(
-        judged.given, of_each, size=usual_size(groups, design) if size is None else size, seed=seed, design=design
-    )
-    rows = judged.drawn([place for place, _ in taken])
-    named = zip(rows["id"], rows["label"], taken, strict=True)
-    asked = tuple(LabelRequest(name, label, groups[place], chance) for name, label, (place, chance) in named)
-    return rows, asked, len(set(groups.values()))
-
-
-def _groups_by_place(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
-    """The group of each labelled row, by its place: similar rows, or rows drawn together."""
-    from overton.studies.questions import units_of
-
-    labelled = [place for place, label in enumerate(judged.given) if label is not None]
-    return dict(zip(labelled, units_of(judged, design).group, strict=True))
 
 
 def _write_pages(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -18,8 +18,7 @@ from overton.studies.label_shares import LabelledShares
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
-    from overton.judging.agreement import SheetAgreement
-    from overton.judging.label_tasks import SavedLabels
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, SavedLabels
 
 
 class PeopleAgreement(msgspec.Struct, frozen=True):
@@ -36,58 +35,75 @@ def agreement(
     key: str | Path | None = None,
     run: str | Path | None = None,
     level: float = 0.95,
-) -> SheetAgreement | PeopleAgreement:
-    """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels are in
-    `files` (JSON, as saved by their pages or exported from Label Studio).
+) -> PeopleAgreement:
+    """How well people agree whose labels are in `files`, and a judge with them; with `run`, all whose labels it has.
 
-    `key` defaults to the file that was written beside them. With `run`, the labels (or the sheet's agreement) are added
-    to those in that run's folder, and its numbers are corrected by them from then on.
+    Each file is what a page saved or Label Studio exported (JSON), or a sheet that one person filled in (CSV, whose
+    name is taken for the person's). `key` is their task, by default the file that was written with them. With `run`,
+    the labels are added to those in that run's folder, and its numbers are corrected by them from then on. Without a
+    label nothing is stored.
 
     Raises:
         InputError: a file cannot be used: which, where in it, and what to do; or it belongs to another run.
     """
-    from overton.judge.sheets import read_agreement
-
-    named = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
-    sheets = [file for file in named if file.suffix.casefold() != ".json"]
-    if not sheets:
-        return people_agreement(named, key=key, run=run, level=level)
-    if len(named) > 1:
-        reason = "is a sheet (CSV): read sheets one at a time, and separately from labels (JSON)"
-        raise InputError([Problem(str(sheets[0]), "", reason)])
-    return read_agreement(sheets[0], key=key, run=run, level=level)
-
-
-def people_agreement(
-    files: Sequence[Path], *, key: str | Path | None = None, run: str | Path | None = None, level: float = 0.95
-) -> PeopleAgreement:
-    """The agreement of the people whose labels are in `files`, and of all whose labels the run has already.
-
-    Raises:
-        InputError: see `agreement`.
-    """
     from overton.judging.annotators import annotator_agreement
 
-    named = None if key is None else Path(key)
+    named = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    beside = None if key is None else Path(key)
     if run is None:
-        return PeopleAgreement(annotator_agreement(_read_labels(files, named, []), level=level))
+        return PeopleAgreement(annotator_agreement(_read_labels(named, beside, []), level=level))
     opened = open_run(run)
     with labels_locked(opened.path):
-        labels = _read_labels(files, named, read_labels(opened.path))
+        kept = read_labels(opened.path)
+        labels = _read_labels(named, beside, kept)
         place = str(labels_file(opened.path, labels.task.name))
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
         shares, _ = label_shares(opened, results_of([opened]), labels, place, how)
-        write_labels(opened.path, labels)
+        if labels.shares() or any(saved.task.name == labels.task.name for saved in kept):
+            write_labels(opened.path, labels)
     return PeopleAgreement(annotator_agreement(labels, level=level), shares)
 
 
 def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
     """The labels in some files, joined to those of the same task that a run has."""
-    from overton.judging.label_studio import said_by
-    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, check_page, gather_labels
+    from overton.judging.label_tasks import check_page, gather_labels
 
     if not files:
-        raise InputError([Problem("labels", "", "name the files that people's pages saved")])
+        raise InputError([Problem("labels", "", "name the files that people's pages saved, or sheets")])
+    sheets = [file for file in files if file.suffix.casefold() != ".json"]
+    pages = [file for file in files if file not in sheets]
+    read = [(str(file), *_read_sheet(file, key, sheets[0])) for file in sheets]
+    given = [(place, said) for place, _, said in read]
+    task = read[0][1] if read else None
+    if pages:
+        task, more = _read_pages(pages, key, kept)
+        given += more
+    assert task is not None  # there is a file
+    before = next((saved_labels for saved_labels in kept if saved_labels.task.name == task.name), None)
+    if not given and before is None:
+        raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
+    return gather_labels(task, [(place, check_page(task, labels, place)) for place, labels in given], before)
+
+
+def _read_sheet(sheet: Path, key: Path | None, first: Path) -> tuple[LabelTask, AnnotatorLabels]:
+    """The task of a filled sheet, and its labels; a copy has no key of its own, but the `first` sheet's."""
+    from overton.judge.sheets import opened_sheet
+    from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, check_task
+
+    own = sheet.with_suffix(".key.json").exists()
+    task, said = opened_sheet(sheet, key, beside=None if own else first, more=[CANNOT_TELL])
+    check_task(task, str(key or (sheet if own else first).with_suffix(".key.json")))
+    empty = tuple(row for row in range(len(task.rows)) if row not in said)
+    return task, AnnotatorLabels(task.name, 1, sheet.stem, said, taken_back=empty)
+
+
+def _read_pages(
+    files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]
+) -> tuple[LabelTask, list[tuple[str, AnnotatorLabels]]]:
+    """The task of pages' files and of exports, and each person's labels with its place."""
+    from overton.judging.label_studio import said_by
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask
+
     read = [(file, read_file(file)) for file in files]
     said = [(file, content) for file, content in read if isinstance(content, AnnotatorLabels)]
     exports = [(file, content) for file, content in read if isinstance(content, list)]
@@ -98,9 +114,6 @@ def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLa
         )
     wanted = [labels.task for _, labels in said] + [row.data.overton_task for _, rows in exports for row in rows]
     task = task_for(key or next(iter(tasks), None), files, wanted, kept)
-    before = next((saved_labels for saved_labels in kept if saved_labels.task.name == task.name), None)
     given = [(str(file), labels) for file, labels in said]
     given += [(str(file), labels) for file, rows in exports for labels in said_by(task, rows, str(file))]
-    if not given and before is None:
-        raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
-    return gather_labels(task, [(place, check_page(task, labels, place)) for place, labels in given], before)
+    return task, given

@@ -1,4 +1,4 @@
-"""How well judges agree with each other, and a judge with the person who filled in a sheet.
+"""How well those agree who labelled the same rows: judges with each other, a judge with people, people.
 
 Written from the formulas: Krippendorff 2004, 'Content Analysis', chapter 11; 2011, 'Computing Krippendorff's
 alpha-reliability', section C.
@@ -11,16 +11,12 @@ independent.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from math import isnan
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem
-from overton.judging.sheets import SheetAnswers, SheetKey
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
@@ -291,125 +287,3 @@ def _cluster_sums(values: NDArray[Any], clusters: Sequence[Hashable]) -> NDArray
     numbers: dict[Hashable, int] = {}
     index = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
     return np.bincount(index, weights=values)
-
-
-def _normal_quantile(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-class SheetAgreement(msgspec.Struct, frozen=True):
-    """Agreement of a judge with a person.
-
-    `same` is the share of units that both label alike and `kappa` Cohen's; if the sheet was stratified both are for the
-    population that it was drawn from. `by_label` is the share of a judge's label that the person confirms.
-    `confusion[judge][person]` counts rows; `drawn` of them were on the sheet, `blank` were left empty.
-    """
-
-    sheet: str
-    study: str
-    what: str
-    judge: str
-    stratified: bool
-    drawn: int
-    blank: int
-    same: Estimate
-    kappa: Estimate
-    by_label: dict[str, Estimate]
-    confusion: dict[str, dict[str, int]]
-
-
-def sheet_agreement(key: SheetKey, answers: SheetAnswers, *, level: float = 0.95) -> SheetAgreement:
-    """The agreement on the rows that were filled in.
-
-    Intervals treat rows of one group (turns of a conversation) as alike. A stratified sheet weights each label by how
-    often the judge gives it. The interval of its share is the large-sample one for stratified draws (Cochran 1977,
-    section 5.9), which treats rows as independent.
-
-    Raises:
-        InputError: the key is of another kind of sheet.
-    """
-    if any(row.label not in key.labels for row in key.rows) or (key.stratified and sum(key.population.values()) < 1):
-        raise InputError([Problem("key", key.sheet, "is not the key of a sheet on which a judge's labels are checked")])
-    rows = [(row, said) for row, said in zip(key.rows, answers.labels, strict=True) if said is not None]
-    judged, said = [row.label for row, _ in rows], [label for _, label in rows]
-    groups = [row.group for row, _ in rows]
-    missing = [label for label, count in key.population.items() if count and label not in judged]
-    if key.stratified and judged and missing:
-        reason = f"no row that the judge calls {missing[0]} was filled in"
-        same = kappa = not_computed(reason, level=level, n=len(judged))
-    elif key.stratified and judged:
-        weights = _population_weights(judged, key)
-        same = _population_share(judged, said, weights, level)
-        kappa = cohen_kappa(judged, said, groups, weights=weights, level=level)
-    else:
-        same = share([judge == person for judge, person in zip(judged, said, strict=True)], groups, level=level)
-        kappa = cohen_kappa(judged, said, groups, level=level)
-    confusion = {label: dict.fromkeys(key.labels, 0) for label in key.labels}
-    for judge, person in zip(judged, said, strict=True):
-        confusion[judge][person] += 1
-    by_label = {
-        label: share(
-            [person == label for judge, person in zip(judged, said, strict=True) if judge == label], level=level
-        )
-        for label in key.labels
-        if label in judged
-    }
-    what = (key.sheet, key.study, key.what, key.judge, key.stratified, len(key.rows), answers.blank)
-    return SheetAgreement(*what, same, kappa, by_label, confusion)
-
-
-def leniency(found: SheetAgreement, label: str) -> Estimate:
-    """Of the rows on which judge and person differ, the share to which the judge alone gives `label`, with Wilson's
-    interval: 1 if all its errors are to see the label where it is absent (PluralEval, appendix A.5)."""
-    apart = [
-        judge == label
-        for judge, said in found.confusion.items()
-        for person, count in said.items()
-        if judge != person
-        for _ in range(count)
-    ]
-    return share(apart, level=found.same.level)
-
-
-def _population_weights(judged: Sequence[str], key: SheetKey) -> list[float]:
-    """The part of the population that each row stands for, from how many of each label happened to be drawn."""
-    drawn, every = Counter(judged), sum(key.population.values())
-    return [key.population.get(label, 0) / every / drawn[label] for label in judged]
-
-
-def _population_share(judged: Sequence[str], said: Sequence[str], weights: Sequence[float], level: float) -> Estimate:
-    """The share of rows that both label alike, in the population."""
-    import numpy as np
-
-    weight, stratum = np.array(weights), np.unique(np.array(judged), return_inverse=True)[1]
-    same = np.array([judge == person for judge, person in zip(judged, said, strict=True)], float)
-    return _stratified_agreement(float(weight @ same), _stratified_variance(same, weight, stratum), weight, level)
-
-
-_STRATIFIED_METHOD = "stratified, large-sample"
-_ZERO_VARIANCE = 1e-24
-
-
-def _stratified_variance(influence: NDArray[Any], weight: NDArray[Any], stratum: NDArray[Any]) -> float:
-    """The variance of a stratified mean of `influence`, whose weights sum to one."""
-    import numpy as np
-
-    parts = [(influence[inside], weight[inside]) for inside in (stratum == code for code in np.unique(stratum))]
-    return sum(
-        float(weights.sum()) ** 2 * float(values.var(ddof=1)) / len(values)
-        for values, weights in parts
-        if len(values) > 1
-    )
-
-
-def _stratified_agreement(observed: float, variance: float, weight: NDArray[Any], level: float) -> Estimate:
-    """A weighted share; if all rows are alike, with Wilson's interval for as many equally weighted ones (Kish)."""
-    from overton.statistics.proportions import wilson_limits
-
-    n = len(weight)
-    if variance <= _ZERO_VARIANCE:
-        low, high = wilson_limits(round(observed), 1 / float((weight**2).sum()), level)
-        return Estimate(observed, min(float(low), observed), max(float(high), observed), n, "Wilson, stratified", level)
-    margin = _normal_quantile(level) * variance**0.5
-    ends = max(0.0, observed - margin), min(1.0, observed + margin)
-    return Estimate(observed, *ends, n, _STRATIFIED_METHOD, level, within=(0.0, 1.0))

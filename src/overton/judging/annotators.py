@@ -61,13 +61,15 @@ class JudgeAgreement(msgspec.Struct, frozen=True):
     """A judge against people, each row weighted by how many it represents (1 / chance).
 
     `same` is how much of people's label is the judge's (in equal parts if people differ), `kappa` the same beyond
-    chance; `by_label` is what people confirm of each label that the judge gives. `confusion[judge][people]` counts
-    labelled rows, in equal parts if people differ, and unweighted.
+    chance; `by_label` is what people confirm of each label that the judge gives. `leniency` is that label's share among
+    the rows on which judge and people differ: 1 if the judge's only error is to see it where it is absent (PluralEval,
+    appendix A.5). `confusion[judge][people]` counts labelled rows, in equal parts if people differ, and unweighted.
     """
 
     same: Estimate
     kappa: Estimate
     by_label: dict[str, Estimate]
+    leniency: dict[str, Estimate]
     confusion: dict[str, dict[str, float]]
 
 
@@ -200,7 +202,7 @@ def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
     places = list(shares)
     if not places:
         none = not_computed("no row is labelled", level=level)
-        return JudgeAgreement(none, none, {}, {})
+        return JudgeAgreement(none, none, {}, {}, {})
     people = np.array([[shares[place].get(name, 0.0) for name in names] for place in places])
     given, groups = [rows[place].judged for place in places], [rows[place].group for place in places]
     judged = _label_flags(given, names)
@@ -210,11 +212,11 @@ def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
         name: dict(zip(names, (judged[:, column] @ people).tolist(), strict=True))
         for column, name in enumerate(names[:-1])
     }
-    by_label = {
-        name: _confirmed_share(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
-    }
+    used = [(column, name) for column, name in enumerate(names[:-1]) if judged[:, column].any()]
+    by_label = {name: _confirmed_share(column, said, level) for column, name in used}
+    leniency = {name: _given_share(column, said, level) for column, name in used}
     kappa = cohen_kappa(list(shares.values()), given, groups, weights=weights, level=level)
-    return JudgeAgreement(_same_share(said, level), kappa, by_label, confusion)
+    return JudgeAgreement(_same_share(said, level), kappa, by_label, leniency, confusion)
 
 
 def _label_flags(said: Sequence[str], names: Sequence[str]) -> Floats:
@@ -241,6 +243,16 @@ def _confirmed_share(column: int, said: _WeightedLabels, level: float) -> Estima
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
     return _weighted_mean(people[rows, column], weight[rows], groups[rows], level)
+
+
+def _given_share(column: int, said: _WeightedLabels, level: float) -> Estimate:
+    """How many of the rows on which judge and people differ the judge gives one label."""
+    people, judged, weight, groups = said
+    apart = weight * (1 - (people * judged).sum(1))
+    rows = apart > 0
+    if not rows.any():
+        return not_computed("judge and people do not differ", level=level)
+    return _weighted_mean(judged[rows, column], apart[rows], groups[rows], level)
 
 
 def _weighted_mean(  # noqa: PLR0917

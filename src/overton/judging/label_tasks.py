@@ -18,7 +18,9 @@ import msgspec
 
 from overton.calls import Draw
 from overton.errors import InputError, Problem, quoted
-from overton.judging.sheets import draw
+
+USUAL_QUESTION = "Which label fits?"
+"""The question to people if a study has none of its own."""
 
 CANNOT_TELL = "cannot tell"
 """The label of a unit for which a person can choose no other; counted, and bounded both ways."""
@@ -120,13 +122,51 @@ def has_changed(task: LabelTask) -> bool:
     return task_of(task).name != task.name
 
 
+def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, stratified: bool = False) -> list[int]:
+    """The places of `size` labelled units, in random order; all of them if there are fewer.
+
+    Those without a label (None) are never drawn. All are equally likely, or with `stratified` labels are as equally
+    frequent as possible, so that rare labels are checked as well as common ones.
+
+    Raises:
+        InputError: `size` is less than one, or there is nothing to draw.
+    """
+    if size < 1:
+        raise InputError([Problem("--size", str(size), "must be 1 or more")])
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        if label is not None:
+            places.setdefault(label, []).append(place)
+    if not places:
+        raise InputError([Problem("sheet", "", "there is no labelled unit to draw")])
+    if not stratified:
+        return Draw(f"{seed}/sheet").sample(sorted(place for some in places.values() for place in some), size)
+    shares = _count_by_label({label: len(some) for label, some in places.items()}, size)
+    chosen = [
+        place
+        for label in sorted(places)
+        for place in Draw(f"{seed}/sheet/{label}").sample(places[label], shares[label])
+    ]
+    return Draw(f"{seed}/sheet").shuffle(chosen)
+
+
+def _count_by_label(available: Mapping[str, int], size: int) -> dict[str, int]:
+    """How many of each label: as equal as their numbers allow, the rarest first."""
+    shares: dict[str, int] = {}
+    left = size
+    for done, label in enumerate(sorted(available, key=lambda name: (available[name], name))):
+        shares[label] = min(available[label], left // (len(available) - done))
+        left -= shares[label]
+    return shares
+
+
 def choose_units(
     given: Sequence[str | None], groups: Sequence[str], *, size: int = 100, seed: int = 0, design: LabelDesign = "plain"
 ) -> list[tuple[int, float]]:
     """The places of about `size` labelled units, each with the probability with which it was drawn, in (0, 1].
 
     `given` are the judge's labels (None is never drawn), `groups` what each unit belongs to. 'plain' and 'stratified'
-    draw as `sheets.draw` does, in random order. 'whole' takes as many groups as have `size` rows on average, all
+    draw as `draw` does, in random order. 'whole' takes as many groups as have `size` rows on average, all
     equally likely, with every labelled row in the order of `given`. How many groups that is follows from all of them:
     if groups were drawn until there are `size` rows, long ones would be likelier by an unknown amount.
 

@@ -1,20 +1,21 @@
-"""Sheets for people: a judge's labels drawn, hidden, and compared with a person's when the sheet is read back.
+"""Sheets for people: what the judge saw as CSV, with an empty column, read back as one person's labels of a task.
 
-A sheet is CSV: what the judge saw, and an empty column for the person. The judge's labels are in a separate key, so
-that the person cannot see them. No files here: text in, text out.
+The judge's labels are in the task, not on the sheet, so that the person cannot see them. No files here: text in, text
+out.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
 
-from overton.calls import Draw
 from overton.errors import InputError, Problem
+from overton.judging.label_tasks import USUAL_QUESTION, LabelRequest, LabelTask, task_of
 from overton.untrusted import cell, uncelled
 
 _PERSON = "person"
@@ -31,7 +32,7 @@ _LONGEST_TEXT = 30_000
 
 
 class KeyRow(msgspec.Struct, frozen=True):
-    """What a row of the sheet is: the unit's id, the judge's label, and the group (a conversation) it belongs to."""
+    """A row of a `SheetKey`: the unit's id, the judge's label, and the group (a conversation) it belongs to."""
 
     id: str
     label: str
@@ -39,11 +40,9 @@ class KeyRow(msgspec.Struct, frozen=True):
 
 
 class SheetKey(msgspec.Struct, frozen=True):
-    """What the person is not shown.
+    """The key of a sheet of Overton 0.2.0, for which there is a task now; `sheet` names it on every row of the sheet.
 
-    `sheet` names the sheet; `what` is the label that was judged ('stance'), `labels` the values that it can have,
-    `judge` who gave them. `population` counts, by label, what the rows were drawn from; `stratified` says that they
-    were drawn label by label. `rows` are in the order of the sheet.
+    `population` counts, by label, what the rows were drawn from; `stratified` says that they were drawn label by label.
     """
 
     sheet: str
@@ -56,83 +55,41 @@ class SheetKey(msgspec.Struct, frozen=True):
     population: dict[str, int]
     rows: tuple[KeyRow, ...]
 
+    def has_changed(self) -> bool:
+        """Whether it was changed by accident after it was written: its name follows from everything else."""
+        bare = msgspec.structs.replace(self, sheet="")
+        return self.sheet != f"s{sha256(msgspec.json.encode(bare, order='sorted')).hexdigest()[:12]}"
 
-class SheetAnswers(msgspec.Struct, frozen=True):
-    """A sheet as a person filled it in: their label for each of the key's rows, None if they left it empty."""
+    def task(self) -> LabelTask:
+        """The task of the sheet, with one page; what labels mean is not known."""
+        drawn, whole = Counter(row.label for row in self.rows), sum(self.population.values())
 
-    labels: tuple[str | None, ...]
+        def chance(label: str) -> float:
+            taken, of = (drawn[label], self.population.get(label, 0)) if self.stratified else (len(self.rows), whole)
+            return taken / of if of else 0.0
 
-    @property
-    def blank(self) -> int:
-        """How many rows were left empty."""
-        return self.labels.count(None)
-
-
-def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, stratified: bool = False) -> list[int]:
-    """The places of `size` labelled units, in random order; all of them if there are fewer.
-
-    Those without a label (None) are never drawn. All are equally likely, or with `stratified` labels are as equally
-    frequent as possible, so that rare labels are checked as well as common ones.
-
-    Raises:
-        InputError: `size` is less than one, or there is nothing to draw.
-    """
-    if size < 1:
-        raise InputError([Problem("--size", str(size), "must be 1 or more")])
-    places: dict[str, list[int]] = {}
-    for place, label in enumerate(labels):
-        if label is not None:
-            places.setdefault(label, []).append(place)
-    if not places:
-        raise InputError([Problem("sheet", "", "there is no labelled unit to draw")])
-    if not stratified:
-        return Draw(f"{seed}/sheet").sample(sorted(place for some in places.values() for place in some), size)
-    shares = _count_by_label({label: len(some) for label, some in places.items()}, size)
-    chosen = [
-        place
-        for label in sorted(places)
-        for place in Draw(f"{seed}/sheet/{label}").sample(places[label], shares[label])
-    ]
-    return Draw(f"{seed}/sheet").shuffle(chosen)
+        return task_of(
+            LabelTask(
+                name="",
+                study=self.study,
+                what=self.what,
+                judge=self.judge,
+                question=USUAL_QUESTION,
+                labels=dict.fromkeys(self.labels, ""),
+                seed=self.seed,
+                design="stratified" if self.stratified else "plain",
+                population=self.population,
+                groups=len({row.group for row in self.rows}),
+                rows=tuple(LabelRequest(row.id, row.label, row.group, chance(row.label)) for row in self.rows),
+                people=(tuple(range(len(self.rows))),),
+            )
+        )
 
 
-def _count_by_label(available: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many of each label: as equal as their numbers allow, the rarest first."""
-    shares: dict[str, int] = {}
-    left = size
-    for done, label in enumerate(sorted(available, key=lambda name: (available[name], name))):
-        shares[label] = min(available[label], left // (len(available) - done))
-        left -= shares[label]
-    return shares
+def write_sheet(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
+    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, which names the task.
 
-
-def key_of(
-    rows: Sequence[KeyRow],
-    *,
-    study: str,
-    what: str,
-    judge: str,
-    labels: Sequence[str],
-    seed: int,
-    stratified: bool,
-    population: Mapping[str, int],
-) -> SheetKey:
-    """The key of a sheet; its name follows from everything in it, and spreadsheets do not take it for a number."""
-    key = SheetKey("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
-    return msgspec.structs.replace(key, sheet=f"s{sha256(msgspec.json.encode(key, order='sorted')).hexdigest()[:12]}")
-
-
-def has_changed(key: SheetKey) -> bool:
-    """Whether a key differs from what it was when written, by accident: its name follows from everything in it."""
-    made = msgspec.structs.asdict(key)
-    name = made.pop("sheet")
-    return bool(key_of(made.pop("rows"), **made).sheet != name)
-
-
-def write_sheet(key: SheetKey, texts: Sequence[Mapping[str, str]]) -> str:
-    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, which identifies its key.
-
-    `texts` are what a person sees of each of the key's rows. Every cell is in quotation marks, and `untrusted.cell`
+    `texts` are what a person sees of each of the task's rows. Every cell is in quotation marks, and `untrusted.cell`
     keeps each from being a formula, whatever delimiter a program assumes. A text too long for a spreadsheet's cell ends
     with how much is left out.
 
@@ -140,13 +97,13 @@ def write_sheet(key: SheetKey, texts: Sequence[Mapping[str, str]]) -> str:
         ValueError: the numbers of texts and rows differ, or a text has a name of ours.
     """
     columns = list(texts[0]) if texts else []
-    if len(texts) != len(key.rows) or set(columns) & set(_OWN_COLUMNS):
+    if len(texts) != len(task.rows) or set(columns) & set(_OWN_COLUMNS):
         raise ValueError("one set of texts per row is needed, under names of their own")
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow([_ROW, *map(_fit_cell, columns), _PERSON, _SHEET])
     for number, shown in enumerate(texts, 1):
-        writer.writerow([number, *(_fit_cell(shown[column]) for column in columns), "", key.sheet])
+        writer.writerow([number, *(_fit_cell(shown[column]) for column in columns), "", task.name])
     return made.getvalue()
 
 
@@ -156,39 +113,42 @@ def _fit_cell(text: str) -> str:
     return shown if more <= 0 else f"{shown[:_LONGEST_TEXT]} [{more:,} more characters are left out]"
 
 
-def read_sheet(text: str, key: SheetKey, place: str = "sheet") -> SheetAnswers:
-    """A filled sheet. A label is read in any case, and by any prefix that only one label has ('sup', 's').
+def read_sheet(text: str, name: str, rows: int, labels: Sequence[str], place: str = "sheet") -> dict[int, str]:
+    """The labels on a filled sheet called `name`, by row from 0; rows that were left empty are missing.
 
-    Rows may be in any order, other columns may be changed or missing, and rows left empty are counted.
+    A label is read in any case, and by any prefix that only one of `labels` has ('sup', 's'). The `rows` of the sheet
+    may be in any order, other columns may be changed or missing.
 
     Raises:
         InputError: by line, the first 20 labels that are not valid and rows that do not belong to this sheet or occur
             twice; or the number of rows that are missing.
     """
-    found: dict[int, str | None] = {}
+    found: dict[int, str] = {}
     lines: dict[int, int] = {}
     problems: list[Problem] = []
     for line, cells in _read_rows(text, place):
         if len(problems) == _MOST_PROBLEMS:
             problems.append(Problem(place, f"line {line}", f"not read, nor those after it: {_MOST_PROBLEMS} are wrong"))
             break
-        reason = _fault_of_row(cells, key, lines)
+        reason = _fault_of_row(cells, name, rows, lines)
         if reason:
             problems.append(Problem(place, f"line {line}", reason))
             continue
         row = int(cells[_ROW])
         lines[row] = line
         said = uncelled(cells[_PERSON].strip()).strip()
-        found[row] = _match_label(said, key.labels) if said else None
-        if said and found[row] is None:
-            wanted = ", ".join(key.labels)
+        label = _match_label(said, labels) if said else None
+        if label is not None:
+            found[row - 1] = label
+        elif said:
+            wanted = ", ".join(labels)
             problems.append(Problem(place, f"line {line}, {_PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
-    missing = len(key.rows) - len(found)
+    missing = rows - len(lines)
     if missing and not problems:
-        problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are missing; leave a row empty instead"))
+        problems.append(Problem(place, "", f"{missing} of {rows} rows are missing; leave a row empty instead"))
     if problems:
         raise InputError(problems)
-    return SheetAnswers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
+    return found
 
 
 def _read_rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -215,13 +175,13 @@ def _read_rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
         csv.field_size_limit(before)
 
 
-def _fault_of_row(cells: Mapping[str, str], key: SheetKey, lines: Mapping[int, int]) -> str:
+def _fault_of_row(cells: Mapping[str, str], name: str, rows: int, lines: Mapping[int, int]) -> str:
     """The reason if a row cannot be used, otherwise ''."""
     number = cells[_ROW].strip()
-    if cells[_SHEET].strip() != key.sheet:
-        return f"does not belong to this key's sheet, {key.sheet}"
-    if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(key.rows)):
-        return f"row {number[:20]!r} is not one of 1 to {len(key.rows)}"
+    if cells[_SHEET].strip() != name:
+        return f"does not belong to this key's sheet, {name}"
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= rows):
+        return f"row {number[:20]!r} is not one of 1 to {rows}"
     return f"row {number} is already in line {lines[int(number)]}" if int(number) in lines else ""
 
 

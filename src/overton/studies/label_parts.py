@@ -58,10 +58,10 @@ ALONE = "No labels by people: everything that rests on the judge here rests on t
 """The first sentence of a report if a judge labelled and no person did."""
 
 CHECKED = (
-    "People checked the judge on a sheet, which corrects nothing: everything that rests on the judge here rests on it"
-    " alone."
+    "People checked the judge on a sheet that Overton 0.2.0 read, which corrects nothing. Read the sheet again, and its"
+    " labels correct numbers: overton judge agreement SHEET --run RUN"
 )
-"""The same if people filled in a sheet."""
+"""The same if a run has only what an earlier version stored of a sheet."""
 
 _METHOD = (
     "Corrected: the judge's share, shifted by its errors on the units that people labelled (prediction-powered, with"
@@ -95,9 +95,9 @@ def _judge_tables(found: AnnotatorAgreement) -> Iterator[Table]:
     names = list(next(iter(judge.confusion.values()), {}))
     whole = all(count == int(count) for counts in judge.confusion.values() for count in counts.values())
     heads = [Column("Judged"), *(Column(name, "count" if whole else "value") for name in names)]
-    heads.append(Column("Confirmed", "share"))
+    heads += [Column("Confirmed", "share"), Column("Given where they differ", "share")]
     rows: list[list[Cell]] = [
-        [label, *(counts[name] for name in names), judge.by_label.get(label)]
+        [label, *(counts[name] for name in names), judge.by_label.get(label), judge.leniency.get(label)]
         for label, counts in judge.confusion.items()
     ]
     if rows:

@@ -21,7 +21,6 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message
 from overton.errors import InputError, Problem, quoted
 from overton.judging import Reading
-from overton.judging.agreement import SheetAgreement, leniency
 from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
 from overton.judging.option_probabilities import OptionChoice
 from overton.studies.asking import ReadableReply, ReadableRequest, unless_refused
@@ -317,20 +316,6 @@ def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
     if missing := [label for label in labels if label not in found]:
         raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
     return {label: found[label] for label in labels}
-
-
-def agreement_tables(found: SheetAgreement) -> list[Table]:
-    """The agreement over all rows, then what the person confirms of each label."""
-    columns = [Column("Label"), Column("Rows", "count"), Column("Left empty", "count")]
-    columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
-    row: list[Cell] = [found.what, found.drawn - found.blank, found.blank, found.same, found.kappa]
-    if found.what == "match":
-        columns.append(Column("Where they differ, judged match", "share"))
-        row.append(leniency(found, "match"))
-    heads = [Column("Judged"), Column("Rows", "count"), Column("Confirmed", "share")]
-    rows: list[list[Cell]] = [[label, confirmed.n, confirmed] for label, confirmed in found.by_label.items()]
-    whole = Table(f"{found.judge} and a person", columns, [row])
-    return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]
 
 
 def plans_table(

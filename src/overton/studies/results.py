@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.statistics import Estimate
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.agreement import SheetAgreement
     from overton.judging.label_tasks import SavedLabels
 
 
@@ -43,15 +44,27 @@ class JudgeOnControls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fails: bool
 
 
+class StoredAgreement(msgspec.Struct, frozen=True):
+    """The agreement of a judge with a sheet that a person filled in, as Overton 0.2.0 stored it: the share of equal
+    labels of one kind, and Cohen's kappa. The labels themselves were not stored."""
+
+    what: str
+    same: Estimate
+    kappa: Estimate
+
+
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts of one run: its folder's name, its options and seed, who answered in each role, how well judges
-    agree with people, what people said of what they labelled, and how judges did on controls."""
+    """The facts of one run.
+
+    `name` is its folder's, and `roles` say who answered. `labels` are people's, `agreements` those that 0.2.0 stored,
+    and `controls` show how its judge did on texts whose label is beyond doubt.
+    """
 
     name: str
     options: Mapping[str, Any]
     roles: Mapping[str, Sequence[MeasuredModel]]
-    agreements: Sequence[SheetAgreement] = ()
+    agreements: Sequence[StoredAgreement] = ()
     labels: Sequence[SavedLabels] = ()
     seed: int = 0
     controls: Sequence[JudgeOnControls] = ()

@@ -15,13 +15,12 @@ from overton.statistics.proportions import proportion
 from overton.studies.findings import Compared, Finding, correct_for_multiple_tests, counted
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.numbers import sentence
-from overton.studies.results import JudgeOnControls, Results, RunFacts
+from overton.studies.results import JudgeOnControls, Results, RunFacts, StoredAgreement
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.agreement import SheetAgreement
     from overton.judging.label_tasks import SavedLabels
 
 
@@ -305,14 +304,18 @@ def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
     yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(shares)}."
 
 
-def judged_by(
-    results: Results, title: str, name: Callable[[RunFacts], str], worded: Callable[[SheetAgreement], str]
-) -> Iterator[str]:
-    """Who judged, and how well they agree with people, one line each; `worded` words one agreement."""
+def names_in(run: RunFacts, role: str = "judge") -> str:
+    """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
+    named = (f"{model.name} ({model.sampled})" if model.sampled else model.name for model in run.roles.get(role, ()))
+    return ", ".join(named) or "none"
+
+
+def judged_by(results: Results, title: str, name: Callable[[RunFacts], str] = names_in) -> Iterator[str]:
+    """Who judged, and how well they agree with people, one line each."""
     known: dict[str, list[str]] = {}
     for run in results.runs:
         said = known.setdefault(name(run), [])
-        said += [worded(agreement) for agreement in run.agreements]
+        said += [_describe_sheet(found) for found in run.agreements]
         said += [_describe_labels(label) for label in run.labels]
         said += [tried_on(control) for control in run.controls]
     for judge, said in known.items():
@@ -344,19 +347,17 @@ def failing_judges(results: Results) -> Iterator[str]:
                 yield f"{said} Do not trust what rests on its labels."
 
 
+def _describe_sheet(found: StoredAgreement) -> str:
+    said = f"A person who filled in a sheet gave its label ({found.what.replace('_', ' ')})"
+    return f"{said} to {sentence(found.same, 'share')}; Cohen's kappa {sentence(found.kappa, 'value')}."
+
+
 def _describe_labels(labels: SavedLabels) -> str:
-    what = labels.task.what.replace("_", " ")
-    return f"People labelled {len(labels.shares()):,} of the units that it judged ({what}): see Labels by people."
+    from overton.judging.annotators import annotator_agreement
 
-
-def names_in(run: RunFacts, role: str = "judge") -> str:
-    """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
-    named = (f"{model.name} ({model.sampled})" if model.sampled else model.name for model in run.roles.get(role, ()))
-    return ", ".join(named) or "none"
-
-
-def agreed(sheet_agreement: SheetAgreement, whom: str = "") -> str:
-    """How often a person gives the judge's label, and Cohen's kappa."""
-    same = f"the same {sheet_agreement.what.replace('_', ' ')}{whom}"
-    kappa = sentence(sheet_agreement.kappa, "value")
-    return f"A person gives {same} to {sentence(sheet_agreement.same, 'share')}; Cohen's kappa {kappa}."
+    found = annotator_agreement(labels)
+    said = f"People labelled {found.labelled:,} of the units that it judged ({found.what.replace('_', ' ')})"
+    if found.labelled:
+        said += f" and gave its label to {sentence(found.judge.same, 'share')}; Cohen's kappa"
+        said += f" {sentence(found.judge.kappa, 'value')}"
+    return f"{said}. See Labels by people."

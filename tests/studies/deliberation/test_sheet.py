@@ -85,12 +85,12 @@ def filled(sheet: Path, said: str) -> Path:
 def test_a_persons_answers_stand_with_the_judge_in_the_sections_on_values(run: overton.Run, tmp_path: Path) -> None:
     sheet, key = overton.judge.sample(run.path, tmp_path / "sheet.csv", size=20, stratified=True)
     assert "used" not in sheet.read_text("utf-8-sig").splitlines()[0]
-    found = overton.judge.agreement(filled(sheet, "used"), key=key, run=run.path)
+    found = overton.judge.agreement(filled(sheet, "used"), key=key, run=run.path).people.judge
 
     assert found.by_label["used"].value == 1
     assert found.by_label["not used"].value == 0
     report = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "Of the values that the judge named, the person confirms 100.0%" in report
+    assert "People labelled 20 of the units that it judged (value) and gave its label to" in report
 
 
 def test_without_a_judge_of_values_there_is_nothing_to_check(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.studies.deliberation.asked_again import USED
 from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
-from overton.studies.numbers import sentence
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import Repeated, self_agreement_lines
@@ -23,7 +21,6 @@ from overton.studies.warnings import about_judges, held_to_form, judged_by, name
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.deliberation.measures.corrected import ValueCase
@@ -94,19 +91,8 @@ def _judges(results: Results, analysis: Analysis) -> str:
     """Who named values, and how well they agree with people and with themselves; nothing if nobody did."""
     if not results.answering("values"):
         return ""
-    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), _agreed)
+    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"))
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
-
-
-def _agreed(agreement: SheetAgreement) -> str:
-    """How often a person says the same and, since few values are ever used, how many of the named ones they confirm."""
-    kappa = f"Cohen's kappa {sentence(agreement.kappa, 'value')}"
-    same = sentence(agreement.same, "share")
-    said = f"On whether a value is used, a person agrees with the judge in {same}; {kappa}."
-    if USED not in agreement.by_label:
-        return said
-    confirmed = sentence(agreement.by_label[USED], "share")
-    return f"{said} Of the values that the judge named, the person confirms {confirmed}."
 
 
 def _warnings(results: Results) -> Iterator[str]:

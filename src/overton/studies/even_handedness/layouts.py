@@ -41,7 +41,7 @@ from overton.studies.sections import (
 )
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.standard_parts import differing, tables_by_facet
-from overton.studies.warnings import agreed, fault_section, judged_by, names_in, with_faults
+from overton.studies.warnings import fault_section, judged_by, with_faults
 
 if TYPE_CHECKING:
     import polars as pl
@@ -274,7 +274,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
 
 def judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
-    lines = judged_by(results, "Judge", names_in, lambda agreement: agreed(agreement, " as the judge"))
+    lines = judged_by(results, "Judge")
     return "\n".join([*lines, *self_agreement_lines(analysis.self_agreement)])
 
 

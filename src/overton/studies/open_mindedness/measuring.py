@@ -18,7 +18,7 @@ from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
-from overton.studies.warnings import about_judges, agreed, held_to_form, judged_by, names_in
+from overton.studies.warnings import about_judges, held_to_form, judged_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,7 +147,7 @@ _UNFORCED = (
 
 def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
     """The sections; the one on free answers says who judged them and how well the judge agrees with people."""
-    who = "\n".join(judged_by(results, "Judge", names_in, agreed))
+    who = "\n".join(judged_by(results, "Judge"))
     return [section.signed(who) if section.key == "free" else section for section in sections]
 
 

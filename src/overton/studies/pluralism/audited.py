@@ -16,7 +16,7 @@ from overton.studies.pluralism.tables import OPINIONS
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
 from overton.studies.self_agreement import SelfAgreement, of_sets, self_agreement_lines
-from overton.studies.warnings import about_judges, agreed, judged_by, names_in, warn_few_items
+from overton.studies.warnings import about_judges, judged_by, warn_few_items
 
 if TYPE_CHECKING:
     import polars as pl
@@ -289,7 +289,7 @@ def _measure_table(table: RawTable, how: How) -> Audit:
 
 def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
-    judged = "\n".join([*judged_by(results, "Judge", names_in, agreed), *self_agreement_lines(itself)])
+    judged = "\n".join([*judged_by(results, "Judge"), *self_agreement_lines(itself)])
     first, *others = _sections(found)
     signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
     return Exhibits(

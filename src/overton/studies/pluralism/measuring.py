@@ -11,7 +11,6 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
-from overton.studies.numbers import sentence
 from overton.studies.options import option_place
 from overton.studies.pluralism.how import PluralismHow
 from overton.studies.pluralism.record import Record
@@ -23,7 +22,6 @@ from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.warnings import (
     about_judges,
-    agreed,
     fault_warnings,
     held_to_form,
     judged_by,
@@ -34,7 +32,6 @@ from overton.studies.warnings import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.correction import Place
     from overton.studies.findings import Said, Trait
@@ -151,23 +148,13 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
 
 def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
-    judged = judged_by(results, "Judge and matcher", _judge, _agreed)
+    judged = judged_by(results, "Judge and matcher", _judge)
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
 def _judge(run: RunFacts) -> str:
     names = names_in(run)
     return f"{names}, matched by shared words" if run.options.get("matching") == "lexical" else names
-
-
-def _agreed(sheet_agreement: SheetAgreement) -> str:
-    """Agreement, and which way the matcher errs (appendix A.5)."""
-    from overton.judging.agreement import leniency
-
-    said = agreed(sheet_agreement)
-    if "match" not in sheet_agreement.confusion or not (lenient := leniency(sheet_agreement, "match")).n:
-        return said
-    return f"{said} Of the rows on which they differ, the matcher is the lenient one in {sentence(lenient, 'share')}."
 
 
 def _warnings(results: Results) -> Iterator[str]:

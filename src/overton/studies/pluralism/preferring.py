@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
-from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, key_of
+from overton.judging.label_tasks import LabelRequest, LabelTask, task_of
 from overton.statistics import Estimate
 from overton.studies.pluralism.comparing import built_by
 from overton.studies.pluralism.items import Thread
@@ -74,8 +74,8 @@ def pairs_of(
 
 def preference_sheet(
     pairs: Sequence[SummaryPair], first: str, second: str, *, size: int = 100, seed: int = 0
-) -> tuple[SheetKey, list[dict[str, str]]]:
-    """The key and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
+) -> tuple[LabelTask, list[dict[str, str]]]:
+    """The task and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
 
     `size` threads are drawn; on each row a coin decides which clustering is on the left, and the viewpoints of both are
     shuffled. The person writes 'left', 'right' or 'same'.
@@ -88,18 +88,24 @@ def preference_sheet(
         raise InputError([Problem("--size", str(size), reason)])
     drawn = Draw(f"{seed}/preference").sample(sorted(pairs, key=lambda pair: pair.thread), size)
     swapped = {pair.thread: Draw(f"{seed}/preference/{pair.thread}").coin() for pair in drawn}
-    key = key_of(
-        # A row's label is the clustering on its left; `population` names both.
-        [KeyRow(pair.thread, second if swapped[pair.thread] else first, pair.thread) for pair in drawn],
+    chance = len(drawn) / len(pairs)
+    # `judged` is the clustering on the left, and `population` names both.
+    rows = [LabelRequest(pair.thread, second if swapped[pair.thread] else first, pair.thread, chance) for pair in drawn]
+    task = LabelTask(
+        name="",
         study="references",
         what=_WHAT,
         judge=f"{first} and {second}",
-        labels=CHOICES,
+        question="Which of the two do you prefer?",
+        labels=dict.fromkeys(CHOICES, ""),
         seed=seed,
-        stratified=False,
+        design="plain",
         population={first: len(pairs), second: len(pairs)},
+        groups=len(pairs),
+        rows=tuple(rows),
+        people=(tuple(range(len(rows))),),
     )
-    return key, [_sheet_row(pair, swapped[pair.thread], seed) for pair in drawn]
+    return task_of(task), [_sheet_row(pair, swapped[pair.thread], seed) for pair in drawn]
 
 
 def _sheet_row(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
@@ -120,24 +126,19 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]} [...]"
 
 
-def preferences(key: SheetKey, sheets: Sequence[SheetAnswers], *, level: float = 0.95) -> Preferences:
-    """What the people who filled in `sheets` of one key prefer.
+def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: float = 0.95) -> Preferences:
+    """The preferences of people, from their choices by row of one task: one mapping for each of `sheets`.
 
     Raises:
-        InputError: the key is not one of a side-by-side sheet.
+        InputError: the task is not one of a side-by-side sheet.
     """
-    if key.what != _WHAT or len(key.population) != 2:
-        raise InputError([Problem("key", key.sheet, "is not the key of two clusterings side by side")])
-    first, second = key.population
-    said = [
-        (row, label)
-        for answers in sheets
-        for row, label in zip(key.rows, answers.labels, strict=True)
-        if label is not None
-    ]
+    if task.what != _WHAT or len(task.population) != 2:
+        raise InputError([Problem("key", task.name, "is not the key of two clusterings side by side")])
+    first, second = task.population
+    said = [(task.rows[place], label) for choices in sheets for place, label in choices.items()]
     decided = [(row, label) for row, label in said if label != "same"]
     groups = [row.group for row, _ in decided] if len(sheets) > 1 else None
-    for_first = [(row.label == first) == (label == "left") for row, label in decided]
+    for_first = [(row.judged == first) == (label == "left") for row, label in decided]
     return Preferences(
         first,
         second,
@@ -145,16 +146,17 @@ def preferences(key: SheetKey, sheets: Sequence[SheetAnswers], *, level: float =
         share(for_first, groups, level=level),
         share([label == "left" for _, label in decided], groups, level=level),
         len(said) - len(decided),
-        sum(answers.blank for answers in sheets),
+        len(sheets) * len(task.rows) - len(said),
         _kappa(sheets, level),
     )
 
 
-def _kappa(sheets: Sequence[SheetAnswers], level: float) -> Estimate | None:
+def _kappa(sheets: Sequence[Mapping[int, str]], level: float) -> Estimate | None:
     if len(sheets) != 2:
         return None
-    both = [pair for pair in zip(sheets[0].labels, sheets[1].labels, strict=True) if None not in pair]
-    return cohen_kappa([label for label, _ in both], [label for _, label in both], level=level)
+    one, other = sheets
+    both = sorted(one.keys() & other.keys())
+    return cohen_kappa([one[place] for place in both], [other[place] for place in both], level=level)
 
 
 def preference_table(found: Preferences) -> Table:

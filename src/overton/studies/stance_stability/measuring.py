@@ -20,7 +20,7 @@ from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.warnings import about_judges, agreed, judged_by, names_in, warn_refusals
+from overton.studies.warnings import about_judges, judged_by, warn_refusals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +138,7 @@ def _of_judges(results: Results, analysis: Analysis) -> list[str]:
 
 def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
-    judged = judged_by(results, "Judge", names_in, lambda agreement: agreed(agreement, " as the judge"))
+    judged = judged_by(results, "Judge")
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overton.errors import InputError
-from overton.judging.sheets import SheetAnswers, read_sheet, write_sheet
+from overton.judging.sheets import read_sheet, write_sheet
 from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Viewpoint
 from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
@@ -83,7 +83,7 @@ def test_the_sheet_tells_nothing_of_which_clustering_is_which(sheet: Any) -> Non
     key, texts = sheet
     assert len(texts) == 12
     lefts = [next(iter(set(text["left"].split()) & {"one", "two"})) for text in texts]
-    assert lefts == [entry.label for entry in key.rows]
+    assert lefts == [entry.judged for entry in key.rows]
     assert {"one", "two"} == set(lefts)  # both sides have been both
     orders = {"".join(word for word in text["left"].replace(".", " ").split() if word.isdigit()) for text in texts}
     assert len(orders) > 1
@@ -98,12 +98,12 @@ def test_preferences_are_read_back_with_intervals_and_ties(sheet: Any) -> None:
     lines = list(csv.reader(io.StringIO(write_sheet(key, texts))))
     for number, (line, entry) in enumerate(zip(lines[1:], key.rows, strict=True)):
         # The first is liked on nine rows, the second on one; one row is the same, one is left empty.
-        side = "l" if entry.label == "one" else "r"
+        side = "l" if entry.judged == "one" else "r"
         other = {"l": "right", "r": "left"}[side]
         line[-2] = {9: other, 10: "same", 11: ""}.get(number, side)
     filled = io.StringIO()
     csv.writer(filled).writerows(lines)
-    found = preferences(key, [read_sheet(filled.getvalue(), key)])
+    found = preferences(key, [read_sheet(filled.getvalue(), key.name, 12, CHOICES)])
     assert (found.first, found.second, found.people, found.same, found.blank) == ("one", "two", 1, 1, 1)
     assert (found.preferred.value, found.preferred.n) == (0.9, 10)
     # Wilson's interval for 9 of 10, as its formula gives it.
@@ -116,8 +116,8 @@ def test_preferences_are_read_back_with_intervals_and_ties(sheet: Any) -> None:
 
 def test_two_people_judge_the_same_threads_and_their_agreement_is_told(sheet: Any) -> None:
     key, _ = sheet
-    first = SheetAnswers(tuple("left" if number % 2 else "right" for number in range(12)))
-    second = SheetAnswers((*first.labels[:11], "same"))
+    first = {number: "left" if number % 2 else "right" for number in range(12)}
+    second = {**first, 11: "same"}
     found = preferences(key, [first, second])
     assert found.people == 2
     assert found.preferred.n == 23
@@ -135,7 +135,7 @@ def test_a_sheet_of_another_kind_and_nothing_to_draw_are_refused(sheet: Any) -> 
         preferences(msgspec.structs.replace(key, what="stance"), [])
     with pytest.raises(InputError):
         preference_sheet([], "one", "two")
-    assert key.labels == CHOICES
+    assert tuple(key.labels) == CHOICES
 
 
 def test_long_threads_fit_a_spreadsheet(kit: Any) -> None:
@@ -158,7 +158,7 @@ def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None
         *(sets.omega, sets.opinions, sets.first_viewpoints, sets.second_viewpoints, sets.more),
     ]
     key, _ = sheet
-    said = preferences(key, [SheetAnswers(("left",) * 10 + ("same", None))] * 2)
+    said = preferences(key, [{**dict.fromkeys(range(10), "left"), 10: "same"}] * 2)
     liked = preference_table(said)
     assert liked.rows == [[20, said.preferred, said.left, said.kappa]]
     assert liked.note == "2 more judgements prefer neither, 2 rows were left empty."

@@ -256,7 +256,8 @@ class Voices(UnitCase):
             for comparison in comparisons(conditions)
             if comparison.against == "neutral"
         }
-        rows = units.select(*_UNIT[:2], condition=pl.col("condition").replace_strict(paired, default=None))
+        own = pl.col("condition").replace_strict(paired, default=None, return_dtype=pl.String)
+        rows = units.select(*_UNIT[:2], condition=own)
         other = units.rename({"unit": "other"})
         found = rows.join(other, on=list(_UNIT), how="left", maintain_order="left")["other"]
         return np.asarray(found.cast(pl.Int64).fill_null(-1).to_numpy())

@@ -1,0 +1,108 @@
+"""The rows of a run that people are asked to label: which judge's labels, which units, and what is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from overton.analysis.results import results_of
+from overton.errors import InputError, Problem
+from overton.judging.label_tasks import USUAL_QUESTION, LabelRequest, LabelTask, choose_units, task_of
+from overton.studies.options import option_place
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.label_tasks import LabelDesign
+    from overton.runs.run import Run
+    from overton.studies.questions import JudgedRows, Sheet
+
+
+def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
+    """The study's sheet, which of its labels is used, and what the judge gave.
+
+    Raises:
+        InputError: the study has no sheet, or no such label.
+    """
+    made = run.study.sheet
+    if made is None:
+        raise InputError(
+            [Problem("study", run.study.name, "has no sheet: its judge, if any, gives no labels to check")]
+        )
+    if what is not None and what not in made.whats:
+        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(made.whats)}")])
+    results = results_of([run])
+    chosen = what or (made.usual(results) if made.usual else made.whats[0])
+    return made, chosen, made.rows(results, chosen)
+
+
+def draw_task(
+    run: Run,
+    what: str,
+    judged: JudgedRows,
+    deal: Callable[[Sequence[str]], tuple[tuple[int, ...], ...]],
+    *,
+    size: int | None = None,
+    seed: int = 0,
+    design: LabelDesign = "plain",
+) -> tuple[LabelTask, pl.DataFrame]:
+    """Draw a task of about `size` of a run's labelled rows, and what the study shows of these.
+
+    `deal(groups)` says which rows each page asks for, from the group of each. `size` defaults to `usual_size`.
+
+    Raises:
+        InputError: `size` is less than one, or there is nothing to draw.
+    """
+    groups = _groups_by_place(judged, design)
+    taken = choose_units(
+        judged.given,
+        [groups.get(place, "") for place in range(len(judged.given))],
+        size=usual_size(groups, design) if size is None else size,
+        seed=seed,
+        design=design,
+    )
+    rows = judged.drawn([place for place, _ in taken])
+    named = zip(rows["id"], rows["label"], taken, strict=True)
+    asked = tuple(LabelRequest(name, label, groups[place], chance) for name, label, (place, chance) in named)
+    task = LabelTask(
+        name="",
+        study=run.manifest.study,
+        what=what,
+        judge=judged.judge,
+        question=judged.question or USUAL_QUESTION,
+        labels={label: judged.definitions.get(label, "") for label in judged.labels},
+        seed=seed,
+        design=design,
+        population={label: list(judged.given).count(label) for label in judged.labels},
+        groups=len(set(groups.values())),
+        rows=asked,
+        people=deal([request.group for request in asked]),
+    )
+    return task_of(task), rows
+
+
+_DEFAULT_ROWS = 100
+
+
+def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
+    """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
+    from overton.statistics.misclassification import WHOLE
+
+    if design != "whole" or not groups:
+        return _DEFAULT_ROWS
+    return max(_DEFAULT_ROWS, WHOLE * len(groups) // len(set(groups.values())))
+
+
+def _groups_by_place(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
+    """The group of each labelled row, by its place: similar rows, or rows drawn together."""
+    from overton.studies.questions import units_of
+
+    labelled = [place for place, label in enumerate(judged.given) if label is not None]
+    return dict(zip(labelled, units_of(judged, design).group, strict=True))
+
+
+def as_text(name: str) -> pl.Expr:
+    """A column as text, '' where it is null."""
+    import polars as pl
+
+    return pl.col(name).cast(pl.String).fill_null("")
