@@ -296,15 +296,19 @@ WHOLE = 10
 or did not exist."""
 
 
-def whole_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range, level: float = 0.95) -> JudgeAndHuman:
+def whole_units(
+    draw: LabelDraw, people: Floats, judged: Floats, within: Range, level: float = 0.95, *, share: bool = False
+) -> JudgeAndHuman:
     """The mean of a measure over N units: by the judge, corrected, by the labelled units alone.
 
     `people` and `judged` [N] are the unit's value from either's labels, NaN if it has none; people's values of units
     that were not labelled are ignored. If people's values are all alike, as many others as Wilson's limit allows may be
-    anything `within` the measure's range.
+    anything `within` the measure's range. With `share` the mean is a share of units, and has Wilson's limits.
     """
     known = np.isfinite(people) & draw.labelled
-    three, _ = correct_by_labels(draw, _unit_values(draw, people, judged, within), [], level, (WHOLE, WHOLE))
+    three, _ = correct_by_labels(
+        draw, _unit_values(draw, people, judged, within, share=share), [], level, (WHOLE, WHOLE)
+    )
     values = people[known]
     if len(np.unique(draw.cluster[known])) < FEWEST or np.ptp(values) > _FLAT:
         return three
@@ -312,12 +316,14 @@ def whole_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range, 
     return _replace_by_flat(three, flat)
 
 
-def moved_by_units(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> CorrectedInfluence:
+def moved_by_units(
+    draw: LabelDraw, people: Floats, judged: Floats, within: Range, *, share: bool = False
+) -> CorrectedInfluence:
     """The corrected mean and what moves it, by cluster: for a difference of two over the same clusters.
 
     Each part is scaled so that together they have the number's standard error, including what was not observed.
     """
-    found = moves(draw, _unit_values(draw, people, judged, within))
+    found = moves(draw, _unit_values(draw, people, judged, within, share=share))
     many = len(np.unique(draw.cluster))
     seen = sqrt(float((found.parts**2).sum()) * many / max(many - 1, 1))
     parts = found.parts * (found.error / seen) if seen > 0 else found.parts
@@ -325,7 +331,7 @@ def moved_by_units(draw: LabelDraw, people: Floats, judged: Floats, within: Rang
     return CorrectedInfluence(found.value, influence, np.zeros(0), int(draw.labelled.sum()))
 
 
-def _unit_values(draw: LabelDraw, people: Floats, judged: Floats, within: Range) -> JudgeAndHumanValues:
+def _unit_values(draw: LabelDraw, people: Floats, judged: Floats, within: Range, *, share: bool) -> JudgeAndHumanValues:
     """Units' values as numbers; those without a value do not count. A judge's that are 0 or 1 form strata, if units
     were drawn with unequal chances."""
     known, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
@@ -336,7 +342,7 @@ def _unit_values(draw: LabelDraw, people: Floats, judged: Floats, within: Range)
         known.astype(float),
         said.astype(float),
         *within,
-        share=in_strata and not draw.has_equal_chances,
+        share=share or (in_strata and not draw.has_equal_chances),
     )
 
 

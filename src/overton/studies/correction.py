@@ -301,6 +301,10 @@ class UnitCase(CorrectionCase):
         """Why a measure whose errors were undone still has no interval; '' if it has one."""
         return ""
 
+    def is_share(self, name: str) -> bool:
+        """Whether a measure is a share of units, each of which has it or not."""
+        return False
+
     def differs_between(self, name: str) -> Collection[str]:
         """The kinds of groups between which a measure is a difference."""
         return ()
@@ -343,7 +347,8 @@ class UnitCase(CorrectionCase):
             none = not_computed(f"no {self.unit} is labelled whole here", level=over.level)
             return none, none
         draw = self.labelled.draw(complete, over).of(known)
-        three = whole_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name), over.level)
+        values = self.of_people[name][known], self.plain[name][known]
+        three = whole_units(draw, *values, self.within(name), over.level, share=self.is_share(name))
         return three.corrected, three.labelled
 
     def _undo_errors(self, name: str, units: Flags, over: Resampling) -> Estimate:
@@ -362,7 +367,8 @@ class UnitCase(CorrectionCase):
             return moved_by(self.undone[name].of(units), over)
         known = self._measured_units(name, units)
         draw = self.labelled.draw(self.complete(name), over).of(known)
-        return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
+        values = self.of_people[name][known], self.plain[name][known]
+        return moved_by_units(draw, *values, self.within(name), share=self.is_share(name))
 
 
 def _has_all(names: Sequence[str], units: Flags) -> bool:

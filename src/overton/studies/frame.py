@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.statistics import Estimate
+from overton.statistics import Estimate, PreferredEstimate
 from overton.studies.document import Shape, document, number_of, plain, schema
 from overton.studies.numbers import Kind
 from overton.studies.sections import Section, summary
@@ -316,6 +316,15 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
         return why
 
 
+def _by_variant(row: EstimateRow) -> Iterator[EstimateRow]:
+    if not isinstance(row.number, PreferredEstimate):
+        yield row
+        return
+    leads = row.number.leads
+    for name in sorted(row.number.beside, key=lambda name: name != leads):
+        yield msgspec.structs.replace(row, variant=name, number=row.number.beside[name])
+
+
 EstimateKey: TypeAlias = tuple[str, str | None, str | None, str | None, str | None, str, str | None]
 """Measure, model, item, facet, condition, variant and what a difference is from."""
 
@@ -382,7 +391,9 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     self_agreement: dict[str, SelfAgreement] = {}
     weighing: Weighing | None = None
 
-    SHAPE = Shape(without=("study", "faults", "self_agreement", "weighing"), also={"tables": "counts"})
+    SHAPE = Shape(
+        without=("study", "faults", "self_agreement", "weighing"), also={"tables": "counts", "rows": "variant_rows"}
+    )
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -396,6 +407,12 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Every model with each of its conditions, in the order of the rows."""
         rows = (row for row in self.rows if row.facet is None and row.item is None)
         return list(dict.fromkeys((row.model, row.condition) for row in rows if row.model and row.condition))
+
+    @property
+    def variant_rows(self) -> tuple[EstimateRow, ...]:
+        """The rows, with one for each variant of a number that is also corrected by human labels; the variant that
+        leads comes first."""
+        return tuple(part for row in self.rows for part in _by_variant(row))
 
     @cached_property
     def _row_of(self) -> dict[EstimateKey, EstimateRow]:
@@ -427,30 +444,33 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         condition: str | None = None,
         item: str | None = None,
         facet: str | None = None,
-        variant: str = "plain",
+        variant: str | None = None,
         against: str | None = None,
     ) -> Estimate:
         """One number, by its measure's key.
 
         `model` and `condition` may be left out if only one is possible. Without `item` the number covers all items,
-        without `facet` all their values, and `against` names what a difference is from.
+        without `facet` all their values, and `against` names what a difference is from. Without `variant` it is the
+        number that leads: the corrected one with enough human labels, otherwise the plain one.
 
         Raises:
             InputError: there is no such number, or more than one; names the nearest keys.
         """
         where = {"model": model, "item": item, "facet": facet, "condition": condition, "against": against}
-        if (row := self.row(measure, variant=variant, **where)) is not None:
+        if variant is None and (row := self.row(measure, **where)) is not None:
             return row.number
-        found = [
+        rows, named = (self.rows, "plain") if variant is None else (self.variant_rows, variant)
+        same = [
             row
-            for row in self.rows
-            if (row.measure, row.item, row.facet, row.variant, row.against) == (measure, item, facet, variant, against)
-            and model in {None, row.model}
-            and condition in {None, row.condition}
+            for row in rows
+            if (row.measure, row.item, row.facet, row.variant, row.against) == (measure, item, facet, named, against)
+        ]
+        found = [row for row in same if (row.model, row.condition) == (model, condition)] or [
+            row for row in same if model in {None, row.model} and condition in {None, row.condition}
         ]
         if len(found) == 1:
             return found[0].number
-        wanted = _spelled((measure, model, item, facet, condition, variant, against))
+        wanted = _spelled((measure, model, item, facet, condition, named, against))
         if found:
             several = "; ".join(_spelled(row.key) for row in found[:_MOST_NAMED])
             raise InputError([Problem("estimate", wanted, f"is not one number, but {len(found)}: {several}")])
@@ -459,7 +479,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
-        values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.rows]
+        values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.variant_rows]
         return _table(values)
 
     def to_json(self) -> dict[str, Any]:
@@ -478,6 +498,13 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return _renderers[0](summary(measuring.sections(self))) if _renderers and measuring is not None else None
 
 
+def place_in_rows(analysis: Analysis, place: tuple[str | int | None, ...]) -> tuple[str | int | None, ...] | None:
+    """Where an analysis has the plain number of a measure, model, condition, facet and other side; None if nowhere."""
+    measure, model, condition, facet, against = place
+    wanted = (measure, model, None, facet, condition, "plain", against)
+    return next((("rows", at, "number") for at, row in enumerate(analysis.rows) if row.key == wanted), None)
+
+
 _MOST_NAMED = 5
 
 
@@ -487,53 +514,6 @@ def _spelled(key: EstimateKey) -> str:
     names = ("model", "item", "facet", "condition", "variant", "against")
     parts = [f"{name} {value}" for name, value in zip(names, values, strict=True) if value not in {None, "plain"}]
     return f"{measure} ({', '.join(parts)})" if parts else measure
-
-
-def rows_beside(self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None) -> Iterator[EstimateRow]:
-    """The numbers that studies have of their judge: its agreement with itself by kind of label, and how its single
-    answers compare with its token probabilities."""
-    for label, found in self_agreement.items():
-        for name in ("same", "kappa", "overlap"):
-            if (number := getattr(found, name)) is not None:
-                yield EstimateRow(measure=f"self_agreement_{name}", facet="label", condition=label, number=number)
-    for role, calibration in ({} if weighing is None else weighing.calibrations).items():
-        for name in ("slope", "offset", "outward", "largest", "other", "typical"):
-            if (number := getattr(calibration, name)) is not None:
-                yield EstimateRow(measure=f"calibration_{name}", facet="role", condition=role, number=number)
-
-
-def counts_beside(
-    faults: Sequence[FaultCount], self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None
-) -> dict[str, tuple[Cells, ...]]:
-    """The tables 'faults', 'self_agreement' and 'calibrations': counts, and what belongs to no single number."""
-    made: dict[str, tuple[Cells, ...]] = {
-        "faults": tuple(
-            {
-                "model": count.model,
-                "condition": count.condition,
-                "replies": count.replies,
-                "faulty": count.faulty,
-                **count.faults,
-            }
-            for count in faults
-        ),
-        "self_agreement": tuple(
-            {"label": label, "repeated": found.repeated, "unread": found.unread}
-            for label, found in self_agreement.items()
-        ),
-    }
-    if weighing is not None:
-        made["calibrations"] = tuple(
-            {
-                "role": role,
-                "used": weighing.used,
-                "why_not_used": weighing.why,
-                "unweighed": weighing.unweighed.get(role, 0),
-                **{name: getattr(found, name) for name in ("prompts", "answers", "band", "verdict", "why", "needed")},
-            }
-            for role, found in weighing.calibrations.items()
-        )
-    return made
 
 
 class AnyAnalysis(Protocol):

@@ -113,6 +113,14 @@ class Question:
         labels = {self.value(label): label for label in self.labels}
         return pl.col(column).replace_strict(labels, default=None, return_dtype=pl.String)
 
+    def put(self, records: pl.DataFrame, label: str) -> pl.DataFrame:
+        """Records as if everything had been given this label, in both orders."""
+        import polars as pl
+
+        columns = (column for both in self.columns.items() for column in both)
+        stored = pl.lit(self.value(label))
+        return records.with_columns(stored.cast(records.schema[column]).alias(column) for column in columns)
+
     def material_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The material of one of `rows`."""
         return {

@@ -10,6 +10,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
+from overton.statistics import PreferredEstimate
 from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
 from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.numbers import interval, number, sentence
@@ -25,9 +26,14 @@ _CONTENT = "Opposite prompts also differ in content: a model that treats both si
 
 
 def _names(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
-    """The count of pairs behind the share, which are those in which an answer complies, and the system prompt."""
+    """The count of pairs that the share describes, in which an answer complies, and the system prompt."""
+    number = row.number
+    n = number.beside["plain"].n if isinstance(number, PreferredEstimate) else number.n
+    pairs = "one pair" if n == 1 else f"{n:,} pairs"
+    if isinstance(number, PreferredEstimate) and number.leads == "corrected":
+        pairs += f", corrected by human labels of {number.n:,}"
     return {
-        "pairs": "one pair" if row.number.n == 1 else f"{row.number.n:,} pairs",
+        "pairs": pairs,
         "given": "" if row.condition == NONE else f" (system prompt {row.condition})",
     }
 

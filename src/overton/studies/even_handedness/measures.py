@@ -19,7 +19,8 @@ from overton.studies.contrasts import contrast
 from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import LINES
-from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow, counts_beside, rows_beside
+from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow
+from overton.studies.judge_numbers import judge_counts, judge_rows
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Measure, Sides
 from overton.studies.null_conditions import PREFIX, Null
@@ -30,7 +31,9 @@ from overton.studies.results import Results
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.frame_correction import FrameCase
     from overton.studies.grouping import Frame
+    from overton.studies.people_labels import People
     from overton.studies.tables import RawTable
 
 PROMPTS = ("prompt a", "prompt b")
@@ -162,7 +165,7 @@ def analyze(
         *_without_faults(frame, results, own_sides, weighed=weighed),
         *_against_null(frame, results, weighed=weighed),
         *_between_prompts(frame),
-        *rows_beside(agreement, weighing),
+        *judge_rows(agreement, weighing),
     ]
     analysis = Analysis(
         study="even-handedness",
@@ -171,7 +174,7 @@ def analyze(
         warnings=(),
         measures={measure.name: DeclaredMeasure.of(measure) for measure in (*MEASURES, *BY_PROBABILITY)},
         rows=tuple(estimates),
-        counts={**_counts(frame, labelled), **counts_beside(faults, agreement, weighing)},
+        counts={**_counts(frame, labelled), **judge_counts(faults, agreement, weighing)},
         faults=faults,
         self_agreement=agreement,
         weighing=weighing,
@@ -209,6 +212,53 @@ def contributions(results: Results, how: EvenHow) -> Sides:
         gap = replace(GAP, title="Gap, {} over {}".format(*dict.fromkeys(sides.values())))
         found.append((gap, frame.contributions(gap, pl.col("side_place") == 0)))
     return compared(found, NONE)
+
+
+def correct(results: Results, what: str, people: People, how: EvenHow) -> FrameCase:
+    """The headlines corrected by human labels of pairs.
+
+    A person labels a pair once. The judge's value, a mean over both orders, predicts that label. Whether an answer
+    complies stays as the judge says.
+    """
+    import polars as pl
+
+    from overton.studies.even_handedness.questions import EVEN_HANDEDNESS
+    from overton.studies.frame_correction import FrameCase
+
+    pairs = replace(results, records=results.records.filter(pl.col("graded") == "pair"))
+    weighed = (found := weighing(pairs, how)) is not None and found.used
+    chances = [name for name in ("p_first", "p_second") if name in pairs.records.columns]
+    unweighed = pairs.records.with_columns(pl.lit(None).alias(name) for name in chances)
+    human = [replace(pairs, records=EVEN_HANDEDNESS.put(unweighed, label)) for label in EVEN_HANDEDNESS.labels]
+    sides = sides_of(how)
+    tables = [_pair_values(view, sides, weighed=weighed) for view in (pairs, *human)]
+    measures, over = [EVEN], Jackknife(how.level, seed=how.seed, unit="topics")
+    if not sides:
+        return FrameCase.of(tables[0], tables[1:], measures, people, over, "topic", NONE)
+    first, second = dict.fromkeys(sides.values())
+    return FrameCase.of(
+        tables[0], tables[1:], [*measures, GAP], people, over, "topic", NONE, {GAP.name: (first, second)}
+    )
+
+
+def _pair_values(results: Results, sides: Mapping[str, str], *, weighed: bool) -> pl.DataFrame:
+    """Each pair's value of each headline, with its id and the judge's label by number."""
+    import polars as pl
+
+    from overton.studies.even_handedness import rows
+    from overton.studies.even_handedness.questions import EVEN_HANDEDNESS
+
+    labelled = rows.labelled_rows(results, (), weighed=weighed)
+    labels = {label: place for place, label in enumerate(EVEN_HANDEDNESS.labels)}
+    given = EVEN_HANDEDNESS.label("even_first").replace_strict(labels, default=len(labels), return_dtype=pl.Int64)
+    found = rows.pairs_of(labelled, ["trial"]).with_columns(
+        id=pl.format("{}/{}", "model", "trial"), label=labelled.select(given).to_series()
+    )
+    if not sides:
+        return found
+    of_first = rows.answers_of(labelled, sides, ["trial"]).filter(side_place=0)
+    gaps = of_first.select(pl.col("model", "trial").cast(pl.String), pl.col(GAP.column).alias(GAP.name))
+    return found.join(gaps, on=["model", "trial"], how="left", maintain_order="left")
 
 
 def weighing(results: Results, how: EvenHow) -> Weighing | None:

@@ -8,13 +8,20 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.findings import CLAIMS
-from overton.studies.even_handedness.measures import EvenHow, analyze_results, contributions, weighing, without_faults
+from overton.studies.even_handedness.measures import (
+    EvenHow,
+    analyze_results,
+    contributions,
+    correct,
+    weighing,
+    without_faults,
+)
 from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
-from overton.studies.frame import Analysis
-from overton.studies.measurement import Comparing, Headline, Measuring, UnreadRecords
+from overton.studies.frame import Analysis, place_in_rows
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
@@ -104,6 +111,8 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
     return ("models", model, measure.removeprefix("even_").replace("_", "-"), "helped") if "system" in measure else ()
 
 
+_ALONE = "rests on the judge alone, with its errors: human labels of pairs correct only the headlines."
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
     analysis=lambda: Analysis,
@@ -125,6 +134,17 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         _place,
         "trial",
         weighing,
+    ),
+    correcting=Correcting(
+        ("even_handedness",),
+        correct,
+        place_in_rows,
+        {
+            "even": f"The difference from the null condition, and all else here but the share of even pairs, {_ALONE}",
+            "sides": f"Every gap of a group or topic {_ALONE}",
+            "grades": f"Compliance and hedging {_ALONE}",
+            "kinds": f"Every number by kind of task or topic {_ALONE}",
+        },
     ),
     schema=2,
     without_faults=without_faults,

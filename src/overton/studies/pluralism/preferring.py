@@ -154,9 +154,9 @@ def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: 
 def _kappa(sheets: Sequence[Mapping[int, str]], level: float) -> Estimate | None:
     if len(sheets) != 2:
         return None
-    one, other = sheets
-    both = sorted(one.keys() & other.keys())
-    return cohen_kappa([one[place] for place in both], [other[place] for place in both], level=level)
+    first, second = sheets
+    both = sorted(first.keys() & second.keys())
+    return cohen_kappa([first[place] for place in both], [second[place] for place in both], level=level)
 
 
 def preference_table(found: Preferences) -> Table:

@@ -1,0 +1,169 @@
+"""Declared measures corrected by human labels of their units, each of which has one label.
+
+A study makes its units once from the judge's labels, and once for each label that people could have given. The rest
+follows: the number of every model and condition, corrected, in the analysis and in comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled
+from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
+from overton.studies.measures import Measure, key_in
+from overton.studies.people_labels import People
+
+
+@dataclass(frozen=True)
+class FrameCase(UnitCase):
+    """Declared measures of units that have one label each, from the judge and from people.
+
+    measures  the measures that are corrected
+    sides     those among them that are a difference of two sides, with the names of both
+    settings  [U] each unit's model and condition
+    judge     by measure, each unit's value from the judge's labels [U], NaN if it has none
+    human     by measure, its values if people gave it the first label, the second, and so on [U, S]
+    label     [U] the judge's label by its number; S if it gave none
+
+    A unit that the judge's other labels leave out, such as a pair in which no answer complies, is left out of both.
+    """
+
+    measures: Sequence[Measure]
+    settings: Sequence[tuple[str, str]]
+    judge: Mapping[str, Floats]
+    human: Mapping[str, Floats]
+    label: Ints
+    people: People
+    place: Ints
+    resampling: Resampling
+    items: Sequence[str]
+    usual: str
+    sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    seed: int = 0
+    draws: int = 0
+
+    @classmethod
+    def of(  # noqa: PLR0917
+        cls,
+        judge: pl.DataFrame,
+        human: Sequence[pl.DataFrame],
+        measures: Sequence[Measure],
+        people: People,
+        jackknife: Jackknife,
+        cluster: str,
+        usual: str,
+        sides: Mapping[str, tuple[str, str]] | None = None,
+    ) -> FrameCase:
+        """From tables with the same units in the same order: `judge` by the judge's labels, `human` by each label.
+
+        Each has `id`, `model`, `condition`, `label` (the judge's, by its number), the column `cluster` and one for each
+        measure. Intervals are over clusters. Numbers of other conditions than the `usual` one name their condition.
+        People's labels of things that are not among the units are left out.
+        """
+        at = {name: place for place, name in enumerate(judge["id"].to_list())}
+        own = people.where(np.array([name in at for name in people.id], bool))
+        items = judge[cluster].unique().sort().to_list()
+        number = judge[cluster].replace_strict(items, range(len(items)), return_dtype=pl.Int64).to_numpy()
+
+        def values(table: pl.DataFrame, measure: Measure) -> Floats:
+            return table[measure.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+        return cls(
+            measures=measures,
+            settings=judge.select("model", "condition").rows(),
+            judge={measure.name: values(judge, measure) for measure in measures},
+            human={measure.name: np.column_stack([values(table, measure) for table in human]) for measure in measures},
+            label=judge["label"].to_numpy().astype(np.int64),
+            people=own,
+            place=np.array([at[name] for name in own.id], np.int64),
+            resampling=jackknife.over(number),
+            items=items,
+            usual=usual,
+            sides=sides or {},
+            seed=jackknife.seed,
+        )
+
+    @cached_property
+    def labelled(self) -> LabelledUnits:
+        """The units, each a row of its own."""
+        return LabelledUnits(self.people, self.place, np.arange(len(self.settings)), self.resampling)
+
+    @property
+    def readings(self) -> DoublyLabelled:
+        """The units that both labelled."""
+        return self.labelled.readings(self.label, self.people.value.shape[1] + 1)
+
+    @property
+    def plain(self) -> Mapping[str, Floats]:
+        """Each measure by the judge alone [U]."""
+        return self.judge
+
+    @cached_property
+    def of_people(self) -> Mapping[str, Floats]:
+        """Each measure by people alone [U]: the mean over their labels if they differ."""
+        found = {name: np.full(len(self.settings), np.nan) for name in self.human}
+        for name, values in self.human.items():
+            found[name][self.place] = (values[self.place] * self.people.value).sum(1)
+        return found
+
+    @property
+    def undone(self) -> Mapping[str, CorrectedSums]:
+        """None: a unit has one label, so that its own value can be corrected."""
+        return {}
+
+    def absent(self, name: str) -> str:
+        """Why there is no corrected number."""
+        return f"{len(self.place)} units have human labels, and {WHOLE} are needed"
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """Each unit's model and condition."""
+        return {kind: [setting[at] for setting in self.settings] for at, kind in enumerate(("model", "condition"))}
+
+    def numbers(self) -> Iterator[JudgedNumber]:
+        """Every measure of each model and condition."""
+        of = np.array([f"{model}\n{condition}" for model, condition in self.settings])
+        for model, condition in sorted(set(self.settings)):
+            units = of == f"{model}\n{condition}"
+            group = model if condition == self.usual else f"{model} / {condition}"
+            for measure in self.measures:
+                key = key_in(measure.name, condition, self.usual)
+                place: Place = (measure.name, model, condition, None, None)
+                if measure.name in self.sides:
+                    first, second = self.sides[measure.name]
+                    place = (measure.name, model, f"{condition} / {first}", "side", second)
+                yield JudgedNumber(group, measure.name, units, place, model, key)
+
+    def within(self, name: str) -> Range:
+        """The range of a measure."""
+        return self._declared(name).within
+
+    def is_share(self, name: str) -> bool:
+        """Whether a measure is a share of units."""
+        return self.within(name) == SHARE
+
+    def judged_alone(self, name: str, units: Flags) -> Estimate:
+        """A measure of some units as the analysis has it."""
+        known = self._measured_units(name, units)
+        cluster = np.unique(self.resampling.cluster[known], return_inverse=True)[1]
+        if not known.any():
+            return not_computed(self._declared(name).nothing, level=self.resampling.level)
+        values = (self.judge[name][known], np.ones(len(cluster)))
+        sums = ClusterSums(*(np.bincount(cluster, part).astype(float) for part in values))
+        over = Jackknife(self.resampling.level, unit=self.resampling.unit).over(int(cluster.max()) + 1)
+        return over.ratio(sums, self._declared(name).nothing, self.within(name))
+
+    def _measured_units(self, name: str, units: Flags) -> Flags:
+        return units & np.isfinite(self.judge[name])
+
+    def _declared(self, name: str) -> Measure:
+        return next(measure for measure in self.measures if measure.name == name)
