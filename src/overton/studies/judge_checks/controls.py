@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.statistics import Estimate
+from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import proportion
 from overton.studies.items import Items
 from overton.studies.judge_checks.consistency import (
@@ -117,10 +117,14 @@ class Analysis(msgspec.Struct, frozen=True):
 def measure(results: Results, how: How) -> Analysis:
     """Count what every judge got right."""
     controls: dict[str, ControlText] = {item.id: item for item in results.items}
-    return Analysis(tuple(_count_right(results.records, controls, how.level)), how.level)
+    return Analysis(tuple(count_right(results.records, controls, how.level)), how.level)
 
 
-def _count_right(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
+def count_right(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
+    """How many controls each judge, the `model` of its records, got right, by kind of label.
+
+    A record has the `label` of one `row` of the control `id`, as the judge gave it in one of the `READINGS`.
+    """
     whats = list(dict.fromkeys(control.what for control in controls.values()))
     for (judge,), own in sorted(records.partition_by("model", as_dict=True).items()):
         said = {(str(row["id"]), str(row["row"]), str(row["reading"])): row["label"] for row in own.to_dicts()}
@@ -129,18 +133,26 @@ def _count_right(records: pl.DataFrame, controls: Mapping[str, ControlText], lev
             tried = [control for control in controls.values() if control.what == what and control.id in asked]
             if tried:
                 right = sum(not list(_find_missed_rows(control, said, _AS_CONFIGURED)) for control in tried)
-                again = sum(not list(_find_missed_rows(control, said, _IN_ANOTHER_ORDER)) for control in tried)
                 yield Tried(
                     str(judge),
                     what,
                     len(tried),
                     share_right(right, len(tried), level),
-                    share_right(again, len(tried), level),
+                    _right_in_another_order(tried, said, level),
                     fails=right < ENOUGH * len(tried),
                     missed=tuple(
                         missed for control in tried for missed in _find_missed_rows(control, said, _AS_CONFIGURED)
                     ),
                 )
+
+
+def _right_in_another_order(
+    tried: Sequence[ControlText], said: Mapping[tuple[str, str, str], str | None], level: float
+) -> Estimate:
+    if not any(reading == _IN_ANOTHER_ORDER for _, _, reading in said):
+        return not_computed("not asked in another order", level=level)
+    right = sum(not list(_find_missed_rows(control, said, _IN_ANOTHER_ORDER)) for control in tried)
+    return share_right(right, len(tried), level)
 
 
 def _find_missed_rows(
@@ -163,33 +175,33 @@ _CONTROLS_NOTE = (
 )
 
 
-def _sections(analysis: Analysis) -> Sequence[Section]:
+def control_exhibits(found: Sequence[Tried]) -> list[Exhibit]:
+    """Which judges fail, how many controls each got right, and which it got wrong."""
     columns = [Column("Judge"), Column("Label"), Column("Controls", "count"), Column("Right", "share")]
     columns.append(Column("Right in another order", "share"))
     rows: list[list[Cell]] = [
-        [tried.judge, _label_words(tried), tried.controls, tried.right, tried.in_another_order]
-        for tried in analysis.tried
+        [tried.judge, _label_words(tried), tried.controls, tried.right, tried.in_another_order] for tried in found
     ]
-    shown: list[Exhibit] = [
-        *_failure_callouts(analysis),
-        Prose(_CONTROLS_NOTE),
-        Table("Controls that the judge got right", columns, rows, summary=True),
-    ]
-    return [Section("controls", "Controls", [*shown, _missed_table(analysis)])]
+    table = Table("Controls that the judge got right", columns, rows, summary=True)
+    return [*_failure_callouts(found), Prose(_CONTROLS_NOTE), table, _missed_table(found)]
 
 
-def _failure_callouts(analysis: Analysis) -> Iterator[Callout]:
-    for tried in analysis.tried:
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    return [Section("controls", "Controls", control_exhibits(analysis.tried))]
+
+
+def _failure_callouts(found: Sequence[Tried]) -> Iterator[Callout]:
+    for tried in found:
         if tried.fails:
             many = round(tried.right.value * tried.controls)
             said = f"{tried.judge} fails the controls ({_label_words(tried)}): of {tried.controls} it got {many} right."
             yield Callout(said, "warning", summary=True)
 
 
-def _missed_table(analysis: Analysis) -> Table | Prose:
+def _missed_table(found: Sequence[Tried]) -> Table | Prose:
     rows: list[list[Cell]] = [
         [tried.judge, _label_words(tried), part.control, part.row, " or ".join(part.right), part.said or "(no label)"]
-        for tried in analysis.tried
+        for tried in found
         for part in tried.missed
     ]
     if not rows:

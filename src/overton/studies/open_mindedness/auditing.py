@@ -13,7 +13,7 @@ from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
-from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label
+from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label, controls
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.options import StudyOptions
@@ -109,7 +109,8 @@ def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Para
     """Prompts that the paper calls not neutral, once per run; they are filed under the first issue, about which they
     say nothing."""
     for issue in issues[:1]:
-        for number, text in enumerate(prompts.load("nulls")["controls"]["not_neutral"], 1):
+        for number, control in enumerate(controls(), 1):
+            text = control.material["text"]
             yield ParaphraseTrial(
                 name=f"{issue.id}/control/{number}",
                 item=issue.id,

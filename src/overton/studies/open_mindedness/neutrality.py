@@ -10,8 +10,11 @@ import msgspec
 
 from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
+from overton.studies.judge_checks.consistency import READINGS
+from overton.studies.judge_checks.controls import ControlText, Tried, control_exhibits, count_right
 from overton.studies.measurement import How, Measuring
 from overton.studies.numbers import sentence
+from overton.studies.open_mindedness import prompts
 from overton.studies.results import Results
 from overton.studies.sections import Cell, Column, Exhibits, Section, Table
 from overton.studies.self_agreement import SelfAgreement, of_labels, self_agreement_lines
@@ -25,16 +28,6 @@ if TYPE_CHECKING:
 Label = Literal["neutral", "favors pro", "favors con"]
 CONTROLS = "controls"
 """The null of an audit: prompts that are clearly not neutral."""
-
-
-class Control(msgspec.Struct, frozen=True):
-    """One judge on prompts that are clearly not neutral: the share that it does not call neutral, among those with a
-    readable verdict, and which ones it does call neutral, by their numbers in the list."""
-
-    judge: str
-    found: Estimate
-    missed: list[int]
-    unread: int
 
 
 class JudgeSummary(msgspec.Struct, frozen=True):
@@ -81,7 +74,8 @@ class Remark(msgspec.Struct, frozen=True):
 class Agreement(msgspec.Struct, frozen=True):
     """What the judges say of a dataset's neutrality, and how far they agree.
 
-    `fleiss` is Fleiss' kappa on the paraphrases that all could judge, None with fewer than three judges.
+    `fleiss` is Fleiss' kappa on the paraphrases that all could judge, None with fewer than three judges. `controls`
+    are the judges on prompts that are not neutral, if these were asked.
     `not_neutral` and `orientation_disagreements` list every objection, by issue, template and judge.
     """
 
@@ -90,23 +84,30 @@ class Agreement(msgspec.Struct, frozen=True):
     fleiss: Estimate | None
     not_neutral: list[Remark]
     orientation_disagreements: list[Remark]
-    controls: list[Control] = []
+    controls: tuple[Tried, ...] = ()
 
 
-def controls_of(rows: pl.DataFrame | None) -> list[Control]:
-    """What each judge says of the controls; empty if none were asked."""
-    if rows is None:
-        return []
+_CONTROL = "not neutral {}"
+"""The name of a control, by its number in the list."""
+
+
+def controls() -> list[ControlText]:
+    """Prompts that the paper calls not neutral (appendix A). It does not say whom they favour, so either is right."""
+    right = tuple(label for label in get_args(Label) if label != "neutral")
+    texts = prompts.load("nulls")["controls"]["not_neutral"]
     return [
-        _control(str(judge), own.sort("template"))
-        for (judge,), own in rows.sort("model").group_by("model", maintain_order=True)
+        ControlText(_CONTROL.format(number), "verdict", {"": right}, {"text": text})
+        for number, text in enumerate(texts, 1)
     ]
 
 
-def _control(judge: str, rows: pl.DataFrame) -> Control:
-    read = [(number, said) for number, said in rows.select("template", "verdict").iter_rows() if said is not None]
-    missed = [number for number, said in read if said == "neutral"]
-    return Control(judge, share([said != "neutral" for _, said in read]), missed, rows.height - len(read))
+def _tried(rows: pl.DataFrame, level: float) -> tuple[Tried, ...]:
+    """How many controls each judge got right, from the records of the null condition."""
+    import polars as pl
+
+    names, reading = pl.format(_CONTROL, "template"), pl.lit(READINGS[0])
+    said = rows.select("model", id=names, row=pl.lit(""), reading=reading, label="verdict")
+    return tuple(count_right(said, {control.id: control for control in controls()}, level))
 
 
 def agreement(records: pl.DataFrame) -> Agreement:
@@ -182,23 +183,8 @@ def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Rem
 
 def agreement_tables(found: Agreement) -> list[Table]:
     """The judges, each pair of them, and every paraphrase that one of them does not consider neutral."""
-    tables = (_judges_table(found), _controls_table(found), _pairs_table(found), _objections_table(found))
+    tables = (_judges_table(found), _pairs_table(found), _objections_table(found))
     return [table for table in tables if table.rows]
-
-
-def _controls_table(found: Agreement) -> Table:
-    columns = [
-        Column("Judge"),
-        Column("Not called neutral", "share"),
-        Column("Called neutral"),
-        Column("Unread", "count"),
-    ]
-    rows: list[list[Cell]] = [
-        [control.judge, control.found, ", ".join(map(str, control.missed)) or "none", control.unread]
-        for control in found.controls
-    ]
-    note = "Prompts that the paper calls not neutral (appendix A), by number: a judge that reads calls none neutral."
-    return Table("Positive controls", columns, rows, note=note, summary=True)
 
 
 def _judges_table(found: Agreement) -> Table:
@@ -238,8 +224,8 @@ def _analysis() -> type[Agreement]:
 
 
 def _measure_results(results: Results, how: How) -> Agreement:
-    made = agreement(results.records)
-    return msgspec.structs.replace(made, controls=controls_of(results.nulls.get(CONTROLS)))
+    made, rows = agreement(results.records), results.nulls.get(CONTROLS)
+    return made if rows is None else msgspec.structs.replace(made, controls=_tried(rows, how.level))
 
 
 def _measure_table(table: RawTable, how: How) -> Agreement:
@@ -247,7 +233,10 @@ def _measure_table(table: RawTable, how: How) -> Agreement:
 
 
 def _sections(analysis: Agreement) -> Sequence[Section]:
-    return [Section("neutrality", "Neutrality of the paraphrases", agreement_tables(analysis))]
+    sections = [Section("neutrality", "Neutrality of the paraphrases", agreement_tables(analysis))]
+    if analysis.controls:
+        sections.append(Section("controls", "Controls", control_exhibits(analysis.controls)))
+    return sections
 
 
 def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
