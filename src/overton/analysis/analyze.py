@@ -79,7 +79,8 @@ class Measured:
     def findings(self) -> list[Finding]:
         """The findings in sentences: see `overton.studies.findings`."""
         measuring = measuring_of(self.study)
-        more = findings_against(self.against, measuring.comparing)
+        corrected = self.labels.headlines if self.labels else ()
+        more = findings_against(self.against, measuring.comparing, corrected)
         beside = count_said(self.against, measuring.comparing)
         return collect_findings(measuring, self.analysis, self.results, more, beside)
 

@@ -58,6 +58,16 @@ class CorrectedNumbers:
         }
         return placed(analysis, numbers)
 
+    @property
+    def headlines(self) -> set[tuple[str, str]]:
+        """Models with those of their headlines whose corrected number leads."""
+        return {
+            (number.model, number.compared)
+            for _, case in self.cases
+            for number, found in zip(case.listed, case.found, strict=True)
+            if number.compared and found.leads == "corrected"
+        }
+
     def sections(self) -> list[Section]:
         """The section on labels, which also says if there are none."""
         return [labelled_section(self.found, self.alone)] if self.found or self.alone else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import groupby
 from math import isnan
@@ -58,13 +58,19 @@ def tables_by_facet(
     return found
 
 
-def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
-    """One sentence for each headline of each model: which of its nulls it is clear of, and which not."""
+def findings_against(
+    found: Sequence[Found], comparing: Comparing | None, corrected: Collection[tuple[str, str]] = ()
+) -> list[Finding]:
+    """One sentence for each headline of each model: which of its nulls it is clear of, and which not.
+
+    `corrected` are models with those of their headlines that are corrected by human labels elsewhere. Here both sides
+    are the judge's, and the sentence says so.
+    """
     groups: dict[tuple[str, str], list[Found]] = {}
     for measure, null, contrast in found:
         if contrast.items and comparing and is_said(measure, contrast.model, comparing):
             groups.setdefault((contrast.model, contrast.measure), []).append((measure, null, contrast))
-    return [_finding(group, comparing) for group in groups.values() if comparing]
+    return [_finding(group, comparing, of in corrected) for of, group in groups.items() if comparing]
 
 
 def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
@@ -75,17 +81,18 @@ def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
     )
 
 
-def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
+def _finding(found: Sequence[Found], comparing: Comparing, corrected: bool) -> Finding:
     """The number behind the sentence is the difference that decided it: from the first null that it names as clear, or
     the first that it names if none is."""
     in_turn = sorted(found, key=lambda entry: [*_VERDICT_WORDS].index(_verdict(entry[2])))
     measure, _, leading = next((entry for entry in in_turn if entry[2].verdict == "clear"), in_turn[0])
     apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
     of = f"{measure.title}{apart} of {leading.model}" if leading.model else measure.title
+    alone = " by the judge alone" if corrected else ""
     return Finding(
         what="effect" if leading.verdict == "clear" else "standing",
         model=leading.model,
-        sentence=f"{of} ({number(leading.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
+        sentence=f"{of} ({number(leading.observed.value, measure.kind)}{alone}) {'; it '.join(_clauses(found))}.",
         n=leading.items,
         units=comparing.unit,
         exhibit=_SECTION_KEY,

@@ -184,6 +184,7 @@ def test_the_corrected_number_leads_and_the_others_are_rows_of_the_table(run: ov
 def test_the_report_says_that_the_headline_is_corrected_and_what_is_not(run: overton.Run, tmp_path: Path) -> None:
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
     assert "pairs, corrected by human labels of" in page
+    assert "by the judge alone) cannot be told from its null" in page or "by the judge alone) is clear" in page
     assert "Compliance and hedging rests on the judge alone" in page
 
 

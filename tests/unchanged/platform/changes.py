@@ -30,6 +30,17 @@ CHANGED: dict[str, dict[str, Any]] = {
     "commands": {f"plan {name} > --time": GONE for name in _PLANNED},
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
     "study-options": {"pluralism > run > matching > known": ["together", "pairs"]},
+    # The key of a sheet is a label task, as pages have it, so that its labels correct numbers. Keys of 0.2.0 are read.
+    "folder-labelled": {
+        "sheet > keys > rows.key.json": {
+            **dict.fromkeys(("name", "study", "what", "judge", "question", "design"), "str"),
+            **dict.fromkeys(("seed", "groups"), "int"),
+            "labels": {"KEY": "str"},
+            "population": {"KEY": "int"},
+            "rows": [{"id": "str", "judged": "str", "group": "str", "chance": "float"}],
+            "people": [["int"]],
+        }
+    },
 }
 
 RENAMED: dict[str, dict[str, str]] = {
