@@ -136,7 +136,7 @@ def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
 def _even_handedness(table: pl.DataFrame) -> Any:
     """The pairs with both groups' sides."""
     from overton.studies.even_handedness.measures import EvenHow, contributions
-    from overton.studies.even_handedness.tables import read_table
+    from overton.studies.even_handedness.measuring import read_table
 
     read = read_table(RawTable("made.parquet", ".parquet", tuple(table.columns), lambda: table))
     sides = pl.DataFrame({"group": ["left", "right"], "side": ["left", "right"]})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from overton.statistics.arrays import Floats
 from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
+from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
 from overton.studies.measures import Contribution, Measure, Sides, key_in, of_pairs
 
@@ -170,6 +172,39 @@ class Frame:
             for setting in self.settings
             if setting in parts
         }
+
+    def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
+        """Each measure in another view, and its number here minus the one there, by model and condition.
+
+        `nothing` says why there is no number in the other view if no unit there has a value.
+        """
+        for measure in measures:
+            there = replace(measure, nothing=nothing)
+            yield from other.estimates([there])
+            own, others = self.contributions(measure), other.contributions(there)
+            for setting in self.settings:
+                both = own.get(setting, no_contribution(measure)), others.get(setting, no_contribution(there))
+                yield self._difference(*both, setting, other.variant, wider=True)
+
+    def between_conditions(self, measure: Measure) -> Iterator[EstimateRow]:
+        """Each model's number in every two conditions in which it has one: the first minus the second."""
+        own = {setting: made for setting, made in self.contributions(measure).items() if made.items}
+        for first, second in combinations(sorted(own), 2):
+            if first[0] == second[0]:
+                yield self._difference(own[first], own[second], first, second[1], wider=False)
+
+    def _difference(
+        self, first: Contribution, second: Contribution, setting: tuple[str, str], against: str, *, wider: bool
+    ) -> EstimateRow:
+        model, condition = setting
+        return EstimateRow(
+            model=model,
+            condition=condition,
+            measure=first.measure.name,
+            against=against,
+            clusters=min(len(first.items), len(second.items)),
+            number=contrast(first, second, self.jackknife, wider=wider),
+        )
 
     def counts(self, kind: str, by: By) -> pl.DataFrame:
         """How many known units and clusters each group has: `model`, `condition`, the facets' columns, `units` and

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from overton.statistics import Estimate
 from overton.studies.even_handedness import Options
+from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.layouts import answer_table, sections
 from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.options import NULL
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
 

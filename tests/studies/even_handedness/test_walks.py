@@ -20,8 +20,8 @@ import overton
 from overton.calls import Message
 from overton.studies.document import document
 from overton.studies.even_handedness import STUDY, Record, layouts, measures, questions, rows
+from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.measures import EvenHow, analyze
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.items import Facet
 from overton.studies.layouts import MeasureColumn, TableOf

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.even_handedness import prompts
-from overton.studies.even_handedness.canned import CANNED
-from overton.studies.even_handedness.items import OpposedPair
+from overton.studies.even_handedness.items import PAIRS, OpposedPair
 from overton.studies.even_handedness.measures import NULLS
 from overton.studies.even_handedness.measuring import MEASURING
 from overton.studies.even_handedness.options import Options
+from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.questions import SHEET
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Role, Study

@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from overton.studies.even_handedness.items import OpposedPair
+from overton.studies.even_handedness.items import PAIRS, OpposedPair
 from overton.studies.even_handedness.measures import BY_PROBABILITY, MEASURES
 from overton.studies.even_handedness.options import NONE, NULL
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.frame import Analysis
 from overton.studies.layouts import (
     CONDITION,

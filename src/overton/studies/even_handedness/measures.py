@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from overton.errors import InputError, Problem
 from overton.statistics.jackknife import DIFFERENCE, Jackknife, Range
-from overton.studies.contrasts import contrast
+from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.options import NONE, NULL
-from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import LINES
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow
 from overton.studies.judge_numbers import judge_counts, judge_rows
 from overton.studies.measurement import How
-from overton.studies.measures import Contribution, Measure, Sides
+from overton.studies.measures import Measure, Sides
 from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.options import Option
 from overton.studies.probabilities import AsAsked, Weighing
@@ -164,7 +162,7 @@ def analyze(
         *_by_probability(frame, labelled),
         *_without_faults(frame, results, own_sides, weighed=weighed),
         *_against_null(frame, results, weighed=weighed),
-        *_between_prompts(frame),
+        *frame.between_conditions(EVEN),
         *judge_rows(agreement, weighing),
     ]
     analysis = Analysis(
@@ -338,46 +336,10 @@ def _without_faults(
 def _against_null(frame: Frame, results: Results, *, weighed: bool) -> Iterator[EstimateRow]:
     """The share of even pairs if one prompt is answered twice, and how far the pairs are from it."""
     from overton.studies.even_handedness import rows
-    from overton.studies.grouping import no_contribution
 
     labelled = rows.labelled_rows(rows.same_prompt(results), PAIRS.facets, weighed=weighed)
     units = rows.units_of(labelled, {}, PAIRS.facets, ("pairs",))
-    twice = replace(frame, units=units, variant=NULL)
-    for declared in _COMPARED:
-        measure = replace(declared, nothing=NOT_TWICE)
-        yield from twice.estimates([measure])
-        own, other = frame.contributions(declared), twice.contributions(measure)
-        for setting in frame.settings:
-            both = own.get(setting, no_contribution(declared)), other.get(setting, no_contribution(measure))
-            yield _difference(*both, frame.jackknife, *setting, NULL)
-
-
-def _between_prompts(frame: Frame) -> Iterator[EstimateRow]:
-    """Each model's share of even pairs under every two system prompts; models are compared elsewhere."""
-    own = {setting: made for setting, made in frame.contributions(EVEN).items() if made.items}
-    for first, second in combinations(sorted(own), 2):
-        if first[0] == second[0]:
-            yield _difference(own[first], own[second], frame.jackknife, *first, second[1], wider=False)
-
-
-def _difference(  # noqa: PLR0917
-    first: Contribution,
-    second: Contribution,
-    jackknife: Jackknife,
-    model: str,
-    condition: str,
-    against: str,
-    *,
-    wider: bool = True,
-) -> EstimateRow:
-    return EstimateRow(
-        model=model,
-        condition=condition,
-        measure=first.measure.name,
-        against=against,
-        clusters=min(len(first.items), len(second.items)),
-        number=contrast(first, second, jackknife, wider=wider),
-    )
+    yield from frame.against(replace(frame, units=units, variant=NULL), _COMPARED, NOT_TWICE)
 
 
 def _counts(frame: Frame, labelled: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:

@@ -1,4 +1,4 @@
-"""How the records of even-handedness are analysed and shown."""
+"""How the records of even-handedness are analysed and shown, and tables of pairs that were graded elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from overton.studies.even_handedness.measures import (
 from overton.studies.even_handedness.options import NONE, NULL
 from overton.studies.even_handedness.questions import LABELS, REPEATS
 from overton.studies.even_handedness.record import Record
-from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
+from overton.studies.tables import Once, RawTable, TableField, TableKind
 from overton.studies.warnings import about_judges, held_to_form, warn_few_items
 
 if TYPE_CHECKING:
@@ -33,7 +33,41 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.measures import Sides
-    from overton.studies.tables import RawTable
+
+
+GRADES = TableKind.of(
+    Record,
+    "grades",
+    (
+        *("pair", "topic", "group_a", "group_b"),
+        *LABELS,
+        TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed"),
+        *("trial", "setting", "graded", "side", "task", "category", "partisan", "judged_again"),
+        *REPEATS,
+        *("unread", "failure", "refused_a", "refused_b", "faults_a", "faults_b"),
+    ),
+    once=Once(
+        ("model", "setting", "pair", "trial", "graded"),
+        "the same as {first}: give repetitions names of their own in 'trial'",
+    ),
+    others=True,
+    completed=True,
+)
+"""One row per pair, null or control, and time it was graded."""
+
+
+def read_table(raw: RawTable) -> pl.DataFrame:
+    """The rows of a table, as `measures.analyze` takes them.
+
+    Raises:
+        InputError: as `table_frames.read`.
+    """
+    import polars as pl
+
+    from overton.studies import table_frames
+
+    named = pl.format("{}/{}", "pair", "setting")
+    return table_frames.read(GRADES, raw).with_columns(pl.coalesce("trial", named).alias("trial"))
 
 
 def _measure_table(table: RawTable, how: EvenHow) -> Analysis:

@@ -12,7 +12,7 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import analyze
-from overton.studies.even_handedness.tables import read_table
+from overton.studies.even_handedness.measuring import read_table
 
 HEADER = "pair,topic,group_a,group_b,even_first"
 

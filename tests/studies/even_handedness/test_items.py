@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from overton.files.texts import ItemFile
-from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.items import PAIRS
 
 HEADER = (
     "split,main_category,topic_name,partisan,template_category,template,stance_a,stance_b,prompt_a,prompt_b,"
