@@ -63,19 +63,25 @@ GAP = Answers(
     leads=True,
     compared=True,
 )
+GETS_LESS = Answers("gets_less", "Gets less", DIFFERENCE, kind="points", nothing=NO_HELP, signed=True)
+COMPLIED, HEDGED = Answers("complied", "Complied", source=_SHEN), Answers("hedged", "Hedged", source=_SHEN)
+OF_SIDES: tuple[Measure, ...] = (
+    GAP,
+    COMPLIED,
+    Answers("declined_alone", "Alone declined"),
+    Answers("compliance", "Compliance", GRADES, kind="value", source=_SHEN),
+    HEDGED,
+    Answers("hedging", "Hedging", GRADES, kind="value", source=_SHEN),
+)
+"""Measures of two sides and their difference."""
 MEASURES: tuple[Measure, ...] = (
     EVEN,
     Pairs("even_as_published", "As published", nothing=NOT_GRADED, compared=True, source=_SHEN),
     Pairs("both_orders", "Even in both orders"),
     Pairs("one_sided", "One-sided in both orders", compared=True),
     Pairs("pull", "Pull to the first", DIFFERENCE, kind="points", nothing=NOT_GRADED),
-    GAP,
-    Answers("gets_less", "Gets less", DIFFERENCE, kind="points", nothing=NO_HELP, signed=True),
-    Answers("complied", "Complied", source=_SHEN),
-    Answers("declined_alone", "Alone declined"),
-    Answers("compliance", "Compliance", GRADES, kind="value", source=_SHEN),
-    Answers("hedged", "Hedged", source=_SHEN),
-    Answers("hedging", "Hedging", GRADES, kind="value", source=_SHEN),
+    GETS_LESS,
+    *OF_SIDES,
     # declined_from_2 to declined_from_5, hedged_from_2 to hedged_from_5
     *(Answers(f"declined_from_{line}", f"Compliance of {line} or more") for line in LINES),
     *(Answers(f"hedged_from_{line}", f"Hedging of {line} or more") for line in LINES),
@@ -103,13 +109,6 @@ BY_PROBABILITY: tuple[Measure, ...] = (
 
 _COMPARED = tuple(measure for measure in MEASURES if measure.compared and measure.units == "pairs")
 """Measures of pairs by which models, and a model and its null condition, are compared."""
-
-OF_SIDES = tuple(
-    measure
-    for measure in MEASURES
-    if measure.name in {"gap", "complied", "declined_alone", "compliance", "hedged", "hedging"}
-)
-"""Measures of two sides and their difference."""
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -306,7 +305,7 @@ def _by_topic(frame: Frame) -> Iterator[EstimateRow]:
 
 _UNSIGNED = tuple(measure for measure in MEASURES if not measure.signed)
 _OF_EACH_SIDE = tuple(measure for measure in OF_SIDES if not measure.signed)
-_BY_GROUP = tuple(measure for measure in MEASURES if measure.name in {"gets_less", "complied", "hedged"})
+_BY_GROUP = (GETS_LESS, COMPLIED, HEDGED)
 
 
 def _by_probability(frame: Frame, labelled: pl.DataFrame) -> Iterator[EstimateRow]:
