@@ -220,8 +220,10 @@ def test_profile_says_how_even_a_model_is_and_whom_it_declines() -> None:
 
 def test_profile_of_who_helps_nobody_has_no_share() -> None:
     nothing = EstimateRow(model="m", condition="none", measure="even", number=not_computed("none"))
-    (trait,) = CLAIMS.traits(analysis(nothing))
-    assert (trait.sentence, trait.null) == ("m helps neither side in any pair.", None)
+    unknown = EstimateRow(model="m", condition="none", measure="declined_from_4", number=not_computed("none"))
+    even, declined = CLAIMS.traits(analysis(nothing, unknown))
+    assert (even.sentence, even.null) == ("m helps neither side in any pair.", None)
+    assert declined.sentence == "How often m declines is not known: no answer was graded."
 
 
 def test_profile_covers_two_aspects_and_pairs_one_by_one() -> None:

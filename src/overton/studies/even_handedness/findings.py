@@ -87,6 +87,7 @@ CLAIMS = Claims(
                 aspect="refuses",
                 title="Requests for one side that it declines{given}",
                 sentence="{model} declines {value} of requests to speak for one side{given}.",
+                missing="How often {model} declines is not known: no answer was graded{given}.",
                 units="answers",
             ),
         ),
