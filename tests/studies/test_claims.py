@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan, nan
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -44,7 +45,7 @@ def estimate(low: float, high: float, value: float | None = None, n: int = 30) -
     return Estimate(value, low, high, n, "Student's t over topics", within=(-1.0, 1.0))
 
 
-def row(measure: str, number: Estimate, condition: str = "none", **where: str) -> EstimateRow:
+def row(measure: str, number: Estimate, condition: str = "none", **where: Any) -> EstimateRow:
     return EstimateRow(model=where.pop("model", "m"), measure=measure, condition=condition, number=number, **where)
 
 
@@ -112,6 +113,24 @@ def test_interval_decides_which_sentence_is_reported(low: float, high: float, co
     assert (finding.code, finding.sentence, finding.kind) == (code, sentence, "points")
     assert finding.cautions == (() if "within" in code else ("Read the prompts.",))
     assert found([TESTED], level_row(), null_row(-0.1, 0.5)) == []
+
+
+def test_the_correction_has_the_freedom_of_the_clusters_behind_the_number() -> None:
+    """Ten tests at 5%: t(0.9975) over t(0.975) with 29 degrees of freedom is 1.485, with 5 degrees 1.857."""
+    widths = []
+    for clusters in (30, 6):
+        own = row("score", estimate(0.2, 0.4), against="null/shuffled", clusters=clusters)
+        (finding,) = found([TESTED], level_row(), own, beside=9)
+        assert finding.number is not None
+        widths.append((finding.number.high - finding.number.low) / 0.2)
+    assert widths == pytest.approx([1.4854, 1.8569], abs=1e-3)
+
+
+def test_a_finding_is_never_narrower_than_its_row() -> None:
+    strict = Estimate(0.3, 0.1, 0.5, 30, "Student's t over topics", 0.999, within=(-1.0, 1.0))
+    (finding,) = found([TESTED], level_row(), row("score", strict, against="null/shuffled"))
+    assert finding.number is not None
+    assert (finding.number.low, finding.number.high, finding.number.level) == pytest.approx((0.1, 0.5, 0.999))
 
 
 def test_limits_in_a_sentence_are_those_after_correction() -> None:

@@ -561,12 +561,22 @@ FORMS |= {
 }
 
 
+_PAIRS_LABELLED = "stored-even-handedness-labels-"
+_CORRECTED = tuple(
+    f"{place}{more}"
+    for place in ("labels > even_handedness > measures", "pairs > * > even > labels")
+    for more in ("", " > **")
+)
+"""Human labels of pairs correct the share of even pairs, in analyses and comparisons of models."""
+
+
 def form(study: str, kind: str, case: str = "") -> Form:
     """The form of one kind of JSON, of one `case` if it has its own, with the limits that are listed for the case; that
     of everything which is as it was where `FORMS` has none."""
     known = FORMS.get((case, kind), FORMS.get((study, kind), Form()))
     added, gone = (tuple(limits.listed(case, kind, added=new)) for new in (True, False))
-    changed = Form(added=added, gone=gone, reworded=tuple(limits.reworded(case, kind)))
+    corrected = _CORRECTED if case.startswith(_PAIRS_LABELLED) else ()
+    changed = Form(added=(*added, *corrected), gone=(*gone, *corrected), reworded=tuple(limits.reworded(case, kind)))
     return replace(_both(changed, known), reshape=known.reshape)
 
 

@@ -290,7 +290,7 @@ class _Instance:
         return CandidateFinding(
             model=self.row.model or "",
             number=self.row.number,
-            clusters=self.items,
+            clusters=self.row.clusters or self.items,
             n=self.items,
             units=self.claims.items,
             exhibit=claim.section,

@@ -287,7 +287,8 @@ def _test_in_turn(candidate: CandidateFinding, many: int) -> list[Finding]:
 def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
     """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
     cannot tell."""
-    wide = widened(candidate.number, 1 - FAMILY / many, candidate.clusters - 1)
+    level = max(1 - FAMILY / many, candidate.number.level)
+    wide = widened(candidate.number, level, candidate.clusters - 1)
     if candidate.p is None:
         above, below = wide.low > candidate.null, wide.high < candidate.null
     else:
