@@ -209,8 +209,8 @@ def test_a_person_checks_its_labels_on_a_sheet(call: Run, place: Path) -> None:
     said = pl.col("reply").str.to_lowercase().str.extract("(yes|no)")
     sheet.with_columns(person=said).write_csv(place / "sheet.csv")
     found = json.loads(call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled", "--json").stdout)
-    assert found["same"]["plain"]["estimate"] == 1
-    assert found["same"]["plain"]["n"] == 40
+    same = found["people"]["judge"]["same"]
+    assert (same["plain"]["estimate"], same["plain"]["n"]) == (1, 40)
     assert "the reader" in call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled").stdout
 
 
