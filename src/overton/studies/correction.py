@@ -193,6 +193,16 @@ class CorrectionCase(ABC):
         """Whether units are corrected by their own values."""
         return self.labelled.by_units
 
+    @property
+    def how(self) -> str:
+        """How numbers are corrected: see `LabelledNumbers`."""
+        return "whole units" if self.by_units else "errors undone"
+
+    @property
+    def clustering(self) -> str:
+        """Whether errors in one unit cluster, in a sentence."""
+        return str(self.together) if len(self.people.id) else "Nothing is labelled."
+
     @cached_property
     def together(self) -> ErrorClustering:
         """Whether errors in one unit cluster."""
@@ -240,11 +250,11 @@ class CorrectionCase(ABC):
             if number.group is not None:
                 groups.setdefault(number.group, {})[number.name] = found
         return LabelledNumbers(
-            "whole units" if self.by_units else "errors undone",
+            self.how,
             len(self.people.id),
             self.people.cannot_tell,
             int(self.labelled.whole.sum()),
-            str(self.together) if len(self.people.id) else "Nothing is labelled.",
+            self.clustering,
             groups,
             self.equal_errors,
         )

@@ -92,6 +92,16 @@ class FrameCase(UnitCase):
             seed=jackknife.seed,
         )
 
+    @property
+    def how(self) -> str:
+        """Each unit has one label, so that it has no errors that could cluster."""
+        return "single labels"
+
+    @property
+    def clustering(self) -> str:
+        """Nothing to say."""
+        return ""
+
     @cached_property
     def labelled(self) -> LabelledUnits:
         """The units, each a row of its own."""

@@ -148,10 +148,10 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 
 def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
-    said = _UNITS_NOTE if found.how == "whole units" else _ERRORS_NOTE
-    by_units = found.how == "whole units"
-    tests = " ".join([found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors)])
-    yield Callout(f"Measures of many labels together: {said} {tests}", summary=True)
+    title, said = _HOW[found.how]
+    by_units = found.how != "errors undone"
+    tests = (found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors))
+    yield Callout(" ".join(filter(None, (said, *tests))), summary=True)
     for group, measures in found.groups.items():
         heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
         rows: list[list[Cell]] = [
@@ -163,20 +163,31 @@ def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
             for name, measure in measures.items()
         ]
         yield Table(
-            f"Measures of many labels, {group or 'all models'}",
+            f"{title}, {group or 'all models'}",
             [Column(head) for head in heads],
             rows,
-            summary=not group,
+            summary=not group or found.how == "single labels",
         )
 
 
-_UNITS_NOTE = (
-    "people labelled whole units, and each unit's own value is corrected, which assumes only that the draw is random."
-)
-_ERRORS_NOTE = (
-    "the judge's errors are undone label by label, which assumes that errors in one unit are independent and equally"
-    " frequent everywhere."
-)
+_MANY = "Measures of many labels"
+_HOW = {
+    "whole units": (
+        _MANY,
+        f"{_MANY} together: people labelled whole units, and each unit's own value is corrected, which assumes only"
+        " that the draw is random.",
+    ),
+    "errors undone": (
+        _MANY,
+        f"{_MANY} together: the judge's errors are undone label by label, which assumes that errors in one unit are"
+        " independent and equally frequent everywhere.",
+    ),
+    "single labels": (
+        "Headlines",
+        "Headlines: each unit has one label, and its value is corrected, which assumes only that the draw is random.",
+    ),
+}
+"""The title of the measures, and how they are corrected."""
 
 
 def _sentence_cell(estimate: Estimate) -> Cell:

@@ -69,8 +69,9 @@ class LabelledBetween(msgspec.Struct, frozen=True):
 class LabelledNumbers(msgspec.Struct, frozen=True):
     """Measures of many labels together, corrected: by `groups` ('' for everything), then by measure.
 
-    `how` says whether 'whole units' are corrected by their own values, or the judge's 'errors undone' label by label;
-    `labels` are the rows of measured units that people labelled, `cannot_tell` those whose label they could not tell;
+    `how` says whether 'whole units' are corrected by their own values, the judge's 'errors undone' label by label, or
+    units that have 'single labels' corrected by these. `labels` are the rows of measured units that people labelled,
+    `cannot_tell` those whose label they could not tell;
     `whole` units are completely labelled, and `together` says in a sentence whether errors in one unit cluster.
     `equal_errors` are tests of whether they depend on the model or the condition, one for each kind of group.
     """

@@ -185,6 +185,7 @@ def test_the_report_says_that_the_headline_is_corrected_and_what_is_not(run: ove
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
     assert "pairs, corrected by human labels of" in page
     assert "by the judge alone) cannot be told from its null" in page or "by the judge alone) is clear" in page
+    assert "Headlines: each unit has one label" in page
     assert "Compliance and hedging rests on the judge alone" in page
 
 
