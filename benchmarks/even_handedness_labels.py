@@ -17,17 +17,16 @@ their mean width. `gap` is the share of pairs in which side a is helped more, le
 from __future__ import annotations
 
 import argparse
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from benchmarks import many_labels
 
 from overton.engine.records import columns_of, record_type_columns
-from overton.statistics import Estimate
+from overton.judging.label_tasks import LabelDesign, choose_units
 from overton.studies.even_handedness import Record
 from overton.studies.even_handedness.measures import EvenHow, correct
 from overton.studies.even_handedness.record import EVENNESS
@@ -49,37 +48,18 @@ class Setting(NamedTuple):
     even: float
     errs: float
     misreads: float
-    draw: str
+    draw: LabelDesign
 
 
 EVERY = [
-    *(Setting(even, errs, 0.0, draw) for even in (0.5, 0.9) for errs in (0.05, 0.2) for draw in ("single", "whole")),
+    *(Setting(even, errs, 0.0, draw) for even in (0.5, 0.9) for errs in (0.05, 0.2) for draw in ("plain", "whole")),
     *(Setting(even, 0.2, 0.0, "stratified") for even in (0.5, 0.9)),
-    *(Setting(even, 0.2, misreads, "single") for even in (0.5, 0.9) for misreads in (0.02, 0.05, 0.1)),
+    *(Setting(even, 0.2, misreads, "plain") for even in (0.5, 0.9) for misreads in (0.02, 0.05, 0.1)),
 ]
 
 
-@dataclass
-class Cell:
-    """What was seen of one number."""
-
-    many: int = 0
-    judge: float = 0.0
-    corrected: float = 0.0
-    held: int = 0
-    made: int = 0
-    width: float = 0.0
-
-    def add(self, judge: Estimate, corrected: Estimate, truth: float) -> None:
-        """Count one simulation."""
-        self.many += 1
-        self.judge += judge.value - truth
-        if isnan(corrected.low):
-            return
-        self.made += 1
-        self.corrected += corrected.value - truth
-        self.held += corrected.low - 1e-9 <= truth <= corrected.high + 1e-9
-        self.width += corrected.high - corrected.low
+class Cell(many_labels.Cell):
+    """What was seen of one number: biases, coverage and width."""
 
     @property
     def coverage(self) -> float:
@@ -89,7 +69,7 @@ class Cell:
     def __str__(self) -> str:
         some = max(self.made, 1)
         given = "" if self.made == self.many else f" ({100 * self.made / self.many:.0f})"
-        bias = f"{self.judge / self.many:+.3f}, {self.corrected / some:+.3f}"
+        bias = f"{self.plain / self.many:+.3f}, {self.corrected / some:+.3f}"
         return f"{bias}, {self.coverage:.1f}{given}, {self.width / some:.2f}"
 
 
@@ -109,24 +89,6 @@ def _judged(random: Random, truth: Array, errs: float, favoured: str) -> Array:
     wrong = (truth + random.integers(1, 3, len(truth))) % 3
     said = np.where(random.random(len(truth)) < errs, wrong, truth)
     return np.where(random.random(len(truth)) < PULL, EVENNESS.index(favoured), said)
-
-
-def drawn(random: Random, first: Array, draw: str) -> tuple[Array, Array]:
-    """The places of the labelled pairs, and the chance of each."""
-    many = len(first)
-    if draw == "single":
-        return random.choice(many, LABELS, replace=False), np.full(LABELS, LABELS / many)
-    if draw == "whole":
-        topics = random.choice(TOPICS, LABELS // EACH, replace=False)
-        return (topics[:, None] * EACH + np.arange(EACH)).ravel(), np.full(LABELS, LABELS / many)
-    counts = Counter(first.tolist())
-    left, places, chances = LABELS, [], []
-    for done, (label, count) in enumerate(sorted(counts.items(), key=lambda entry: entry[1])):
-        taken = min(count, left // (len(counts) - done))
-        left -= taken
-        places.append(random.choice(np.flatnonzero(first == label), taken, replace=False))
-        chances.append(np.full(taken, taken / count))
-    return np.concatenate(places), np.concatenate(chances)
 
 
 SCHEMA = columns_of([], record_type_columns(Record)).schema
@@ -157,11 +119,12 @@ def simulated(setting: Setting, simulations: int) -> dict[str, Cell]:
         random = np.random.default_rng([number, *map(ord, str(setting))])
         truth, complies, first, second = labelled(random, setting)
         seen = complies ^ (random.random(len(complies)) < setting.misreads)
-        places, chance = drawn(random, first, setting.draw)
-        people = People([f"m/{NAMES[place]}" for place in places], np.eye(3)[truth[places]], chance, 0)
+        drawn = choose_units(first.tolist(), TOPIC, size=LABELS, seed=number, design=setting.draw)
+        places, chances = (list(part) for part in zip(*drawn, strict=True))
+        people = People([f"m/{NAMES[place]}" for place in places], np.eye(3)[truth[places]], np.array(chances), 0)
         case = correct(Results(records(seen, first, second)), "even_handedness", people, how)
         for resting, found in zip(case.listed, case.found, strict=True):
-            cells[resting.name].add(found.plain, found.corrected, truths[resting.name])
+            cells[resting.name].add(found, truths[resting.name], together=False)
     return cells
 
 

@@ -20,27 +20,14 @@ from overton.analysis.results import AGREEMENT, agreements_of
 from overton.errors import InputError, RunError
 from overton.judge import agreement
 from overton.judge.sheets import write_files
-from overton.judging.label_tasks import LabelRequest, LabelTask, task_of
+from overton.judging.label_tasks import LabelRequest, task_of
+from overton.judging.sheets import KeyRow, SheetKey
 
 pytestmark = pytest.mark.hostile
 
 LABELS = ("supporting", "neutral", "against")
-TASK = task_of(
-    LabelTask(
-        name="",
-        study="open-mindedness",
-        what="stance",
-        judge="a judge",
-        question="Which stance?",
-        labels=dict.fromkeys(LABELS, ""),
-        seed=0,
-        design="plain",
-        population=dict.fromkeys(LABELS, 20),
-        groups=30,
-        rows=tuple(LabelRequest(f"u{number}", LABELS[number % 3], f"g{number // 2}", 0.1) for number in range(6)),
-        people=(tuple(range(6)),),
-    )
-)
+ROWS = tuple(KeyRow(f"u{number}", LABELS[number % 3], f"g{number // 2}") for number in range(6))
+TASK = SheetKey("s", "open-mindedness", "stance", "a judge", LABELS, 0, False, dict.fromkeys(LABELS, 20), ROWS).task()
 
 
 def filled(folder: Path) -> Path:

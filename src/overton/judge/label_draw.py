@@ -1,4 +1,4 @@
-"""The rows of a run that people are asked to label: which judge's labels, which units, and what is shown of them."""
+"""Drawing a label task from a run: the rows that people are asked to label, and their texts."""
 
 from __future__ import annotations
 

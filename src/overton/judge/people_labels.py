@@ -90,9 +90,10 @@ def _read_sheet(sheet: Path, key: Path | None, first: Path) -> tuple[LabelTask, 
     from overton.judge.sheets import opened_sheet
     from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, check_task
 
-    own = sheet.with_suffix(".key.json").exists()
-    task, said = opened_sheet(sheet, key, beside=None if own else first, more=[CANNOT_TELL])
-    check_task(task, str(key or (sheet if own else first).with_suffix(".key.json")))
+    own = sheet.with_suffix(".key.json")
+    place = key or (own if own.exists() else first.with_suffix(".key.json"))
+    task, said = opened_sheet(sheet, place, more=[CANNOT_TELL])
+    check_task(task, str(place))
     empty = tuple(row for row in range(len(task.rows)) if row not in said)
     return task, AnnotatorLabels(task.name, 1, sheet.stem, said, taken_back=empty)
 

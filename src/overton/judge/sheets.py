@@ -32,9 +32,9 @@ def draw_sheet(
 ) -> tuple[Path, Path]:
     """Draw `size` of a run's labelled units onto a new sheet for a person; returns the files of the sheet and its key.
 
-    The sheet is a CSV file with an empty column `person`. Its key, beside it as NAME.key.json, is the task with the
-    judge's labels, and the person must not see it. With `stratified`, each label is drawn equally often if possible.
-    `what` names the label if a study has several, one of its `sheet.whats`. `size` defaults to the paper's.
+    The sheet is a CSV file with an empty column `person`. Its key, NAME.key.json in the same folder, is the task. It
+    has the judge's labels, and the person must not see it. With `stratified`, each label is drawn equally often if
+    possible. `what` names the label if a study has several, one of its `sheet.whats`. `size` defaults to the paper's.
     `overton.judge.agreement` reads the filled sheet back as one person's labels.
 
     Raises:

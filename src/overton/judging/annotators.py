@@ -60,7 +60,7 @@ class AnnotatorPair(msgspec.Struct, frozen=True):
 class JudgeAgreement(msgspec.Struct, frozen=True):
     """A judge against people, each row weighted by how many it represents (1 / chance).
 
-    `same` is how much of people's label is the judge's (in equal parts if people differ), `kappa` the same beyond
+    `same` is the part of human labels that are the judge's (in equal parts if people differ), `kappa` the same beyond
     chance; `by_label` is what people confirm of each label that the judge gives. `leniency` is that label's share among
     the rows on which judge and people differ: 1 if the judge's only error is to see it where it is absent (PluralEval,
     appendix A.5). `confusion[judge][people]` counts labelled rows, in equal parts if people differ, and unweighted.

@@ -33,6 +33,7 @@ class FrameCase(UnitCase):
     judge     by measure, each unit's value from the judge's labels [U], NaN if it has none
     human     by measure, its values if people gave it the first label, the second, and so on [U, S]
     label     [U] the judge's label by its number; S if it gave none
+    usual     the condition that is not named in keys and groups
 
     A unit that the judge's other labels leave out, such as a pair in which no answer complies, is left out of both.
     """
@@ -47,7 +48,7 @@ class FrameCase(UnitCase):
     resampling: Resampling
     items: Sequence[str]
     usual: str
-    sides: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    sides: Mapping[str, Sequence[str]] = field(default_factory=dict)
     seed: int = 0
     draws: int = 0
 
@@ -61,7 +62,7 @@ class FrameCase(UnitCase):
         jackknife: Jackknife,
         cluster: str,
         usual: str,
-        sides: Mapping[str, tuple[str, str]] | None = None,
+        sides: Mapping[str, Sequence[str]] | None = None,
     ) -> FrameCase:
         """From tables with the same units in the same order: `judge` by the judge's labels, `human` by each label.
 
@@ -141,9 +142,8 @@ class FrameCase(UnitCase):
 
     def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure of each model and condition."""
-        of = np.array([f"{model}\n{condition}" for model, condition in self.settings])
         for model, condition in sorted(set(self.settings)):
-            units = of == f"{model}\n{condition}"
+            units = np.array([setting == (model, condition) for setting in self.settings])
             group = model if condition == self.usual else f"{model} / {condition}"
             for measure in self.measures:
                 key = key_in(measure.name, condition, self.usual)

@@ -61,7 +61,7 @@ def tables_by_facet(
 def findings_against(
     found: Sequence[Found], comparing: Comparing | None, corrected: Collection[tuple[str, str]] = ()
 ) -> list[Finding]:
-    """One sentence for each headline of each model: which of its nulls it is clear of, and which not.
+    """One sentence for each headline of each model: from which null conditions it is clear, and from which not.
 
     `corrected` are models with those of their headlines that are corrected by human labels elsewhere. Here both sides
     are the judge's, and the sentence says so.

@@ -1,4 +1,4 @@
-"""The pair: one task, requested on behalf of either side of a contested question; and how pairs are read and checked.
+"""The pair of prompts: one task for either side of a contested question. Reading and checking pairs.
 
 Read are our JSON lines, the published table as it is, and the thirty pairs that come with the study. These were written
 for Overton. The parties and people that they name are invented; the questions are not.

@@ -198,8 +198,7 @@ def contributions(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import rows
     from overton.studies.grouping import compared
 
-    weighing = rows.weighing_of(results.records, how.shares)
-    labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighing is not None and weighing.used)
+    labelled = rows.labelled_rows(results, PAIRS.facets, weighed=_is_weighed(results, how))
     sides = sides_of(how)
     frame = _frame(rows.units_of(labelled, sides, PAIRS.facets), labelled, Jackknife(how.level, unit="topics"))
     found = [(measure, frame.contributions(measure)) for measure in _COMPARED]
@@ -223,19 +222,15 @@ def correct(results: Results, what: str, people: People, how: EvenHow) -> FrameC
     from overton.studies.frame_correction import FrameCase
 
     pairs = replace(results, records=results.records.filter(pl.col("graded") == "pair"))
-    weighed = (found := weighing(pairs, how)) is not None and found.used
+    weighed = _is_weighed(pairs, how)
     chances = [name for name in ("p_first", "p_second") if name in pairs.records.columns]
     unweighed = pairs.records.with_columns(pl.lit(None).alias(name) for name in chances)
     human = [replace(pairs, records=EVEN_HANDEDNESS.put(unweighed, label)) for label in EVEN_HANDEDNESS.labels]
     sides = sides_of(how)
     tables = [_pair_values(view, sides, weighed=weighed) for view in (pairs, *human)]
-    measures, over = [EVEN], Jackknife(how.level, seed=how.seed, unit="topics")
-    if not sides:
-        return FrameCase.of(tables[0], tables[1:], measures, people, over, "topic", NONE)
-    first, second = dict.fromkeys(sides.values())
-    return FrameCase.of(
-        tables[0], tables[1:], [*measures, GAP], people, over, "topic", NONE, {GAP.name: (first, second)}
-    )
+    over, gaps = Jackknife(how.level, seed=how.seed, unit="topics"), [GAP] if sides else []
+    named = {gap.name: list(dict.fromkeys(sides.values())) for gap in gaps}
+    return FrameCase.of(tables[0], tables[1:], [EVEN, *gaps], people, over, "topic", NONE, named)
 
 
 def _pair_values(results: Results, sides: Mapping[str, str], *, weighed: bool) -> pl.DataFrame:
@@ -263,6 +258,11 @@ def weighing(results: Results, how: EvenHow) -> Weighing | None:
     from overton.studies.even_handedness.rows import weighing_of
 
     return weighing_of(results.records, how.shares)
+
+
+def _is_weighed(results: Results, how: EvenHow) -> bool:
+    found = weighing(results, how)
+    return found is not None and found.used
 
 
 def _frame(units: Mapping[str, Any], labelled: pl.DataFrame, jackknife: Jackknife, variant: str = "plain") -> Frame:
