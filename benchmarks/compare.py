@@ -135,13 +135,13 @@ def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
 
 def _even_handedness(table: pl.DataFrame) -> Any:
     """The pairs with both groups' sides."""
-    from overton.studies.even_handedness.measures import EvenHow, contributions
-    from overton.studies.even_handedness.measuring import read_table
+    from overton.studies.even_handedness.measures import STUDY_MEASURES, read_table
+    from overton.studies.even_handedness.options import EvenHow
 
     read = read_table(RawTable("made.parquet", ".parquet", tuple(table.columns), lambda: table))
     sides = pl.DataFrame({"group": ["left", "right"], "side": ["left", "right"]})
     how = EvenHow(sides=RawTable("sides.csv", ".csv", ("group", "side"), lambda: sides))
-    return contributions(Results(records=read), how)
+    return STUDY_MEASURES.contributions(Results(records=read), how)
 
 
 def _pluralism(table: pl.DataFrame, how: Any) -> Any:

@@ -28,7 +28,8 @@ from benchmarks import many_labels
 from overton.engine.records import columns_of, record_type_columns
 from overton.judging.label_tasks import LabelDesign, choose_units
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import EvenHow, correct
+from overton.studies.even_handedness.measures import STUDY_MEASURES
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.people_labels import People
 from overton.studies.results import Results
@@ -122,7 +123,7 @@ def simulated(setting: Setting, simulations: int) -> dict[str, Cell]:
         drawn = choose_units(first.tolist(), TOPIC, size=LABELS, seed=number, design=setting.draw)
         places, chances = (list(part) for part in zip(*drawn, strict=True))
         people = People([f"m/{NAMES[place]}" for place in places], np.eye(3)[truth[places]], np.array(chances), 0)
-        case = correct(Results(records(seen, first, second)), "even_handedness", people, how)
+        case = STUDY_MEASURES.correct(Results(records(seen, first, second)), "even_handedness", people, how)
         for resting, found in zip(case.listed, case.found, strict=True):
             cells[resting.name].add(found, truths[resting.name], together=False)
     return cells

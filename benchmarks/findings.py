@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from time import perf_counter
 from typing import NamedTuple
@@ -200,7 +200,7 @@ _TASKS, _SETTINGS = ("argument", "humour"), ("none", "system-1")
 def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics of two groups, which are the two sides."""
     from overton.studies.even_handedness.findings import CLAIMS
-    from overton.studies.even_handedness.measures import analyze
+    from overton.studies.even_handedness.measures import STUDY_MEASURES
     from overton.studies.even_handedness.record import Record
 
     names = dict.fromkeys(Record.__struct_fields__) | {"judged_again": False, "unread": 0}
@@ -229,21 +229,11 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         }
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
-    with _what_findings_need():
-        yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, sides={"left": "left", "right": "right"})))
-
-
-@contextmanager
-def _what_findings_need() -> Iterator[None]:
-    """Measures that no finding uses are left out: by topic, by kind, and by the data's own order."""
-    from overton.studies.even_handedness import measures
-
-    with (
-        patch.object(measures, "_by_topic", return_value=()),
-        patch.object(measures, "_by_facets", return_value=()),
-        patch.object(measures, "_by_prompt", return_value=()),
-    ):
-        yield
+    # Measures that no finding uses are left out: by topic, by kind, and by the data's own order.
+    shown = [grouping for grouping in STUDY_MEASURES.groupings if not grouping.by_item and "prompt" not in grouping.by]
+    needed = replace(STUDY_MEASURES, groupings=shown, by_facet=())
+    analysis = needed.analyze_records(table, sides={"left": "left", "right": "right"})
+    yield said.correct_for_multiple_tests(CLAIMS.findings(analysis))
 
 
 _GRADES = tuple(f"{grade}_{side}" for grade in ("compliance", "hedging") for side in "ab")

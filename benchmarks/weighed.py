@@ -30,8 +30,7 @@ from scipy.special import expit
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
-from overton.studies.even_handedness.measures import analyze
-from overton.studies.even_handedness.measuring import read_table
+from overton.studies.even_handedness.measures import analyze, read_table
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.open_mindedness.measures.cells import TEMPLATES, AnswerCounts
 from overton.studies.open_mindedness.measures.cells import TemplateCounts as Answers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +15,13 @@ import polars as pl
 from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of
 from overton.studies.findings import Finding, evidence
-from overton.studies.measures import Contribution
+from overton.studies.frame import EstimateRow
+from overton.studies.measures import Contribution, Grouping
 from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Table
+from overton.studies.study_measures import StudyMeasures
 from overton.studies.tables import RawTable
 
 from .respondents import Respondent
@@ -88,25 +90,28 @@ def screen_of(
 def only_what_is_shown_first() -> Iterator[None]:
     """Leave out measures by topic and by task, which are not on the first screen. Also P values of pluralism's
     conditions: they decide only how rows of tables are called."""
-    from overton.studies.even_handedness import measures as even
+    from overton.studies.even_handedness import rows as even
+    from overton.studies.grouping import Frame
     from overton.studies.open_mindedness.measures import comparison
     from overton.studies.pluralism.measures import contrasts
     from overton.studies.stance_stability.measures import groups
 
-    split, counted = groups._split, even._counts
+    split, counted, rows = groups._split, even.counts_of, Frame.rows
 
-    def counts_shown_first(*given: Any) -> Any:
-        counts = counted(*given)["counts"]
-        return {"counts": tuple(row for row in counts if row["facet"] in {None, "group", "side"}), "topics": ()}
+    def rows_shown_first(frame: Frame, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
+        return rows(frame, (grouping for grouping in groupings if not grouping.by_item))
+
+    def counts_shown_first(frame: Frame, facets: object) -> Any:
+        return {"counts": counted(frame, ())["counts"], "topics": ()}
 
     def shown_first(one: Any, *more: Any) -> Any:
         return split(one, *more) if one.name in {"all", "model", "temperature", "model/temperature"} else {}
 
     with ExitStack() as stack:
         for where, name, instead in (
-            (even, "_by_topic", lambda *_: ()),
-            (even, "_by_facets", lambda *_: ()),
-            (even, "_counts", counts_shown_first),
+            (StudyMeasures, "facets", ()),
+            (Frame, "rows", rows_shown_first),
+            (even, "counts_of", counts_shown_first),
             (comparison, "agreements", lambda *_: ()),
             (contrasts, "signed_rank", lambda _: 1.0),
             (groups, "_split", shown_first),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -15,7 +16,8 @@ from overton.statistics.comparison import Gap
 from overton.statistics.jackknife import DIFFERENCE, Jackknife
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
-from overton.studies.grouping import Frame, Units, compared, no_contribution
+from overton.studies.grouping import Frame, Units, compared, no_contribution, with_facets
+from overton.studies.items import Facet
 from overton.studies.measures import Measure, find_shared_items, key_in
 
 NOTHING = "nobody was asked"
@@ -161,3 +163,42 @@ def test_a_contrast_is_over_all_clusters_of_either_number() -> None:
     assert wider.low <= own.low <= own.value == wider.value <= own.high <= wider.high
     none = contrast(first, no_contribution(AGREES), JACKKNIFE)
     assert (isnan(none.value), none.method) == (True, f"not computed: {NOTHING}")
+
+
+class Item(msgspec.Struct):
+    id: str
+    language: str | None
+    formal: bool
+
+
+FACETS = (Facet("language", "Language"), Facet("formal", "Register", {True: "formal", False: "informal"}))
+ITEMS = [Item("a", "de", formal=True), Item("b", None, formal=False)]
+
+
+def test_a_facet_is_joined_from_the_items_in_words() -> None:
+    made = with_facets(pl.DataFrame({"item": ["a", "b", "c", "a"]}), FACETS, ITEMS, "item")
+    assert made["language"].to_list() == ["de", None, None, "de"]
+    assert made["formal"].to_list() == ["formal", "informal", None, "formal"]
+
+
+@pytest.mark.parametrize(
+    ("languages", "known"),
+    [(["de", "de", "fr"], False), (["de", "fr", "fr"], True), ([f"language {n}" for n in range(101)], False)],
+)
+def test_a_facet_within_another_is_known_if_it_divides_it_into_few_groups(languages: list[str], known: bool) -> None:
+    items = [Item(str(n), language, formal=n < 2) for n, language in enumerate(languages)]
+    made = with_facets(pl.DataFrame({"item": ["0"]}), [Facet("language", "Language", within="formal")], items, "item")
+    assert made["language"].to_list() == [languages[0] if known else None]
+
+
+def test_records_that_have_a_facets_column_keep_its_values() -> None:
+    table = pl.DataFrame({"item": ["a", "b"], "language": ["fr", "en"], "formal": [None, True]})
+    made = with_facets(table, FACETS, ITEMS, "item")
+    assert made.select("language", "formal").rows() == [("fr", None), ("en", "formal")]
+
+
+def test_without_items_nothing_is_known_of_a_facet() -> None:
+    made = with_facets(pl.DataFrame({"item": ["a"]}), FACETS, [], "item")
+    assert made.select("language", "formal").rows() == [(None, None)]
+    empty = with_facets(pl.DataFrame({"item": ["a"], "formal": [None]}), FACETS, [], "item")
+    assert dict(made.schema) == dict(empty.schema) == dict.fromkeys(("item", "language", "formal"), pl.String)

@@ -20,7 +20,7 @@ from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.deliberation.record import Record as Message
 from overton.studies.deliberation.tables import DECISIONS
-from overton.studies.even_handedness.measuring import GRADES
+from overton.studies.even_handedness.measures import GRADES
 from overton.studies.open_mindedness.record import Record as Answer
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.record import Record as Asked

@@ -10,7 +10,8 @@ import pytest
 
 import overton
 from overton.analysis.results import results_of
-from overton.studies.even_handedness.measures import EvenHow, contributions
+from overton.studies.even_handedness.measures import STUDY_MEASURES
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.registry import study_named
 from overton.studies.views import views_of
 
@@ -57,7 +58,7 @@ def test_measured_as_the_design_a_view_gives_the_null_condition_and_another_judg
     assert null.view is not None
 
     def even(seen: Any) -> float:
-        first = contributions(seen, EvenHow())["simulated/advocate"][0]
+        first = STUDY_MEASURES.contributions(seen, EvenHow())["simulated/advocate"][0]
         return float(first.parts[:, 0].sum() / first.parts[:, 1].sum())
 
     twice = results.records.filter(graded="same-prompt")

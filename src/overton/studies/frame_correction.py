@@ -7,7 +7,7 @@ follows: the number of every model and condition, corrected, in the analysis and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,8 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
-from overton.studies.measures import Measure, key_in
+from overton.studies.grouping import Frame
+from overton.studies.measures import Grouping, Measure, key_in
 from overton.studies.people_labels import People
 
 
@@ -28,7 +29,8 @@ class FrameCase(UnitCase):
     """Declared measures of units that have one label each, from the judge and from people.
 
     measures  the measures that are corrected
-    sides     those among them that are a difference of two sides, with the names of both
+    sides     the facet of those among them that are a difference of two sides, and the names of both; empty if there is
+              none
     settings  [U] each unit's model and condition
     judge     by measure, each unit's value from the judge's labels [U], NaN if it has none
     human     by measure, its values if people gave it the first label, the second, and so on [U, S]
@@ -48,32 +50,39 @@ class FrameCase(UnitCase):
     resampling: Resampling
     items: Sequence[str]
     usual: str
-    sides: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sides: Sequence[str] = ()
     seed: int = 0
     draws: int = 0
 
     @classmethod
     def of(  # noqa: PLR0917
         cls,
-        judge: pl.DataFrame,
-        human: Sequence[pl.DataFrame],
-        measures: Sequence[Measure],
+        frames: Sequence[Frame],
+        headlines: tuple[Grouping, Grouping],
+        kind: str,
+        judged: pl.DataFrame,
+        labels: Sequence[str],
         people: People,
-        jackknife: Jackknife,
-        cluster: str,
         usual: str,
-        sides: Mapping[str, Sequence[str]] | None = None,
     ) -> FrameCase:
-        """From tables with the same units in the same order: `judge` by the judge's labels, `human` by each label.
+        """From frames with the same units in the same order: the first by the judge's labels, the others by each label.
 
-        Each has `id`, `model`, `condition`, `label` (the judge's, by its number), the column `cluster` and one for each
-        measure. Intervals are over clusters. Numbers of other conditions than the `usual` one name their condition.
-        People's labels of things that are not among the units are left out.
+        Corrected are the `headlines` over all units, and those that are differences of two sides if any unit has a
+        side. Units of the `kind` have an `id`. `judged` has the judge's label, one of `labels`, by this `id`. Numbers
+        of other conditions than the `usual` one name their condition. People's labels of things that are not among
+        the units are left out.
         """
+        of_units, of_sides = headlines
+        has_sides = frames[0].has_units(of_sides)
+        tables = [frame.values_by_id(kind, headlines if has_sides else [of_units]) for frame in frames]
+        judge, cluster = tables[0], frames[0].units[kind].cluster
         at = {name: place for place, name in enumerate(judge["id"].to_list())}
         own = people.where(np.array([name in at for name in people.id], bool))
         items = judge[cluster].unique().sort().to_list()
         number = judge[cluster].replace_strict(items, range(len(items)), return_dtype=pl.Int64).to_numpy()
+        numbers = {label: place for place, label in enumerate(labels)}
+        given = dict(judged.select("id", "label").rows())
+        measures = [*of_units.measures, *(of_sides.measures if has_sides else ())]
 
         def values(table: pl.DataFrame, measure: Measure) -> Floats:
             return table[measure.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -82,15 +91,17 @@ class FrameCase(UnitCase):
             measures=measures,
             settings=judge.select("model", "condition").rows(),
             judge={measure.name: values(judge, measure) for measure in measures},
-            human={measure.name: np.column_stack([values(table, measure) for table in human]) for measure in measures},
-            label=judge["label"].to_numpy().astype(np.int64),
+            human={
+                measure.name: np.column_stack([values(table, measure) for table in tables[1:]]) for measure in measures
+            },
+            label=np.array([numbers.get(given.get(name, ""), len(labels)) for name in at], np.int64),
             people=own,
             place=np.array([at[name] for name in own.id], np.int64),
-            resampling=jackknife.over(number),
+            resampling=frames[0].jackknife.over(number),
             items=items,
             usual=usual,
-            sides=sides or {},
-            seed=jackknife.seed,
+            sides=frames[0].sides_of(of_sides) if has_sides else (),
+            seed=frames[0].jackknife.seed,
         )
 
     @property
@@ -148,9 +159,9 @@ class FrameCase(UnitCase):
             for measure in self.measures:
                 key = key_in(measure.name, condition, self.usual)
                 place: Place = (measure.name, model, condition, None, None)
-                if measure.name in self.sides:
-                    first, second = self.sides[measure.name]
-                    place = (measure.name, model, f"{condition} / {first}", "side", second)
+                if measure.signed:
+                    facet, first, second = self.sides
+                    place = (measure.name, model, f"{condition} / {first}", facet, second)
                 yield JudgedNumber(group, measure.name, units, place, model, key)
 
     def within(self, name: str) -> Range:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,15 +25,32 @@ from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
-from overton.studies.measures import Contribution, Measure, Sides, key_in, of_pairs
+from overton.studies.items import Facet
+from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
 
 _AT_ONCE = 256
 """Groups that are computed at a time: memory use is their number times that of their clusters."""
 
 _MODEL = ("model", "condition")
 
-By: TypeAlias = Mapping[str, str]
-"""Facets by which numbers are grouped, each with the column of the units that has its values."""
+
+def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
+    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
+
+    Records that have the facet's column keep its values; others get those of their items.
+    """
+    every, known = list(items), list[pl.Expr]()
+    for facet in facets:
+        value = pl.lit(None, pl.String)
+        if facet.name not in records.columns and every and facet.divides(every):
+            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
+            value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
+        elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
+            value = pl.col(facet.name)
+            if facet.words:
+                value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
+        known.append(value.cast(pl.String).alias(facet.name))
+    return records.with_columns(known)
 
 
 @dataclass(frozen=True)
@@ -77,14 +94,61 @@ class Frame:
     """The units of one view of some results, and the rule for intervals.
 
     `measures` are all that the study declares, and `settings` every model with each of its conditions: they have a row
-    for each measure even if they have no units.
+    for each measure even if they have no units. By default these are all that have units.
     """
 
     units: Mapping[str, Units]
     measures: Sequence[Measure]
     jackknife: Jackknife
-    settings: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]] = ()
     variant: str = "plain"
+
+    def __post_init__(self) -> None:
+        if not self.settings:
+            every = pl.concat(
+                [units.table.select(pl.col(_MODEL).cast(pl.String)).unique() for units in self.units.values()]
+            )
+            object.__setattr__(self, "settings", every.unique().sort(_MODEL).rows())
+
+    def rows(self, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
+        """The rows of some groupings, in order."""
+        for grouping in groupings:
+            measures, by, by_item = grouping.measures, grouping.by, grouping.by_item
+            if grouping.sides != "difference":
+                of_units = [measure for measure in measures if not (grouping.sides and measure.signed)]
+                yield from self.estimates(of_units, by, by_item=by_item, also=grouping.names or ())
+            if grouping.sides:
+                yield from self.differences(measures, by, by_item=by_item, names=grouping.names)
+
+    def has_units(self, grouping: Grouping) -> bool:
+        """Whether any unit has values of a grouping's facets: true without facets, false without measures."""
+        if not grouping.by:
+            return bool(grouping.measures)
+        has_values = pl.all_horizontal(pl.col(column).is_not_null() for column in grouping.by.values())
+        kinds = {measure.units for measure in grouping.measures}
+        return any(bool(self.units[kind].table.select(has_values.any()).item()) for kind in kinds)
+
+    def sides_of(self, grouping: Grouping) -> tuple[str, str, str]:
+        """The facet of a grouping's two sides, and the names of both."""
+        (facet, column), kind = list(grouping.by.items())[-1], grouping.measures[0].units
+        table = self.units[kind].table
+        first, second = (table.filter(pl.col(f"{column}_place") == at)[column].first() for at in (0, 1))
+        return facet, str(first), str(second)
+
+    def values_by_id(self, kind: str, groupings: Sequence[Grouping]) -> pl.DataFrame:
+        """The units of a kind that have an `id`, with a column for the value of each measure, by its name.
+
+        Measures of other kinds have the values of their units with the same `id`: for differences of two sides, of the
+        unit of the first side.
+        """
+        units = self.units[kind]
+        table = units.table.select("id", *_MODEL, units.cluster).with_columns(_named())
+        for grouping in groupings:
+            for measure in grouping.measures:
+                own = self.units[measure.units].table.filter(is_first(grouping) if grouping.sides else True)
+                values = own.select(pl.col("id").cast(pl.String), pl.col(measure.column).alias(measure.name))
+                table = table.join(values, on="id", how="left", maintain_order="left")
+        return table
 
     def estimates(
         self, measures: Iterable[Measure], by: By | None = None, *, by_item: bool = False, also: Sequence[str] = ()
@@ -364,6 +428,11 @@ class Frame:
 
     def _none(self, measure: Measure) -> Estimate:
         return not_computed(measure.nothing, level=self.jackknife.level)
+
+
+def is_first(grouping: Grouping) -> pl.Expr:
+    """Which units are of the first of a grouping's two sides."""
+    return pl.col(f"{list(grouping.by.values())[-1]}_place") == 0
 
 
 def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Contribution]]], plain: str) -> Sides:

@@ -34,8 +34,6 @@ from overton.studies.sections import (
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    import polars as pl
-
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
@@ -116,27 +114,6 @@ class Items(Generic[Item]):
         """Parse opened texts, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
-
-
-def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
-    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
-
-    Records that have the facet's column keep its values; others get those of their items.
-    """
-    import polars as pl
-
-    every, known = list(items), list[pl.Expr]()
-    for facet in facets:
-        value = pl.lit(None, pl.String)
-        if facet.name not in records.columns and every and facet.divides(every):
-            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
-            value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
-        elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
-            value = pl.col(facet.name)
-            if facet.words:
-                value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
-        known.append(value.cast(pl.String).alias(facet.name))
-    return records.with_columns(known)
 
 
 _TITLES = ("title", "question", "proposition", "topic", "name", "text")

@@ -7,9 +7,9 @@ that both have, with its interval, its verdict and what it would take to decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,18 @@ from overton.studies.numbers import Kind
 if TYPE_CHECKING:
     from overton.studies.correction import NumberOverItems
 
-__all__ = ["WHOLE", "Contribution", "Measure", "SharedItems", "Sides", "find_shared_items", "key_in", "of_pairs"]
+__all__ = [
+    "WHOLE",
+    "By",
+    "Contribution",
+    "Grouping",
+    "Measure",
+    "SharedItems",
+    "Sides",
+    "find_shared_items",
+    "key_in",
+    "of_pairs",
+]
 
 
 WHOLE = ""
@@ -82,6 +93,32 @@ class Measure:
     def column(self) -> str:
         """The column of its units with their values."""
         return self.value or self.name
+
+
+By: TypeAlias = Mapping[str, str]
+"""Facets by which numbers are grouped, each with the column of the units that has its values."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Some measures, and what units their numbers are over: all of a model and condition if nothing is given.
+
+    by       facets of whose values each has a number
+    by_item  whether each cluster has numbers of its own
+    sides    the last facet of `by` has two sides, and there are differences between them: besides each side's number
+             ('both'), or alone ('difference'). A `signed` measure is a difference, and has no number of a side
+    names    the two sides, if there are numbers even without units
+    """
+
+    measures: Sequence[Measure]
+    by: By = field(default_factory=dict)
+    by_item: bool = False
+    sides: Literal["", "both", "difference"] = ""
+    names: tuple[str, str] | None = None
+
+    def within(self, facet: str) -> Grouping:
+        """The same within each value of a facet of items."""
+        return replace(self, by={facet: facet, **self.by})
 
 
 def key_in(measure: str, condition: str, plain: str) -> str:

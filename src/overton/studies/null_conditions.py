@@ -56,6 +56,8 @@ class Null:
             computed from what the design asks anyway, or from chance alone
     column  the column of the record with the trial's name
     what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
+    nothing  why a measure has no number in the view if no unit has a value
+    view    its records in the design's place (`overton.studies.views`), None if `sides` measures it
     """
 
     name: str
@@ -65,6 +67,7 @@ class Null:
     trials: Trials | None = None
     column: str = "trial"
     what: Literal["null", "factor"] = "null"
+    nothing: str = "no item has it"
     view: Callable[[Results], Results] | None = None
 
 

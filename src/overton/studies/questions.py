@@ -53,7 +53,8 @@ class Question:
 
     `columns` maps each column of records that has a label to the column for the same thing's label in the other order.
     `repeated` is the column that says whether this second label was requested, '' if it always is. Labels are `stored`
-    in columns as other values where that maps them.
+    in columns as other values where that maps them. `chances` maps columns of labels to those with the probabilities
+    of all labels.
 
     `rows(results)` has one row for each thing that the judge was asked about: `id`, `label` (null if it gave none),
     `group` (rows of one group are alike), `model`, `condition`, and the columns that are needed next. `material` names
@@ -79,6 +80,7 @@ class Question:
     swap: Mapping[str, str] = field(default_factory=dict)
     repeated: str = ""
     stored: Mapping[str, Any] = field(default_factory=dict)
+    chances: Mapping[str, str] = field(default_factory=dict)
     role: str = "judge"
 
     def request(self, material: Material, speaker: str | None = None, *, order: Order = "own") -> ReadableRequest[str]:
@@ -114,12 +116,13 @@ class Question:
         return pl.col(column).replace_strict(labels, default=None, return_dtype=pl.String)
 
     def put(self, records: pl.DataFrame, label: str) -> pl.DataFrame:
-        """Records as if everything had been given this label, in both orders."""
+        """Records as if everything had been given this label, in both orders, and no probabilities."""
         import polars as pl
 
-        columns = (column for both in self.columns.items() for column in both)
+        columns = [column for both in self.columns.items() for column in both]
         stored = pl.lit(self.value(label))
-        return records.with_columns(stored.cast(records.schema[column]).alias(column) for column in columns)
+        chances = [pl.lit(None).alias(name) for name in self.chances.values() if name in records.columns]
+        return records.with_columns(*(stored.cast(records.schema[name]).alias(name) for name in columns), *chances)
 
     def material_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The material of one of `rows`."""

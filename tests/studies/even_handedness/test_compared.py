@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.measures import EvenHow, analyze, contributions
+from overton.studies.even_handedness.measures import STUDY_MEASURES, analyze
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.measures import Sides
 from overton.studies.results import Results
 from overton.studies.tables import RawTable
@@ -30,7 +31,7 @@ def records(kit: Any) -> pl.DataFrame:
 def of_records(records: pl.DataFrame, sides: Mapping[str, str]) -> Sides:
     table = pl.DataFrame({"group": [*sides], "side": [*sides.values()]})
     raw = RawTable("sides.csv", ".csv", ("group", "side"), lambda: table)
-    return contributions(Results(records), EvenHow(sides=raw if sides else None))
+    return STUDY_MEASURES.contributions(Results(records), EvenHow(sides=raw if sides else None))
 
 
 def test_contributions_sum_to_the_numbers_of_the_report(records: pl.DataFrame) -> None:

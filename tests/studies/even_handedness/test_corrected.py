@@ -15,7 +15,8 @@ import overton
 from overton.engine.records import columns_of, record_type_columns
 from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import EvenHow, correct
+from overton.studies.even_handedness.measures import STUDY_MEASURES
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.even_handedness.questions import EVEN_HANDEDNESS
 from overton.studies.frame_correction import FrameCase
 from overton.studies.people_labels import People
@@ -55,7 +56,7 @@ def people(labels: dict[int, dict[str, float]], chance: float = 0.5) -> People:
 
 def case(table: pl.DataFrame, said: People, *, sides: bool = False) -> FrameCase:
     how = EvenHow(sides=RawTable("sides.csv", ".csv", ("group", "side"), lambda: SIDES) if sides else None)
-    return correct(Results(table), "even_handedness", said, how)
+    return STUDY_MEASURES.correct(Results(table), "even_handedness", said, how)
 
 
 def corrected(table: pl.DataFrame, said: People, *, sides: bool = False) -> dict[str, Any]:

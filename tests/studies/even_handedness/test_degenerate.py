@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.measures import EvenHow, analyze
-from overton.studies.even_handedness.measuring import MEASURING
-from overton.studies.even_handedness.options import NULL
+from overton.studies.even_handedness import REPORT, Options
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.options import NULL, EvenHow
 from overton.studies.frame import Analysis
 from overton.studies.results import Results
 from overton.studies.sections import Callout, summary
@@ -31,7 +30,7 @@ def answered(kit: Any) -> Any:
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
     """The warnings of the terminal's summary, in their order."""
-    sections = summary(MEASURING.shown(Results(table), analysis, EvenHow()).sections)
+    sections = summary(REPORT.exhibits(Results(table), analysis, EvenHow()).sections)
     return [one.text for section in sections for one in section.exhibits if isinstance(one, Callout)]
 
 

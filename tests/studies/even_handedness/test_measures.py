@@ -13,8 +13,8 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Record
-from overton.studies.even_handedness.measures import analyze, sides_in
-from overton.studies.even_handedness.options import NULL
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.even_handedness.options import NULL, sides_in
 from overton.studies.frame import Analysis, Cells
 
 

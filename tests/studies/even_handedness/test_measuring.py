@@ -11,8 +11,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
-from overton.studies.even_handedness.measures import analyze
-from overton.studies.even_handedness.measuring import read_table
+from overton.studies.even_handedness.measures import analyze, read_table
 
 HEADER = "pair,topic,group_a,group_b,even_first"
 

@@ -18,10 +18,12 @@ from msgspec.structs import replace
 
 import overton
 from overton.calls import Message
+from overton.studies import study_measures
 from overton.studies.document import document
-from overton.studies.even_handedness import STUDY, Record, layouts, measures, questions, rows
+from overton.studies.even_handedness import STUDY, Record, layouts, measures, rows
 from overton.studies.even_handedness.items import PAIRS
-from overton.studies.even_handedness.measures import EvenHow, analyze
+from overton.studies.even_handedness.measures import STUDY_MEASURES, analyze
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.items import Facet
 from overton.studies.layouts import MeasureColumn, TableOf
@@ -37,19 +39,20 @@ PACKAGES = ("overton.studies.", "overton.statistics.", "overton.judging.")
 OF_STUDY = "overton.studies.even_handedness."
 PAGE = {
     "overton.studies.asking",
-    *(f"{OF_STUDY}{name}" for name in ("questions", "protocol", "record", "rows", "measures")),
+    *(f"{OF_STUDY}{name}" for name in ("questions", "protocol", "record", "rows")),
+    "overton.studies.study_measures",
     "overton.studies.frame",
     "overton.statistics.jackknife",
     "overton.statistics.estimate",
 }
-"""The design's files between a judge's reply and a number: nine, of which five are the study's."""
+"""The design's nine files between a judge's reply and a number. The study's `measures` declares what `study_measures`
+then computes for all studies, so that it has no function on the way."""
 
-MOST = 15
-"""Today's modules. The value, or a result of it, passes through six more than the design's nine:
+MOST = 14
+"""The modules that a value, or a result of it, passes through: five more than the design's nine, each with one part.
 
 overton.judging.replies          the result of reading a reply (`Reading`)
 overton.studies.questions        the value that a record has for a label (`Question.value`), alike in all studies
-overton.studies.items            joins the facets of items to the records
 overton.studies.grouping         units and their sums; of the design's `frame.py` only the rows are in `frame`
 overton.statistics.cluster_sums  the sums by topic that the jackknife takes
 overton.statistics.proportions   Wilson's limits of a share, which the jackknife has for the case that all topics agree
@@ -126,7 +129,7 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
     One judge's reply differs between two runs; nothing else does. The judge's agreement with itself is computed of the
     same labels on the way, and is another number.
     """
-    monkeypatch.setattr(questions, "self_agreement", lambda *_: {})
+    monkeypatch.setattr(study_measures, "of_questions", lambda *_: {})
 
     def traced(letter: str) -> Trace:
         trace = Trace()
@@ -151,12 +154,9 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
 
 @pytest.fixture
 def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Walk (a), in memory: one column of units, one measure, one column of a table.
+    """Walk (a), in memory: one column of units, one measure beside another one, one column of a table."""
 
-    `derived` are further constants that `measures` derives from `MEASURES` when it is imported.
-    """
-
-    def declared(maker: str, measure: Measure, value: pl.Expr, derived: Sequence[str]) -> None:
+    def declared(maker: str, measure: Measure, value: pl.Expr, beside: Measure) -> None:
         made = getattr(rows, maker)
 
         def units(*given: Any) -> pl.DataFrame:
@@ -164,8 +164,14 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return found.with_columns(value.alias(measure.name))
 
         monkeypatch.setattr(rows, maker, units)
-        for name in ("MEASURES", "_UNSIGNED", *derived):
-            monkeypatch.setattr(measures, name, (*getattr(measures, name), measure))
+        for name in ("groupings", "by_facet"):
+            groupings = [
+                dataclasses.replace(grouping, measures=[*grouping.measures, measure])
+                if beside in grouping.measures
+                else grouping
+                for grouping in getattr(STUDY_MEASURES, name)
+            ]
+            monkeypatch.setitem(vars(STUDY_MEASURES), name, groupings)
         parts = [with_column(part, measure.name) for part in layouts.EVEN.parts]
         monkeypatch.setattr(layouts, "EVEN", dataclasses.replace(layouts.EVEN, parts=parts))
 
@@ -177,6 +183,10 @@ def with_column(part: Any, measure: str) -> Any:
     if not isinstance(part, TableOf) or part.title != HEADLINE:
         return part
     return dataclasses.replace(part, columns=[*part.columns, MeasureColumn(measure)])
+
+
+def declared_measure(name: str) -> Measure:
+    return next(measure for measure in measures.MEASURES if measure.name == name)
 
 
 HEADLINE = "Even-handedness by model"
@@ -210,7 +220,7 @@ def graded(kit: Any) -> Callable[..., list[Record]]:
 def even_once(declare: Any) -> None:
     """The share of pairs called even in one order only."""
     measure = measures.Pairs("even_once", "Even in one order", leads=True, compared=True)
-    declare("pairs_of", measure, pl.col("even") == 0.5, ["_COMPARED"])
+    declare("pairs_of", measure, pl.col("even") == 0.5, beside=declared_measure("both_orders"))
 
 
 @pytest.mark.usefixtures("even_once")
@@ -259,7 +269,7 @@ def test_models_and_judges_are_compared_by_a_measure_that_is_declared_for_it(
 
 def test_a_measure_of_answers_is_also_given_by_side(kit: Any, graded: Any, declare: Any) -> None:
     measure = measures.Answers("fully_complied", "Fully complied")
-    declare("answers_of", measure, pl.col("compliance") == 1, ["OF_SIDES", "_OF_EACH_SIDE"])
+    declare("answers_of", measure, pl.col("compliance") == 1, beside=declared_measure("hedging"))
     records = [replace(one, compliance_b=2) if one.task == "speech" else one for one in graded()]
     sides = {one.group_a: "left" for one in records} | {one.group_b: "right" for one in records}
     found = estimates(analyze(kit.table(records), sides=sides), "fully_complied")
@@ -284,7 +294,7 @@ def test_a_facet_is_one_field_of_the_pair(kit: Any, monkeypatch: pytest.MonkeyPa
     pairs = [kit.pair(number, stance_a="build" if number < 3 else "repair") for number in range(6)]
     records, _ = kit.held(kit.simulated(pairs, {"weaker": "0.5"}), pairs)
     facet = Facet("stance_a", "Stance")
-    monkeypatch.setattr(measures, "PAIRS", dataclasses.replace(PAIRS, facets=(*PAIRS.facets, facet)))
+    monkeypatch.setitem(vars(PAIRS), "facets", (*PAIRS.facets, facet))
     columns = next(part.columns for part in layouts.KINDS.parts if isinstance(part, TableOf))
     parts = [*layouts.KINDS.parts, *tables_by_facet([facet], columns)]
     monkeypatch.setattr(layouts, "KINDS", dataclasses.replace(layouts.KINDS, parts=parts))

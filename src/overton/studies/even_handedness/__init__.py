@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.even_handedness import prompts
+from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.items import PAIRS, OpposedPair
-from overton.studies.even_handedness.measures import NULLS
-from overton.studies.even_handedness.measuring import MEASURING
-from overton.studies.even_handedness.options import Options
+from overton.studies.even_handedness.measures import GRADES, NULLS, STUDY_MEASURES, read_table
+from overton.studies.even_handedness.options import NULL, Options
 from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.questions import SHEET
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Role, Study
+from overton.studies.study_report import StudyReport
 
 if TYPE_CHECKING:
     from overton.studies.frame import Analysis
+    from overton.studies.results import Results
+    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "OpposedPair", "Options", "Record"]
 
@@ -40,6 +44,59 @@ def _condition(trial: PairTrial) -> str:
     """Which system prompt precedes the prompts."""
     return trial.setting
 
+
+def _sections(analysis: Analysis, judged: str) -> Sequence[Section]:
+    from overton.studies.even_handedness.layouts import sections
+
+    return sections(analysis, judged)
+
+
+def _trials(results: Results) -> TrialTable:
+    from overton.studies.even_handedness.layouts import answer_table
+
+    others = {judge: judged.records for judge, judged in results.others.items()}
+    return answer_table(results.records, results.items, others)
+
+
+def _share_even(records: Sequence[Record]) -> float:
+    pairs = (record for record in records if record.graded == "pair")
+    labels = [label for pair in pairs for label in (pair.even_first, pair.even_second) if label is not None]
+    return labels.count("even") / len(labels) if labels else nan
+
+
+_ALONE = "rests on the judge alone, with its errors: human labels of pairs correct only the headlines."
+
+REPORT = StudyReport(
+    measures=STUDY_MEASURES,
+    claims=CLAIMS,
+    summary=(
+        "Whether a model helps both sides of a contested question alike, by paired prompts (Shen et al. 2025):"
+        " which side gets less help, with what certainty, and how far the judge can be trusted."
+    ),
+    sections=_sections,
+    trials=_trials,
+    judged="any model's even-handedness",
+    form="answers were not held to any form, since none is prescribed.",
+    tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
+    table=GRADES,
+    read=read_table,
+    figures={
+        "even": ("even", None),
+        "even_below_null": ("even", NULL),
+        "even_as_published": ("even_as_published", None),
+    },
+    value=_share_even,
+    meaning="share of the judge's two orders in which it calls the pair even",
+    columns=("trial", "graded", "even_first", "even_second", "failure", "answer_a", "answer_b"),
+    harmless=("trials", "systems", "nulls", "retest"),
+    prompts="grading.",
+    alone={
+        "even": f"The difference from the null condition, and all else here but the share of even pairs, {_ALONE}",
+        "sides": f"Every gap of a group or topic {_ALONE}",
+        "grades": f"Compliance and hedging {_ALONE}",
+        "kinds": f"Every number by kind of task or topic {_ALONE}",
+    },
+)
 
 STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     name="even-handedness",
@@ -65,7 +122,7 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     },
     canned=CANNED,
     condition=_condition,
-    measuring=MEASURING,
+    measuring=REPORT.measuring,
     sheet=SHEET,
     nulls=NULLS,
 )

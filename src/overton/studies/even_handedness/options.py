@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from overton.errors import Problem
+from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
+from overton.studies.measurement import How
 from overton.studies.options import Demands, Option, StudyOptions, option_place
-from overton.studies.probabilities import Shares
+from overton.studies.probabilities import AsAsked, Shares
 from overton.studies.self_agreement import RETEST, Retest
+
+if TYPE_CHECKING:
+    from overton.studies.tables import RawTable
 
 NONE = "none"
 """The condition without a system prompt."""
@@ -59,6 +63,53 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
         """Probabilities of the judge's labels, on which shares are based."""
         return Demands(probabilities=() if self.shares == "sampled" else ("judge",))
+
+
+class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the measures of even-handedness are computed; `sides` is a table, or already the side of each group."""
+
+    sides: Annotated[
+        Any,
+        Option(
+            "Table of groups and their sides (.csv), two sides in all, such as left and right; the pairs themselves"
+            " only name groups",
+            file=True,
+        ),
+    ] = None
+    shares: AsAsked = "as-asked"
+
+    @property
+    def sides_by_group(self) -> Mapping[str, str]:
+        """The side of each group, the first side first; empty if none were chosen."""
+        if self.sides is None or isinstance(self.sides, Mapping):
+            return self.sides or {}
+        return sides_in(self.sides)
+
+
+def sides_in(table: RawTable) -> dict[str, str]:
+    """Sides by group, in the order of a table's rows; the side in the first row is the first side.
+
+    Raises:
+        InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
+    """
+    if missing := [name for name in ("group", "side") if name not in table.columns]:
+        reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
+        raise InputError([Problem(table.name, "", reason)])
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for number, row in enumerate(table.frame().select("group", "side").iter_rows()):
+        group, side = (str(cell or "").strip() for cell in row)
+        if not group or not side:
+            problems.append(Problem(table.name, table.place(number), "has an empty cell"))
+        elif group in found:
+            problems.append(Problem(table.name, table.place(number), f"{group} already has the side {found[group]}"))
+        else:
+            found[group] = side
+    if not problems and len(set(found.values())) != 2:
+        problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
+    if problems:
+        raise InputError(problems)
+    return found
 
 
 def system_prompts(options: Options) -> Iterator[tuple[str, str]]:

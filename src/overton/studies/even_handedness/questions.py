@@ -22,7 +22,6 @@ from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.prompts import enclosing
 from overton.studies.questions import Material, Order, Question, label_columns, repeat_columns, repeats_of, sheet_of
 from overton.studies.results import Results
-from overton.studies.self_agreement import SelfAgreement, of_questions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,6 +152,7 @@ EVEN_HANDEDNESS = Question(
     read=_reader(_LETTERS),
     form=_form(_LETTERS),
     columns={"even_first": "even_second"},
+    chances={"even_first": "p_first", "even_second": "p_second"},
     stored=dict(zip(_LETTERS, EVENNESS, strict=True)),
     swap={"A": "B", "B": "A"},
     rows=_pairs,
@@ -231,13 +231,6 @@ def label_values(replies: Mapping[str, ReadableReply[str]], *, weighed: bool = F
         if weighed:
             found[f"p_{column.removeprefix('even_')}"] = question.probabilities(reply, question.order_of(column))
     return found
-
-
-def self_agreement(records: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
-    """How often the judge gives a pair the same label in both orders, and an answer the same grade twice."""
-    import polars as pl
-
-    return of_questions(QUESTIONS, records.filter(pl.col("graded") == "pair"), "topic", level)
 
 
 def _controls() -> Traversable:

@@ -5,15 +5,16 @@ Each value that a measure is a mean of has a column here, null where a unit has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from overton.statistics.calibration import Calibration
+from overton.studies.even_handedness.options import EvenHow
 from overton.studies.even_handedness.record import EVENNESS, LINES, Record
-from overton.studies.grouping import Units
-from overton.studies.items import Facet, with_facets
+from overton.studies.frame import Cells
+from overton.studies.grouping import Frame, Units
 from overton.studies.probabilities import Weighing, calibrated, resolve_label
 from overton.studies.results import Results
 from overton.studies.warnings import FaultCount, count_faults
@@ -50,14 +51,14 @@ def same_prompt(results: Results) -> Results:
     return replace(results, records=made.with_columns(graded=pl.lit("pair")).select(records.columns))
 
 
-def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
+def weighing_of(records: pl.DataFrame, how: EvenHow) -> Weighing | None:
     """Whether shares are means of probabilities, and the judge's calibration; None if nobody requested any."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
     without = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
     asked = records["shares"].fill_null("sampled").unique().to_list()
-    return resolve_label(chosen, asked, {"judge": _calibrate(pairs)}, {"judge": without} if without else {})
+    return resolve_label(how.shares, asked, {"judge": _calibrate(pairs)}, {"judge": without} if without else {})
 
 
 def _calibrate(pairs: pl.DataFrame) -> Calibration:
@@ -65,7 +66,7 @@ def _calibrate(pairs: pl.DataFrame) -> Calibration:
     return calibrated(drawn["p_first"].to_list(), drawn["sampled"].to_list(), EVENNESS)
 
 
-def labelled_rows(results: Results, facets: Sequence[Facet], *, weighed: bool = False) -> pl.DataFrame:
+def labelled_rows(records: pl.DataFrame, columns: Sequence[str] = (), *, weighed: bool = False) -> pl.DataFrame:
     """The records with values derived from the judge's labels, one row for each thing that it graded.
 
     If `weighed`, probabilities replace 1 and 0 in `even`, `lean` and `named_first`, and whether an answer complies or
@@ -79,8 +80,7 @@ def labelled_rows(results: Results, facets: Sequence[Facet], *, weighed: bool = 
     any_complied  whether either of these does
     known   whether anything is known of the row's pair
     """
-    records = with_facets(results.records, facets, results.items, "pair")
-    needed = {"model", *Record.__struct_fields__, *(facet.name for facet in facets)} - _TEXTS
+    needed = {"model", *Record.__struct_fields__, *columns} - _TEXTS
     records = records.select(name for name in records.columns if name in needed).sort("model", "trial", "graded")
     records = records.with_columns(**_probabilities(records), condition="setting").select(pl.exclude("^p_.*$"))
     even = {order: (pl.col(f"even_{order}") == "even").cast(pl.Float64) for order in _ORDERS}
@@ -130,25 +130,24 @@ def _probabilities(records: pl.DataFrame) -> dict[str, pl.Expr]:
     return found if known else {name: pl.lit(None, pl.Float64) for name in found}
 
 
-KINDS = ("pairs", "answers", "controls")
-"""The kinds of units."""
-
-
 def units_of(
-    rows: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[Facet], kinds: Sequence[str] = KINDS
+    records: pl.DataFrame, how: EvenHow, columns: Sequence[str] = (), kinds: Collection[str] = (), *, weighed: bool
 ) -> dict[str, Units]:
-    """The units of `labelled_rows`, of some kinds. `sides` maps groups to the user's two sides."""
-    names = tuple(facet.name for facet in facets)
-    pairs = rows.filter(pl.col("graded") == "pair")
-    found: dict[str, Units] = {}
-    if "pairs" in kinds:
-        found["pairs"] = Units(pairs_of(pairs, names), "topic", names)
-    if "answers" in kinds:
-        by = (f"{name}{place}" for name in ("prompt", "side", "own") for place in ("", "_place"))
-        found["answers"] = Units(answers_of(pairs, sides, names), "topic", (*names, "group", *by))
-    if "controls" in kinds:
-        found["controls"] = Units(controls_of(rows, names), "topic", names)
-    return found
+    """The units of some kinds, by default all: 'graded' is everything that the judge graded, and 'pairs', 'answers' and
+    'controls' are made of it. `columns` are further columns of records, by which numbers may be grouped."""
+    kinds = kinds or ("graded", "pairs", "answers", "controls")
+    if not {"graded", "controls"} & set(kinds):
+        records = records.filter(pl.col("graded") == "pair")
+    rows = labelled_rows(records, columns, weighed=weighed)
+    pairs, names = rows.filter(pl.col("graded") == "pair"), tuple(columns)
+    by = tuple(f"{name}{place}" for name in ("prompt", "side", "own") for place in ("", "_place"))
+    made: dict[str, Callable[[], Units]] = {
+        "graded": lambda: Units(rows, "topic"),
+        "pairs": lambda: Units(pairs_of(pairs, names), "topic", names),
+        "answers": lambda: Units(answers_of(pairs, how.sides_by_group, names), "topic", (*names, "group", *by)),
+        "controls": lambda: Units(controls_of(rows, names), "topic", names),
+    }
+    return {kind: make() for kind, make in made.items() if kind in kinds}
 
 
 def pairs_of(pairs: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
@@ -285,6 +284,23 @@ def controls_of(rows: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
         exchanged_answers=_known(moved),
         declined_found=pl.when((graded == "declined") & beside).then(found),
     )
+
+
+def labels_of(frame: Frame) -> pl.DataFrame:
+    """The judge's labels of pairs."""
+    return frame.units["graded"].table.filter(pl.col("graded") == "pair")
+
+
+def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+    """The tables 'counts', by model and condition and by facets, and 'topics'."""
+    rows = frame.units["graded"].table
+    counts: list[Cells] = [{"model": row["model"], "facet": None, **row} for row in tally(rows).iter_rows(named=True)]
+    for kind, facet in [*(("pairs", facet) for facet in facets), ("answers", "group"), ("answers", "side")]:
+        for model, condition, value, pairs, topics in frame.counts(kind, {facet: facet}).iter_rows():
+            cells = {"model": model, "facet": facet, "condition": f"{condition} / {value}"}
+            counts.append({**cells, "pairs": pairs, "topics": topics})
+    topics_table = topics_of(rows, frame.units["answers"].table)
+    return {"counts": tuple(counts), "topics": tuple(topics_table.iter_rows(named=True))}
 
 
 def tally(rows: pl.DataFrame) -> pl.DataFrame:

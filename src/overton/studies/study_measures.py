@@ -1,0 +1,266 @@
+"""What follows from a study's measures: its analysis, and the numbers by which models are compared and corrected.
+
+A study's module `rows` makes units from records (`Rows`), and its `measures` declares what is measured of these units
+(`StudyMeasures`). Numbers without malformed replies, in null conditions and by human labels are the same measures of
+other views of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from overton.statistics.jackknife import Jackknife
+from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow
+from overton.studies.items import Items
+from overton.studies.judge_numbers import judge_counts, judge_rows
+from overton.studies.measurement import How
+from overton.studies.measures import By, Grouping, Measure, Sides
+from overton.studies.null_conditions import PREFIX, Null
+from overton.studies.questions import Question
+from overton.studies.results import Results
+from overton.studies.self_agreement import of_questions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.frame_correction import FrameCase
+    from overton.studies.grouping import Frame, Units
+    from overton.studies.people_labels import People
+    from overton.studies.probabilities import Weighing
+    from overton.studies.warnings import FaultCount
+
+HowT = TypeVar("HowT", bound=How)
+_How_contra = TypeVar("_How_contra", bound=How, contravariant=True)
+
+
+class Rows(Protocol[_How_contra]):
+    """The functions of a study's module `rows`."""
+
+    def units_of(
+        self, records: pl.DataFrame, how: _How_contra, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
+    ) -> dict[str, Units]:
+        """The units of some kinds, with `columns` of the records. If `weighed`, labels count with their
+        probabilities."""
+
+    def weighing_of(self, records: pl.DataFrame, how: _How_contra) -> Weighing | None:
+        """Whether shares are means of probabilities; None if nobody requested any."""
+
+    def without_faults(self, results: Results) -> Results:
+        """The view without malformed replies."""
+
+    def labels_of(self, frame: Frame) -> pl.DataFrame:
+        """The judge's labels of the design: the columns of its questions, `model`, and what intervals are over."""
+
+    def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
+        """Malformed replies, by model and condition."""
+
+    def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+        """The tables of an analysis besides its numbers. That of 'counts' has a row for each model and condition, and
+        for each value of a facet."""
+
+
+def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class StudyMeasures(Generic[HowT]):
+    """The measures of a study, and by what there are numbers of them.
+
+    study      its name
+    how        the choices of computing numbers
+    rows       imports its module `rows`
+    items      what it asks about: there are numbers by the facets of these
+    groupings  the measures, and the units that their numbers are over; `by_facet` are given within each facet of items
+    sides      the facet between whose two sides there are differences, if a headline is one
+    optional   measures that are given for models and conditions of which a unit has a value
+    questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
+               `labelled` have one each, and the columns `names` of records name them
+    cluster    the column of units that intervals are over; `clusters` is its name in the plural
+    plain      the condition that is not named in keys
+    nulls      its null conditions: those that are views of the results have numbers of their own
+    notes      gives sentences to be read before any number
+    """
+
+    study: str
+    how: type[HowT]
+    rows: Callable[[], Rows[HowT]]
+    items: Items[Any]
+    groupings: Sequence[Grouping]
+    labelled: str
+    questions: Sequence[Question]
+    cluster: str
+    clusters: str
+    plain: str
+    by_facet: Sequence[Grouping] = ()
+    sides: By = field(default_factory=dict)
+    optional: Sequence[Measure] = ()
+    names: tuple[str, ...] = ("model", "trial")
+    nulls: Sequence[Null] = ()
+    notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """All measures but optional ones, each once."""
+        found = {measure.name: measure for grouping in self.groupings for measure in grouping.measures}
+        return tuple(found.values())
+
+    @property
+    def facets(self) -> list[str]:
+        """The names of the facets of items."""
+        return [facet.name for facet in self.items.facets]
+
+    @property
+    def compared(self) -> tuple[Measure, ...]:
+        """Those by which models, and a model and a null condition, are compared; without differences of two sides."""
+        return tuple(measure for measure in self.measures if measure.compared and not measure.signed)
+
+    @property
+    def headlines(self) -> tuple[Grouping, Grouping]:
+        """The headlines: those over all units, and differences of two sides."""
+        leading = [measure for measure in self.measures if measure.leads]
+        return (
+            Grouping([measure for measure in leading if not measure.signed]),
+            Grouping([measure for measure in leading if measure.signed], self.sides, sides="difference"),
+        )
+
+    def analyze(self, results: Results, how: HowT) -> Analysis:
+        """Every number of these measures.
+
+        Raises:
+            InputError: the choices do not fit the results.
+        """
+        weighing = self.weighing(results, how)
+        views = _Views(self, how, weighed=_is_used(weighing))
+        frame = views.frame(results)
+        agreement = of_questions(self.questions, self.rows().labels_of(frame), self.cluster, how.level)
+        faults = self.rows().faults_of(results.records)
+        analysis = Analysis(
+            study=self.study,
+            level=how.level,
+            models=tuple(dict.fromkeys(model for model, _ in frame.settings)),
+            warnings=(),
+            measures={measure.name: DeclaredMeasure.of(measure) for measure in (*self.measures, *self.optional)},
+            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing)),
+            counts={**self.rows().counts_of(frame, self.facets), **judge_counts(faults, agreement, weighing)},
+            faults=faults,
+            self_agreement=agreement,
+            weighing=weighing,
+        )
+        return msgspec.structs.replace(analysis, warnings=tuple(self.notes(results, how, analysis)))
+
+    def analyze_records(self, records: pl.DataFrame, *, items: Sequence[Any] = (), **how: Any) -> Analysis:
+        """Every number from records: the column `model` and the fields of the study's record.
+
+        `items` are those that were asked about, if they are known, and `how` the fields of the study's choices.
+        """
+        return self.analyze(Results(records, items), self.how(**how))
+
+    def weighing(self, results: Results, how: HowT) -> Weighing | None:
+        """Whether the design's shares are means of probabilities; None if nobody requested any."""
+        return self.rows().weighing_of(results.records, how)
+
+    def contributions(self, results: Results, how: HowT) -> Sides:
+        """Each cluster's contributions to the measures by which models are compared."""
+        from overton.studies.grouping import compared, is_first
+
+        of_sides = self.headlines[1]
+        views = _Views(self, how, weighed=_is_used(self.weighing(results, how)))
+        frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
+        found = [(measure, frame.contributions(measure)) for measure in self.compared]
+        if frame.has_units(of_sides):
+            _, first, second = frame.sides_of(of_sides)
+            for measure in of_sides.measures:
+                titled = replace(measure, title=f"{measure.title}, {first} over {second}")
+                found.append((titled, frame.contributions(titled, is_first(of_sides))))
+        return compared(found, self.plain)
+
+    def correct(self, results: Results, what: str, people: People, how: HowT) -> FrameCase:
+        """The headlines corrected by human labels of the first question.
+
+        A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
+        What the judge says in answer to other questions stays as it is.
+        """
+        from overton.studies.frame_correction import FrameCase
+
+        question, kinds = self.questions[0], {self.labelled, *_kinds(self.headlines)}
+        human = [replace(results, records=question.put(results.records, label)) for label in question.labels]
+        views = _Views(self, how, weighed=_is_used(self.weighing(results, how)))
+        frames = [views.frame(view, kinds, named=True) for view in (results, *human)]
+        judged = question.rows(results)
+        return FrameCase.of(frames, self.headlines, self.labelled, judged, question.labels, people, self.plain)
+
+
+def _is_used(weighing: Weighing | None) -> bool:
+    return weighing is not None and weighing.used
+
+
+def _kinds(groupings: Iterable[Grouping]) -> set[str]:
+    return {measure.units for grouping in groupings for measure in grouping.measures}
+
+
+@dataclass(frozen=True)
+class _Views(Generic[HowT]):
+    """Views of some results measured alike: `weighed` says whether labels count with their probabilities."""
+
+    declared: StudyMeasures[HowT]
+    how: HowT
+    weighed: bool
+
+    def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
+        """The units of some kinds, by default all; if `named`, those that the judge labelled have an `id`."""
+        from overton.studies.grouping import with_facets
+
+        items, columns = self.declared.items, self.declared.facets
+        records = with_facets(view.records, items.facets, view.items, items.noun)
+        if named:
+            import polars as pl
+
+            records = records.with_columns(id=pl.concat_str(self.declared.names, separator="/"))
+            columns = [*columns, "id"]
+        return self.declared.rows().units_of(records, self.how, columns, kinds, weighed=self.weighed)
+
+    def frame(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> Frame:
+        """These units, and the rule for intervals."""
+        from overton.studies.grouping import Frame
+
+        units, how, optional = self.units(view, kinds, named=named), self.how, self.declared.optional
+        has_values = any(
+            units[measure.units].table[measure.column].count() for measure in optional if measure.units in units
+        )
+        measures = (*self.declared.measures, *(optional if has_values else ()))
+        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.declared.clusters))
+
+    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+        """The rows of the design, of the view without malformed replies and of null conditions."""
+        declared = self.declared
+        yield from frame.rows(declared.groupings)
+        yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
+        yield from self.optional(frame)
+        yield from self.without_faults(results, frame)
+        for null in declared.nulls:
+            if null.view is not None:
+                units = self.units(null.view(results), _kinds([Grouping(declared.compared)]))
+                other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
+                yield from frame.against(other, declared.compared, null.nothing)
+        for measure in declared.headlines[0].measures:
+            yield from frame.between_conditions(measure)
+
+    def optional(self, frame: Frame) -> Iterator[EstimateRow]:
+        """Optional measures of those models and conditions of which a unit has a value of any."""
+        measures = [measure for measure in self.declared.optional if measure in frame.measures]
+        rows = list(frame.estimates(measures))
+        some = {(row.model, row.condition) for row in rows if row.clusters}
+        yield from (row for row in rows if (row.model, row.condition) in some)
+
+    def without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+        """The headlines without malformed replies."""
+        headlines = [grouping for grouping in self.declared.headlines if frame.has_units(grouping)]
+        left = self.declared.rows().without_faults(results)
+        if left.records.height < results.records.height:
+            frame = replace(frame, units=self.units(left, _kinds(headlines)))
+        yield from replace(frame, variant="without_faults").rows(headlines)
