@@ -7,7 +7,7 @@ unless the layout gives a shorter one, come from the measure. Where no layout fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -16,7 +16,9 @@ from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.frame import Analysis
 from overton.studies.numbers import Kind
+from overton.studies.probabilities import weighing_section
 from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Section, Table
+from overton.studies.warnings import fault_section, with_faults
 
 ITEM = "item"
 """In place of a facet: each item has a row."""
@@ -131,6 +133,29 @@ def make_sections(layouts: Iterable[SectionOf], analysis: Analysis, plain: str) 
 def make_exhibits(parts: Iterable[Part], analysis: Analysis, plain: str) -> list[Exhibit]:
     """The exhibits of a section; `plain` as in `make_sections`."""
     return _Source(analysis, plain).exhibits(parts)
+
+
+def make_report(
+    layouts: Iterable[SectionOf],
+    analysis: Analysis,
+    plain: str,
+    *,
+    judged: str,
+    faults: tuple[str, str, str],
+    probabilities: TableOf | None = None,
+) -> list[Section]:
+    """The sections of a study's report, as `make_sections`, and those that all studies have.
+
+    `judged` says who judged; it is at the end of each of the study's own sections. `faults` are the words of the
+    section on malformed replies: what a reply is called, the heading of conditions, and how they are treated. The table
+    `probabilities` goes with the section on token probabilities, if there is one.
+    """
+    made = make_sections(layouts, analysis, plain)
+    if (weighed := weighing_section(analysis.weighing)) is not None:
+        parts = make_exhibits([probabilities] if probabilities else [], analysis, plain)
+        made.append(replace(weighed, exhibits=[*weighed.exhibits, *parts]))
+    signed = (section.signed(judged) for section in made)
+    return with_faults(signed, fault_section(analysis.faults, *faults), analysis.warnings)
 
 
 class _Group(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,8 @@ from overton.studies.layouts import (
     RowsOf,
     SectionOf,
     TableOf,
-    make_exhibits,
-    make_sections,
+    make_report,
 )
-from overton.studies.probabilities import weighing_section
-from overton.studies.results import Results
 from overton.studies.sections import (
     ROUND_BREAK,
     TURN_BREAK,
@@ -38,9 +34,7 @@ from overton.studies.sections import (
     Table,
     TrialTable,
 )
-from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.standard_parts import differing, tables_by_facet
-from overton.studies.warnings import fault_section, judged_by, with_faults
 
 if TYPE_CHECKING:
     import polars as pl
@@ -262,19 +256,15 @@ PROBABILITIES = TableOf(
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. `judged` says who judged; it is at the end of each."""
-    made = make_sections([EVEN, SIDES, GRADES, KINDS, JUDGE], analysis, NONE)
-    if (found := weighing_section(analysis.weighing)) is not None:
-        made.append(replace(found, exhibits=[*found.exhibits, *make_exhibits([PROBABILITIES], analysis, NONE)]))
-    said = "The headline is also given without pairs that have them."
-    faults = fault_section(analysis.faults, "answers", "System prompt", said)
-    return with_faults((section.signed(judged) for section in made), faults, analysis.warnings)
-
-
-def judges(results: Results, analysis: Analysis) -> str:
-    """Who judged, and how well they agree with people and with themselves, one line each."""
-    lines = judged_by(results, "Judge")
-    return "\n".join([*lines, *self_agreement_lines(analysis.self_agreement)])
+    """The report's sections, in reading order. `judged` says who judged."""
+    return make_report(
+        [EVEN, SIDES, GRADES, KINDS, JUDGE],
+        analysis,
+        NONE,
+        judged=judged,
+        faults=("answers", "System prompt", "The headline is also given without pairs that have them."),
+        probabilities=PROBABILITIES,
+    )
 
 
 _LONGEST = 20_000

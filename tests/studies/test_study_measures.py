@@ -1,0 +1,215 @@
+"""A study's analysis, comparisons and corrections follow from what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.calls import Form
+from overton.judging import Reading
+from overton.statistics.jackknife import DIFFERENCE
+from overton.studies.frame import Analysis
+from overton.studies.grouping import Frame, Units
+from overton.studies.items import Facet, Items
+from overton.studies.measurement import How
+from overton.studies.measures import Grouping, Measure
+from overton.studies.null_conditions import Null
+from overton.studies.people_labels import People
+from overton.studies.questions import Question
+from overton.studies.results import Results
+from overton.studies.study_measures import StudyMeasures
+
+near = pytest.approx
+
+
+class Town(msgspec.Struct):
+    id: str
+    region: str
+
+
+TOWNS = [Town(f"town {number}", "north" if number < 3 else "south") for number in range(6)]
+AGREES = Measure("agrees", "Agrees", units="answers", leads=True, compared=True, nothing="nobody answered")
+AHEAD = Measure("ahead", "Ahead", DIFFERENCE, units="sides", signed=True, leads=True, compared=True)
+SURE = Measure("sure", "Sure", units="answers", nothing="nobody said how sure")
+
+
+def agreement(given: Mapping[str, str] | None = None) -> pl.Expr:
+    return pl.col("label").replace_strict(given or {"yes": 1.0, "no": 0.0}, default=None, return_dtype=pl.Float64)
+
+
+class Rows:
+    """Answers by the label that a judge gave them, and each of them once for either side."""
+
+    def units_of(
+        self, records: pl.DataFrame, how: How, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
+    ) -> dict[str, Units]:
+        answers = records.with_columns(agrees=agreement(), sure=pl.col("chance"), failed=pl.lit(value=False))
+        first = answers.with_columns(side=pl.lit("left"), side_place=pl.lit(0), ahead=pl.col("agrees") * 2 - 1)
+        second = first.with_columns(side=pl.lit("right"), side_place=pl.lit(1), ahead=-pl.col("ahead"))
+        sides = pl.concat([first, second]).filter("has_sides")
+        made = {
+            "answers": Units(answers, "town", tuple(columns)),
+            "sides": Units(sides, "town", (*columns, "side", "side_place")),
+        }
+        return {kind: units for kind, units in made.items() if not kinds or kind in kinds}
+
+    def weighing_of(self, records: pl.DataFrame, how: How) -> None:
+        return None
+
+    def labels_of(self, frame: Frame) -> pl.DataFrame:
+        return frame.units["answers"].table
+
+    def without_faults(self, results: Results) -> Results:
+        return replace(results, records=results.records.filter(~pl.col("faulty")))
+
+    def faults_of(self, records: pl.DataFrame) -> tuple[()]:
+        return ()
+
+    def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, Any]:
+        return {"counts": ({"model": "m", "facet": None, "condition": "plain", "facets": len(facets)},)}
+
+
+def _rows_of(results: Results) -> pl.DataFrame:
+    return results.records.select(id=pl.format("{}/{}", "model", "trial"), label="label")
+
+
+QUESTION = Question(
+    key="agrees",
+    labels=("yes", "no"),
+    messages=lambda material, order: (),
+    read=lambda text: Reading(text, "as is"),
+    form=Form(choices=("yes", "no")),
+    columns={"label": "again"},
+    rows=_rows_of,
+    material={},
+    asks="Does it agree?",
+    meanings=dict,
+    shown={},
+    row="answer",
+    group="town",
+)
+
+
+def half_of(results: Results) -> Results:
+    return replace(results, records=results.records.with_columns(label=pl.lit("yes")))
+
+
+DECLARED = StudyMeasures(
+    study="towns",
+    how=How,
+    rows=Rows,
+    items=Items(Town, "town", "towns", facets=(Facet("region", "Region"),)),
+    groupings=(Grouping((AGREES,)), Grouping((AHEAD,), {"side": "side"}, sides="both")),
+    by_facet=(Grouping((AGREES,)),),
+    sides={"side": "side"},
+    optional=(SURE,),
+    questions=(QUESTION,),
+    labelled="answers",
+    cluster="town",
+    clusters="towns",
+    plain="plain",
+    nulls=(Null("all-agree", "everybody agrees", ("agrees",), view=half_of, nothing="nobody was asked twice"),),
+    notes=lambda results, how, analysis: [f"{len(analysis.models)} model"],
+)
+
+
+KINDS = {"label": pl.String, "again": pl.String, "chance": pl.Float64}
+
+
+def records(labels: Sequence[str | None], **changed: Any) -> pl.DataFrame:
+    """Two answers on each town, the labels being those of both in turn."""
+    many = len(labels)
+    given: dict[str, Any] = {
+        "model": ["m"] * many,
+        "condition": ["plain"] * many,
+        "trial": [f"t{number}" for number in range(many)],
+        "town": [f"town {number // 2}" for number in range(many)],
+        "label": list(labels),
+        "again": list(labels),
+        "chance": [None] * many,
+        "faulty": [False] * many,
+        "has_sides": [True] * many,
+    }
+    return pl.DataFrame(
+        given | changed, schema_overrides={"label": pl.String, "again": pl.String, "chance": pl.Float64}
+    )
+
+
+NINE = ["yes"] * 9 + ["no"] * 3
+
+
+def analyze(table: pl.DataFrame) -> Analysis:
+    return DECLARED.analyze(Results(table, TOWNS), How())
+
+
+def test_there_are_numbers_by_every_grouping_and_facet() -> None:
+    found = analyze(records(NINE))
+    assert found.estimate("agrees").value == near(9 / 12)
+    assert found.estimate("agrees", facet="region", condition="plain / north").value == 1
+    assert found.estimate("agrees", facet="region", condition="plain / south").value == near(3 / 6)
+    assert found.estimate("ahead", facet="side", condition="plain / left", against="right").value == near(6 / 12)
+    assert [row.variant for row in found.rows_of("ahead", "side")] == ["plain", "without_faults"]
+    assert set(found.measures) == {"agrees", "ahead", "sure"}
+    assert found.warnings == ("1 model",)
+    assert found.counts["counts"][0]["facets"] == 1
+    assert found.self_agreement["agrees"].same.value == 1
+
+
+def test_headlines_are_also_given_without_malformed_replies() -> None:
+    found = analyze(records(NINE, faulty=[True] * 3 + [False] * 9))
+    assert found.estimate("agrees", variant="without_faults").value == near(6 / 9)
+    ahead = found.estimate("ahead", facet="side", condition="plain / left", against="right", variant="without_faults")
+    assert ahead.value == near((6 - 3) / 9)
+
+
+def test_without_sides_no_headline_of_sides_is_given() -> None:
+    table = records(NINE, has_sides=[False] * 12)
+    assert not analyze(table).rows_of("ahead", "side")
+    assert [found.measure.name for found in DECLARED.contributions(Results(table), How())["m"]] == ["agrees"]
+
+
+def test_a_null_condition_that_is_a_view_has_numbers_and_differences() -> None:
+    found = analyze(records(NINE))
+    assert found.estimate("agrees", variant="null/all-agree").value == 1
+    assert found.estimate("agrees", against="null/all-agree").value == near(9 / 12 - 1)
+    (none,) = analyze(records([None] * 12)).rows_of("agrees", against="null/all-agree")
+    assert none.why is not None
+    assert "nobody answered" in none.why
+
+
+def test_two_conditions_of_a_model_are_compared_by_headlines() -> None:
+    two = pl.concat([records(NINE), records(["no"] * 12, condition=["short"] * 12, trial=[f"s{n}" for n in range(12)])])
+    found = analyze(two)
+    assert found.estimate("agrees", condition="plain", against="short").value == near(9 / 12)
+
+
+def test_an_optional_measure_is_given_where_a_unit_has_a_value() -> None:
+    sure = records(NINE, chance=[0.9, 0.7] * 6)
+    other = records(NINE, model=["n"] * 12)
+    found = analyze(pl.concat([sure, other]))
+    assert [(row.model, row.estimate) for row in found.rows_of("sure")] == [("m", near(0.8))]
+    assert not analyze(records(NINE)).rows_of("sure")
+
+
+def test_models_are_compared_by_what_is_declared_and_by_headlines_of_sides() -> None:
+    (agrees, ahead) = DECLARED.contributions(Results(records(NINE)), How())["m"]
+    assert agrees.parts.tolist() == [[2, 2], [2, 2], [2, 2], [2, 2], [1, 2], [0, 2]]
+    assert (ahead.measure.name, ahead.measure.title) == ("ahead", "Ahead, left over right")
+    assert ahead.parts[:, 0].tolist() == [2, 2, 2, 2, 0, -2]
+
+
+def test_human_labels_of_the_first_question_correct_headlines() -> None:
+    labels = {place: int(place < 6) for place in range(12)}
+    value = np.array([[yes, 1 - yes] for yes in labels.values()], float)
+    people = People([f"m/t{place}" for place in labels], value, np.ones(12), 0)
+    case = DECLARED.correct(Results(records(NINE)), "agrees", people, How())
+    found = {number.name: variants for number, variants in zip(case.listed, case.found, strict=True)}
+    assert found["agrees"].plain.value == near(9 / 12)
+    assert found["agrees"].corrected.value == near(6 / 12)
+    assert found["ahead"].corrected.value == near(0)
