@@ -197,7 +197,7 @@ def test_an_optional_measure_is_given_where_a_unit_has_a_value() -> None:
     assert not analyze(records(NINE)).rows_of("sure")
 
 
-def test_models_are_compared_by_what_is_declared_and_by_headlines_of_sides() -> None:
+def test_contributions_are_those_of_compared_measures_and_headlines_of_sides() -> None:
     (agrees, ahead) = DECLARED.contributions(Results(records(NINE)), How())["m"]
     assert agrees.parts.tolist() == [[2, 2], [2, 2], [2, 2], [2, 2], [1, 2], [0, 2]]
     assert (ahead.measure.name, ahead.measure.title) == ("ahead", "Ahead, left over right")

@@ -66,7 +66,7 @@ def test_runs_and_tables_are_measured_alike(measuring: Measuring[Analysis, Any],
     analysis = measuring.records(results, How())
     assert analysis.estimate("agrees").value == pytest.approx(9 / 12)
     assert [said.sentence for said in measuring.findings(analysis)] == ["m agrees in 75.0%."]  # type: ignore[misc,union-attr]
-    assert measuring.sections(analysis)[0].key == "towns"
+    assert [section.key for section in measuring.sections(analysis)] == ["warnings", "towns"]
 
 
 def test_few_figures_are_named_with_their_condition(measuring: Measuring[Analysis, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What follows from a study's measures: its analysis, and the numbers by which models are compared and corrected.
+"""A study's measures: its analysis, and the numbers by which models are compared and corrected, follow from them.
 
 A study's module `rows` makes units from records (`Rows`), and its `measures` declares what is measured of these units
 (`StudyMeasures`). Numbers without malformed replies, in null conditions and by human labels are the same measures of
@@ -47,7 +47,7 @@ class Rows(Protocol[_How_contra]):
         probabilities."""
 
     def weighing_of(self, records: pl.DataFrame, how: _How_contra) -> Weighing | None:
-        """Whether shares are means of probabilities; None if nobody requested any."""
+        """Whether shares are means of probabilities; None without a request for any."""
 
     def without_faults(self, results: Results) -> Results:
         """The view without malformed replies."""
@@ -161,7 +161,7 @@ class StudyMeasures(Generic[HowT]):
         return self.analyze(Results(records, items), self.how(**how))
 
     def weighing(self, results: Results, how: HowT) -> Weighing | None:
-        """Whether the design's shares are means of probabilities; None if nobody requested any."""
+        """Whether the design's shares are means of probabilities; None without a request for any."""
         return self.rows().weighing_of(results.records, how)
 
     def contributions(self, results: Results, how: HowT) -> Sides:
@@ -183,7 +183,7 @@ class StudyMeasures(Generic[HowT]):
         """The headlines corrected by human labels of the first question.
 
         A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
-        What the judge says in answer to other questions stays as it is.
+        The judge's labels of other questions stay as they are.
         """
         from overton.studies.frame_correction import FrameCase
 

@@ -1,7 +1,7 @@
 """How a study's numbers are shown and compared: what a study declares besides its measures.
 
-From both follows what the platform is given (`Measuring`): analyses of runs and tables, findings, profiles, sections
-of reports, comparisons and corrections by human labels.
+From both follow analyses of runs and tables, findings, profiles, sections of reports, comparisons and corrections by
+human labels: the platform takes them as `Measuring`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StudyReport(Generic[HowT, Record]):
     trials    gives the answers to browse, of results with items
     judged    what a judge says something about ('any model's stances')
     form      a sentence on what it means if a grammar held answers to a form
-    alone     what is said of sections whose numbers human labels do not correct, by their keys
+    alone     a sentence for each section whose numbers human labels do not correct, by its key
     tables    in one line: which tables made elsewhere can be measured. `table` is their kind, `read` reads one
     figures   the few numbers shown where there is little room, by name: a measure, and what a difference is from
     value     one number for the records of one item in one condition, which `meaning` explains; `columns` are those of
@@ -74,7 +74,7 @@ class StudyReport(Generic[HowT, Record]):
 
     @property
     def measuring(self) -> Measuring[Analysis, Record]:
-        """What the platform is given."""
+        """The form in which the platform takes it."""
         measures, (question, *_) = self.measures, self.measures.questions
         return Measuring(
             how=measures.how,

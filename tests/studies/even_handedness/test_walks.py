@@ -154,7 +154,7 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
 
 @pytest.fixture
 def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Walk (a), in memory: one column of units, one measure beside another one, one column of a table."""
+    """Walk (a), in memory: one column of units, one measure next to another, one column of a table."""
 
     def declared(maker: str, measure: Measure, value: pl.Expr, beside: Measure) -> None:
         made = getattr(rows, maker)
