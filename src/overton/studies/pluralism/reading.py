@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
     Parse,
@@ -190,14 +187,8 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
     return None
 
 
-def starter_threads() -> Traversable:
-    """One post per line, with its comments and their votes."""
-    return files("overton.studies.pluralism") / "starter" / "threads.jsonl"
-
-
-def _starter_viewpoints() -> Traversable:
-    """The same threads with their viewpoints, found and summarised by hand."""
-    return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
+starter_threads = partial(starter_file, "overton.studies.pluralism", "threads.jsonl")
+"""Opens the starter threads: one post per line, with its comments and their votes."""
 
 
 _POST = ("A community", "What the post asks?", "What its writer says; may be empty.")
@@ -238,7 +229,8 @@ REFERENCES = Items(
     "threads with reference viewpoints: JSONL, or a run of items references",
     parse=_lines(_reference),
     dataset="references.jsonl",
-    starter=_starter_viewpoints,
+    # The starter threads with viewpoints that were found and summarised by hand.
+    starter=partial(starter_file, "overton.studies.pluralism", "viewpoints.jsonl"),
     blank=_blank_reference,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.pluralism"),
