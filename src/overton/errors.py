@@ -87,7 +87,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What a message says after an unknown word: "; did you mean '...'?" with the nearest, '' if none is like it."""
+    """The words "; did you mean '...'?" for a message about an unknown word; '' if no known word is like it."""
     near = nearest(word, known)
     return f"; did you mean '{near}'?" if near else ""
 

@@ -202,13 +202,8 @@ class Claims:
             if (names := {} if claim.more is None else claim.more(analysis, row)) is not None
         ]
         found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
-        facets = {(instance.row.model, instance.condition, instance.claim.facet) for instance, _ in found}
-        return [
-            instance
-            for instance, _ in found
-            if not instance.claim.unless
-            or (instance.row.model, instance.condition, instance.claim.unless) not in facets
-        ]
+        facets = {(said.row.model, said.condition, said.claim.facet) for said, _ in found if said.claim.facet}
+        return [said for said, _ in found if (said.row.model, said.condition, said.claim.unless) not in facets]
 
 
 def _is_in(condition: str, row: EstimateRow, claim: Claim) -> bool:
@@ -250,27 +245,32 @@ class _Instance:
         """The measure's key with the facet's value and the condition. That of a difference between two values of a
         facet ends in '_difference', unless the measure is a difference itself."""
         claim, plain = self.claim, self.claims.plain
-        if claim.compares_conditions:
-            return "_minus_".join(
-                key_in(claim.measure, name or "", plain) for name in (self.condition, self.row.against)
-            )
         ending = f"_{self.value}" if claim.facet else ""
         if claim.facet and self.row.against is not None:
             ending = "" if self.declared.kind == "points" else "_difference"
-        return key_in(claim.measure + ending, self.condition, plain)
+        return "_minus_".join(key_in(claim.measure + ending, name, plain) for name in self.conditions)
+
+    @property
+    def model(self) -> str:
+        return self.row.model or ""
+
+    @property
+    def conditions(self) -> list[str]:
+        """Its condition, and the one with which that is compared."""
+        return [self.condition, self.against] if self.claim.compares_conditions else [self.condition]
 
     @property
     def compared(self) -> tuple[str, str]:
-        """What is compared with each other, in words."""
+        """The two that are compared, in words."""
         if not self.claim.compares_conditions:
             return self.value, self.against
         plain, kind = self.claims.plain, self.claims.conditions
-        first, second = (f"no {kind}" if name == plain else name for name in (self.condition, self.against))
+        first, second = (f"no {kind}" if name == plain else name for name in self.conditions)
         return first, second
 
     @property
     def against(self) -> str:
-        """What the number is compared with."""
+        """The other side of the comparison, in words if it is a number."""
         return _in_words(self.claim.null, self.kind) if self.row.against is None else self.row.against
 
     @property
@@ -280,12 +280,11 @@ class _Instance:
         row, claim = self.row, self.claim
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition]
-        conditions = [self.condition, row.against] if claim.compares_conditions else [self.condition]
-        return min(self.counts[row.model, None, condition] for condition in conditions)
+        return min(self.counts[row.model, None, condition] for condition in self.conditions)
 
     def sentence(self, template: str, number: Estimate) -> str:
         """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
-        claim, model, is_plain = self.claim, self.row.model or "", self.condition == self.claims.plain
+        claim, model, is_plain = self.claim, self.model, self.condition == self.claims.plain
         first, second = self.compared
         higher, lower = (first, second) if number.value > claim.null else (second, first)
         names = {
@@ -317,7 +316,7 @@ class _Instance:
         template = self.claim.level if number else self.claim.missing
         if template:
             yield level_finding(
-                self.row.model or "",
+                self.model,
                 self.sentence(template, self.row.number),
                 self.items,
                 self.claims.items,
@@ -332,7 +331,7 @@ class _Instance:
         claim = self.claim
         above, below = claim.sides
         return CandidateFinding(
-            model=self.row.model or "",
+            model=self.model,
             number=self.row.number,
             clusters=self.row.clusters or self.items,
             n=self.items,
@@ -364,7 +363,7 @@ class _Instance:
         null = self.analysis.row(row.measure, model=row.model, condition=row.condition, variant=profile.null)
         return Trait(
             aspect=profile.aspect,
-            model=row.model or "",
+            model=self.model,
             title=self.sentence(profile.title, row.number),
             sentence=self.sentence(template, row.number),
             number=row.number,

@@ -176,7 +176,7 @@ def is_id(text: str) -> bool:
 
 
 def id_part(text: str) -> str:
-    """`text` as the beginning of an id: whatever an id may not contain becomes '-'; '' if nothing else is in it."""
+    """`text` as the beginning of an id, with '-' for all that an id may not contain; '' if nothing else is in it."""
     return _NOT_IN_IDS.sub("-", text).strip("-.")[:_LONGEST_PART]
 
 
@@ -413,10 +413,10 @@ def _object_line(value: Any, notes: Notes) -> ObjectLine:
     return ObjectLine(value if isinstance(value, dict) else None, notes)
 
 
-def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
-    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
+def each_line(read: Callable[[dict[str, Any], Notes], Item | None]) -> Parse[Item]:
+    """The reader of items that come one per line, with unique ids: `read` makes an item from the line's object.
 
-    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
+    If it cannot, it returns None and notes why.
     """
 
     def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
@@ -428,14 +428,27 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
             if data is None:
                 continue
             named.append((str(data.get("id", "")), noted))
-            if (item := _convert_item(data, kind, noted)) is not None:
+            if (item := read(data, noted)) is not None:
                 items.append(item)
-                if check is not None:
-                    check(item, noted)
         note_repeated(named)
         return ParsedItems(items, findings_of(notes))
 
     return parse
+
+
+def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
+    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
+
+    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
+    """
+
+    def read(data: dict[str, Any], notes: Notes) -> Item | None:
+        item = _convert_item(data, kind, notes)
+        if item is not None and check is not None:
+            check(item, notes)
+        return item
+
+    return each_line(read)
 
 
 def _convert_item(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:

@@ -36,7 +36,7 @@ _KINDS: Mapping[Kind, str] = {
 }
 
 FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-"""What the words for true and false in a cell of text mean, in lower case."""
+"""The words for true and false in a cell of text, in lower case."""
 
 
 def describe_missing(missing: Iterable[str], what: str, needed: Iterable[str]) -> str:

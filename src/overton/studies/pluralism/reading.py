@@ -14,15 +14,10 @@ from overton.errors import quoted
 from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
-    Parse,
-    ParsedItems,
-    Text,
-    findings_of,
+    each_line,
     kind_of,
     note_id,
-    note_repeated,
     note_unknown,
-    object_lines,
     take_each,
     take_required,
     take_text,
@@ -32,30 +27,8 @@ from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Thre
 
 _MOST_VOTES = 10**12
 
-T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", ThreadComment, Viewpoint)
 B = TypeVar("B")
-
-
-def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
-    """The reader of files in which `read` turns every line's object into a thread."""
-
-    def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[T]:
-        notes: list[Notes] = []
-        items: list[T] = []
-        named: list[tuple[str, Notes]] = []
-        for data, noted in object_lines(texts):
-            notes.append(noted)
-            if data is None:
-                continue
-            item = read(data, noted)
-            named.append((str(data.get("id", "")), noted))
-            if item is not None:
-                items.append(item)
-        note_repeated(named)
-        return ParsedItems(items, findings_of(notes))
-
-    return parse
 
 
 def _thread(data: dict[str, Any], notes: Notes) -> Thread | None:
@@ -216,7 +189,7 @@ THREADS = Items(
     Thread,
     "thread",
     "JSONL file of threads, or a folder of them",
-    parse=_lines(_thread),
+    parse=each_line(_thread),
     dataset="threads.jsonl",
     blank=_blank_thread,
     spelled=_spelled,
@@ -227,7 +200,7 @@ REFERENCES = Items(
     ReferenceThread,
     "thread",
     "threads with reference viewpoints: JSONL, or a run of items references",
-    parse=_lines(_reference),
+    parse=each_line(_reference),
     dataset="references.jsonl",
     # The starter threads with viewpoints that were found and summarised by hand.
     starter=partial(starter_file, "overton.studies.pluralism", "viewpoints.jsonl"),
