@@ -1,4 +1,4 @@
-"""What errors say can be done: commands that a shell takes as they are meant."""
+"""What errors say, and what they say can be done: commands that a shell takes as they are meant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from overton.errors import InputError, Problem, RunExists, Unreadable, command, reason_of
+from overton.errors import (
+    InputError,
+    Problem,
+    RunExists,
+    Unreadable,
+    command,
+    list_names,
+    nearest,
+    reason_of,
+    suggestion,
+)
 
 
 @pytest.mark.parametrize("name", ["runs/first", "my runs/a b", "$(touch owned)", "a;b", "it's", "`id`", "-rf", "*"])
@@ -31,3 +41,22 @@ def test_why_a_file_cannot_be_used_is_said_in_one_line_without_its_name() -> Non
 def test_a_problem_found_twice_is_listed_once() -> None:
     found = InputError([Problem("archive", "a", "is damaged"), Problem("archive", "a", "is damaged")])
     assert str(found) == "archive: a: is damaged"
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "said"),
+    [
+        ([], 0, ""),
+        (["a", "b"], 0, "a, b"),
+        (["a", "b", "c", "d"], 0, "a, b and 2 more"),
+        (["a", "b"], 1500, "a, b and 1,498 more"),
+    ],
+)
+def test_of_many_names_the_first_are_listed_and_the_others_counted(names: list[str], count: int, said: str) -> None:
+    assert list_names(names, 2, count) == said
+
+
+def test_the_nearest_known_word_is_suggested_if_one_is_like_the_unknown() -> None:
+    known = {"temperature": 1, "top_p": 2}
+    assert (nearest("temprature", known), nearest("x", known)) == ("temperature", "")
+    assert (suggestion("topp", known), suggestion("x", known)) == ("; did you mean 'top_p'?", "")

@@ -368,7 +368,7 @@ OF_OURS = {
     "retrieval/index.py": "the starter pages in the package",
     "retrieval/page_process.py": "the job that the process which started it has just sent",
     "studies/open_mindedness/reproduced.py": "the published scores in the package",
-    "studies/findings.py": "the subjects of starter items in the package",
+    "studies/items.py": "the subjects of starter items in the package",
     "studies/prompts.py": "a study's prompts in its package",
     "studies/stance_stability/generating.py": "the published domains in the package",
     "testing/checks.py": "JSON that it has just encoded",

@@ -7,8 +7,9 @@ The command line maps them to its exit codes: `InputError` is 2 (no call was mad
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, Self
 
@@ -38,8 +39,11 @@ __all__ = [
     "Unreadable",
     "UnreadableRun",
     "command",
+    "list_names",
+    "nearest",
     "quoted",
     "reason_of",
+    "suggestion",
 ]
 
 
@@ -66,6 +70,26 @@ def quoted(value: object, longest: int = 60) -> str:
     """An input value for a message: in quotation marks, control characters escaped, cut if it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
+
+
+def list_names(names: Sequence[str], most: int, count: int = 0) -> str:
+    """At most so many names for a message, and how many more there are: 'a, b and 7 more'.
+
+    `count` is how many there are if `names` are only the first of them.
+    """
+    more = (count or len(names)) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like this one; '' if none is like it."""
+    return next(iter(get_close_matches(word, list(known), n=1)), "")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The words "; did you mean '...'?" for a message about an unknown word; '' if no known word is like it."""
+    near = nearest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
 
 
 def reason_of(error: Exception) -> str:

@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from overton.errors import InputError, Problem, quoted
+from overton.errors import InputError, Problem, quoted, suggestion
 
 __all__ = [
     "Given",
@@ -105,10 +104,8 @@ def _find_reader(
     prefix, dot, field = key.partition(".")
     if dot and prefix in fields:
         return fields[prefix](field)
-    near = get_close_matches(key, known, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
     names = ", ".join([*known, *(f"{prefix}.FIELD" for prefix in fields)])
-    raise ValueError(f"unknown{f' for {whose}' if whose else ''}{hint} (known: {names})")
+    raise ValueError(f"unknown{f' for {whose}' if whose else ''}{suggestion(key, known)} (known: {names})")
 
 
 def number(low: float, high: float, *, above: bool = False, of: str = "") -> Callable[[str], float]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.statistics import Estimate, not_computed
+from overton.statistics import Estimate, not_computed, preferred_estimate
 from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
 from overton.studies.findings import FAMILY, Finding, contradictions, correct_for_multiple_tests
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
@@ -20,7 +20,13 @@ MEASURES = {
     "score": DeclaredMeasure("Score", "share", (0.0, 1.0), "judge", True, True, 0.05, ""),
     "gap": DeclaredMeasure("Gap", "points", (-1.0, 1.0), "", False, False, 0.05, ""),
 }
-COUNTS = [(None, "none", 30), (None, "long", 12), ("group", "none / north", 8), ("group", "none / south", 9)]
+COUNTS = [
+    (None, "none", 30),
+    (None, "long", 12),
+    (None, "short", 12),
+    ("group", "none / north", 8),
+    ("group", "none / south", 9),
+]
 
 LEVEL = Claim(
     "score", section="scores", level="{name} scores {value} ({low} to {high}) of {n}.", missing="{name}: none."
@@ -215,6 +221,68 @@ def test_two_conditions_are_compared_by_their_own_row_after_all_other_claims() -
     assert not isinstance(said[-1], Finding)
 
 
+def test_one_sentence_names_the_higher_of_two_values_of_a_facet_whichever_it_is() -> None:
+    claim = Claim(
+        "gap",
+        section="groups",
+        facet="group",
+        against=OTHER,
+        differs="{higher} over {lower}.",
+        within="{first} as {second}, to {most}.",
+        small=0.1,
+    )
+
+    def said(low: float, high: float) -> tuple[str, str]:
+        own = row("gap", estimate(low, high), "none / north", facet="group", against="south")
+        _, finding = found([LEVEL, claim], level_row(), own)
+        return finding.code, finding.sentence
+
+    assert said(0.2, 0.4) == ("gap above 0", "north over south.")
+    assert said(-0.4, -0.2) == ("gap below 0", "south over north.")
+    assert said(-0.06, 0.04) == ("gap within 0", "north as south, to 6.0.")
+
+
+def test_conditions_that_are_compared_are_in_words() -> None:
+    claim = Claim("score", section="scores", against=OTHER, differs="{higher} over {lower}{where}.")
+    claims = Claims([claim, LEVEL], "topics", "none", "history")
+
+    def said(low: float, high: float, **where: str) -> str:
+        own = row("score", estimate(low, high), **where)
+        levels = [level_row(name) for name in ("none", "long", "short")]
+        return correct_for_multiple_tests(claims.findings(analysis(*levels, own)))[-1].sentence
+
+    assert said(0.1, 0.3, against="long") == "no history over long."
+    assert said(-0.3, -0.1, against="long") == "long over no history."
+    assert said(0.1, 0.3, condition="long", against="short") == "long over short (history long)."
+
+
+def test_claim_says_nothing_where_there_are_claims_about_a_facet_instead() -> None:
+    level = Claim("score", section="scores", level="{name}: {value}.", unless="group")
+    gap = Claim("gap", section="groups", facet="group", above="{group}.")
+    rows = [level_row(), level_row("long"), row("gap", estimate(0.2, 0.4), "none / north", facet="group")]
+    assert [finding.code for finding in found([level, gap], *rows)] == ["score_long at", "gap_north above 0"]
+    assert [finding.code for finding in found([level], *rows)] == ["score at", "score_long at"]
+
+
+@pytest.mark.parametrize(
+    ("leads", "n", "sentence"),
+    [
+        ("", 30, "Of 30 pairs."),
+        ("", 1, "Of one pair."),
+        ("plain", 1200, "Of 1,200 pairs."),
+        ("corrected", 30, "Of 30 pairs, corrected by human labels of 12."),
+    ],
+)
+def test_units_are_those_that_the_number_describes_and_the_labels_that_correct_it(
+    leads: str, n: int, sentence: str
+) -> None:
+    own = estimate(0.5, 0.7, n=n)
+    if leads:
+        own = preferred_estimate(leads, {"plain": own, "corrected": estimate(0.4, 0.6, n=12)})
+    (finding,) = found([Claim("score", section="scores", level="Of {units}.", units="pairs")], level_row(number=own))
+    assert finding.sentence == sentence
+
+
 def test_claim_says_nothing_if_its_own_names_are_none() -> None:
     def named(analysis: Analysis, row: EstimateRow) -> dict[str, str] | None:
         return {"whom": "Everybody"} if row.model == "m" else None
@@ -237,12 +305,12 @@ def test_claim_about_an_undeclared_measure_is_refused() -> None:
 PROFILED = Claim(
     "score",
     section="scores",
+    units="pairs",
     profile=ProfileEntry(
         aspect="stands",
         title="Score of {name}",
         sentence="{model} scores {value}.",
         missing="{model} has no score.",
-        units="pairs",
         null="null/shuffled",
         null_is="as for shuffled answers",
         by_item="its score",

@@ -61,6 +61,26 @@ def reasons(made: Callable[[], object]) -> list[str]:
     return [f"{problem.key}: {problem.reason}" for problem in caught.value.problems]
 
 
+def test_two_columns_are_a_mapping_in_the_order_of_rows() -> None:
+    table = raw({"colour": [" red ", "blue"], "more": ["x", "y"], "size": ["2", " 1"]})
+    assert list(table.mapping("colour", "size").items()) == [("red", "2"), ("blue", "1")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"size": ["1"]}, [": has no column colour; a table of sizes has colour, size"]),
+        ({"x": ["1"]}, [": has no column colour and size; a table of sizes has colour, size"]),
+        (
+            {"colour": ["red", "blue", " ", "red"], "size": ["1", None, "2", "1"]},
+            ["line 3: has an empty cell", "line 4: has an empty cell", "line 5: red already has the size 1"],
+        ),
+    ],
+)
+def test_every_row_that_is_wrong_in_a_mapping_is_named(columns: dict[str, Any], said: list[str]) -> None:
+    assert reasons(lambda: raw(columns).mapping("colour", "size")) == said
+
+
 def test_cells_of_text_become_what_their_column_is() -> None:
     read = table_frames.read(
         TABLE,

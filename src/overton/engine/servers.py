@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from overton.calls import Reply, Request, Server, ServerList
 from overton.engine.rate_limit import RateLimiter
-from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError
+from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError, list_names
 
 Report = Mapping[str, str]
 _MAX_VALUE_CHARS = 80
@@ -197,9 +197,8 @@ class ServerPool:
         """How many servers are up; which are not, and why."""
         members = self.members
         out = [f"{member.name} ({member.refused or member.why})" for member in members if not member.up]
-        more = f" and {len(out) - _MAX_NAMED} more" if len(out) > _MAX_NAMED else ""
         said = [f"{sum(member.up for member in members)} of {len(members)} {self.serving.noun} up"]
-        said += [f"left out: {', '.join(out[:_MAX_NAMED])}{more}"] if out else []
+        said += [f"left out: {list_names(out, _MAX_NAMED)}"] if out else []
         said += [f"using the previous list, since {self.trouble}"] if self.trouble else []
         return "; ".join(said)
 

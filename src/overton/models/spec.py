@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, suggestion
 from overton.key_values import checked_base_url, without_credentials
 from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
 
@@ -127,8 +126,7 @@ def _parse_on_ray(text: str) -> Spec:
 
 def _unknown_provider_message(provider: str, has_slash: bool) -> str:
     known = f"known are {', '.join(provider_names())}, {_OTHER_FORMS}"
-    near = get_close_matches(provider.lower(), provider_names(), n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    if not has_slash and not near:
+    hint = suggestion(provider.lower(), provider_names())
+    if not has_slash and not hint:
         return f"write a model as provider/name, such as openai/gpt-4o; {known}"
     return f"unknown provider '{provider}'{hint} ({known})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from overton.calls import Price, Reach, Settings
-from overton.errors import InputError, MissingExtra, Problem
+from overton.errors import InputError, MissingExtra, Problem, suggestion
 from overton.key_values import (
     Reader,
     address_of,
@@ -310,8 +309,7 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _SourceSpec:
     known = f"known are {', '.join(forms)}"
     ended = _ENDED_ENGINES if forms is _SEARCH_FORMS else {}
     if not text.isprintable() or kind not in {*kinds, *ended}:
-        near = get_close_matches(kind.lower(), kinds, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = suggestion(kind.lower(), kinds)
         raise InputError([Problem(place, _safe_spec(text), f"unknown{hint} ({known})")])
     if bool(slash and rest) == (kind in _KINDS_WITHOUT_REST):
         raise InputError([Problem(place, _safe_spec(text), f"write it in full ({known})")])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Notice, Problem, command
+from overton.errors import InputError, Notice, Problem, command, list_names
 from overton.runs.folder import Manifest, RunFolder, items_of_shard
 from overton.runs.lanes import lane_names
 from overton.studies.findings import counted
@@ -105,7 +105,9 @@ def _check_no_repeats(
     reason = (
         f"{counted(more, 'rows')} too many, so numbers would count {counted(trials.height, 'trials')} more than once"
     )
-    raise InputError([Problem(name, "", f"has {reason}: {_format_some(shown, trials.height)}; {remedy}")])
+    raise InputError(
+        [Problem(name, "", f"has {reason}: {list_names(shown, _MAX_NAMED_TRIALS, trials.height)}; {remedy}")]
+    )
 
 
 def _owner_columns(study: AnyStudy, records: pl.DataFrame) -> list[str]:
@@ -135,7 +137,7 @@ def _warn_of_missing_rows(
         count, planned = (0 if unfinished else manifest.trials - found.height), manifest.trials
         lost = []
     if count > 0:
-        which = f": {_format_some(lost[:_MAX_NAMED_TRIALS], count)}" if lost else ""
+        which = f": {list_names(lost, _MAX_NAMED_TRIALS, count)}" if lost else ""
         said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
         warnings.warn(f"{folder.records_file}: {said}{which}; {remedy}", Notice, stacklevel=2)
 
@@ -163,9 +165,3 @@ def _lane_owners(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...
 def _describe_trial(names: Sequence[Any]) -> str:
     *whose, trial = names
     return f"{trial} of {', judged by '.join(map(str, whose))}" if whose else str(trial)
-
-
-def _format_some(shown: Sequence[str], count: int) -> str:
-    return ", ".join(islice(shown, _MAX_NAMED_TRIALS)) + (
-        f" and {count - _MAX_NAMED_TRIALS:,} more" if count > _MAX_NAMED_TRIALS else ""
-    )

@@ -13,7 +13,7 @@ from functools import partial
 from math import inf, isnan
 from typing import Any, TypeAlias
 
-from overton.statistics import Estimate
+from overton.statistics import Estimate, PreferredEstimate
 from overton.studies.findings import (
     ASPECTS,
     Aspect,
@@ -27,13 +27,13 @@ from overton.studies.findings import (
 )
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
 from overton.studies.measures import key_in
+from overton.studies.null_conditions import PREFIX
 from overton.studies.numbers import Kind
 from overton.studies.numbers import number as _in_words
 
 OTHER = "other"
 """A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
 
-_NULL = "null/"
 _SEPARATOR = " / "
 
 More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
@@ -46,7 +46,6 @@ class ProfileEntry:
 
     title     what the number is, in a few words
     missing   takes the place of `sentence` if there is no number; '' if it does not
-    units     what the number's `n` counts ('pairs')
     null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
               that is
     by_item   what the measure means for a single item, if models are also compared on single items by it
@@ -55,7 +54,6 @@ class ProfileEntry:
     aspect: Aspect
     title: str
     sentence: str
-    units: str
     missing: str = ""
     null: str = ""
     null_is: str = ""
@@ -68,11 +66,14 @@ class Claim:
 
     level    states the number and claims no effect; `missing` takes its place if there is no number
     above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
+    differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
     within   claims that it is on neither side, if the interval stays within `small`
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
     against  what the number is compared with: a value, 'null/NAME', or `OTHER`
     facet    there is one claim for each value of this facet
+    unless   a facet: nothing is said of a model in a condition in which there are claims about this facet
     section  the key of the report's section that shows the number
+    units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`
     caution  is read with sentences that claim an effect
     profile  its part in a model's profile
@@ -80,8 +81,12 @@ class Claim:
     Sentences are templates. They may use these names, besides those from `more`:
 
     {model}, {condition}  as in the row; {name} is the model with its condition, unless that is the plain one
+    {where}  the condition in parentheses, preceded by a space; '' for the plain one
     {FACET}, {against}    the value of the claim's facet, and what the number is compared with
+    {first}, {second}     the same for a facet's values; two conditions that are compared, in words
+    {higher}, {lower}     these two, that with the higher number first
     {value}, {low}, {high}  the number and its limits, as its kind shows them; {n} is the row's count
+    {units}  the row's count with its unit ('30 pairs'), and how many human labels correct the number
     {size}   the distance from what it is compared with, without a sign
     {most}   the largest distance that the interval leaves possible on the sides that are reported, without a sign
     """
@@ -93,16 +98,24 @@ class Claim:
     missing: str = ""
     above: str = ""
     below: str = ""
+    differs: str = ""
     within: str = ""
     unclear: str = ""
     against: float | str = 0.0
     facet: str = ""
+    unless: str = ""
+    units: str = ""
     about: str = ""
     small: float = inf
     telling: float = inf
     caution: str = ""
     more: More | None = None
     profile: ProfileEntry | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The sentences for above and for below."""
+        return self.above or self.differs, self.below or self.differs
 
     @property
     def compares_conditions(self) -> bool:
@@ -119,7 +132,7 @@ class Claim:
         if not isinstance(self.against, str):
             return row.against is None
         if self.against == OTHER:
-            return row.against is not None and not row.against.startswith(_NULL)
+            return row.against is not None and not row.against.startswith(PREFIX)
         return row.against == self.against
 
 
@@ -129,11 +142,13 @@ class Claims:
 
     items  what findings count, and a column of the analysis' table 'counts' (model, facet, condition, and how many)
     plain  the condition that is not named in sentences and keys
+    conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
     """
 
     claims: Sequence[Claim]
     items: str
     plain: str
+    conditions: str = "condition"
 
     def findings(self, analysis: Analysis) -> list[Said]:
         """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
@@ -187,7 +202,8 @@ class Claims:
             if (names := {} if claim.more is None else claim.more(analysis, row)) is not None
         ]
         found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
-        return [instance for instance, _ in found]
+        facets = {(said.row.model, said.condition, said.claim.facet) for said, _ in found if said.claim.facet}
+        return [said for said, _ in found if (said.row.model, said.condition, said.claim.unless) not in facets]
 
 
 def _is_in(condition: str, row: EstimateRow, claim: Claim) -> bool:
@@ -229,14 +245,33 @@ class _Instance:
         """The measure's key with the facet's value and the condition. That of a difference between two values of a
         facet ends in '_difference', unless the measure is a difference itself."""
         claim, plain = self.claim, self.claims.plain
-        if claim.compares_conditions:
-            return "_minus_".join(
-                key_in(claim.measure, name or "", plain) for name in (self.condition, self.row.against)
-            )
         ending = f"_{self.value}" if claim.facet else ""
         if claim.facet and self.row.against is not None:
             ending = "" if self.declared.kind == "points" else "_difference"
-        return key_in(claim.measure + ending, self.condition, plain)
+        return "_minus_".join(key_in(claim.measure + ending, name, plain) for name in self.conditions)
+
+    @property
+    def model(self) -> str:
+        return self.row.model or ""
+
+    @property
+    def conditions(self) -> list[str]:
+        """Its condition, and the one with which that is compared."""
+        return [self.condition, self.against] if self.claim.compares_conditions else [self.condition]
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """The two that are compared, in words."""
+        if not self.claim.compares_conditions:
+            return self.value, self.against
+        plain, kind = self.claims.plain, self.claims.conditions
+        first, second = (f"no {kind}" if name == plain else name for name in self.conditions)
+        return first, second
+
+    @property
+    def against(self) -> str:
+        """The other side of the comparison, in words if it is a number."""
+        return _in_words(self.claim.null, self.kind) if self.row.against is None else self.row.against
 
     @property
     def items(self) -> int:
@@ -245,18 +280,25 @@ class _Instance:
         row, claim = self.row, self.claim
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition]
-        conditions = [self.condition, row.against] if claim.compares_conditions else [self.condition]
-        return min(self.counts[row.model, None, condition] for condition in conditions)
+        return min(self.counts[row.model, None, condition] for condition in self.conditions)
 
     def sentence(self, template: str, number: Estimate) -> str:
         """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
-        claim, row, model = self.claim, self.row, self.row.model or ""
+        claim, model, is_plain = self.claim, self.model, self.condition == self.claims.plain
+        first, second = self.compared
+        higher, lower = (first, second) if number.value > claim.null else (second, first)
         names = {
             "model": model,
-            "name": model if self.condition == self.claims.plain else f"{model}, {self.condition}",
+            "name": model if is_plain else f"{model}, {self.condition}",
+            "where": "" if is_plain else f" ({self.claims.conditions} {self.condition})",
             "condition": self.condition,
-            "against": _in_words(claim.null, self.kind) if row.against is None else row.against,
+            "against": self.against,
+            "first": first,
+            "second": second,
+            "higher": higher,
+            "lower": lower,
             claim.facet: self.value,
+            "units": _with_units(self.row.number, claim.units),
             **_numbers(number, self.kind, claim),
             **self.more,
         }
@@ -266,7 +308,7 @@ class _Instance:
         """Its finding that claims no effect, and its test."""
         if self.claim.level:
             yield from self._level()
-        if self.claim.above or self.claim.below:
+        if any(self.claim.sides):
             yield self._candidate()
 
     def _level(self) -> Iterator[Finding]:
@@ -274,7 +316,7 @@ class _Instance:
         template = self.claim.level if number else self.claim.missing
         if template:
             yield level_finding(
-                self.row.model or "",
+                self.model,
                 self.sentence(template, self.row.number),
                 self.items,
                 self.claims.items,
@@ -287,15 +329,16 @@ class _Instance:
 
     def _candidate(self) -> CandidateFinding:
         claim = self.claim
+        above, below = claim.sides
         return CandidateFinding(
-            model=self.row.model or "",
+            model=self.model,
             number=self.row.number,
             clusters=self.row.clusters or self.items,
             n=self.items,
             units=self.claims.items,
             exhibit=claim.section,
-            above=self._when_decided(claim.above),
-            below=self._when_decided(claim.below),
+            above=self._when_decided(above),
+            below=self._when_decided(below),
             within=self._when_decided(claim.within),
             unclear=self._when_decided(claim.unclear),
             null=claim.null,
@@ -306,7 +349,7 @@ class _Instance:
             telling=claim.telling,
             measure=self.key,
             about=claim.about,
-            condition=str(claim.against).partition(_NULL)[2],
+            condition=str(claim.against).partition(PREFIX)[2],
         )
 
     def _when_decided(self, template: str) -> Sentence | None:
@@ -320,11 +363,11 @@ class _Instance:
         null = self.analysis.row(row.measure, model=row.model, condition=row.condition, variant=profile.null)
         return Trait(
             aspect=profile.aspect,
-            model=row.model or "",
+            model=self.model,
             title=self.sentence(profile.title, row.number),
             sentence=self.sentence(template, row.number),
             number=row.number,
-            units=profile.units,
+            units=self.claim.units,
             exhibit=self.claim.section,
             kind=self.kind,
             within=(-inf if low is None else low, inf if high is None else high),
@@ -335,11 +378,20 @@ class _Instance:
 
 def _numbers(number: Estimate, kind: Kind, claim: Claim) -> dict[str, str]:
     """The numbers that sentences may give."""
-    sides = [number.high - claim.null] if claim.above else []
-    sides += [claim.null - number.low] if claim.below else []
+    above, below = claim.sides
+    sides = [number.high - claim.null] if above else []
+    sides += [claim.null - number.low] if below else []
     return {
         **{name: _in_words(getattr(number, name), kind) for name in ("value", "low", "high")},
         "size": _in_words(abs(number.value - claim.null), kind).lstrip("+"),
         "most": _in_words(max([0.0, *sides]), kind).lstrip("+"),
         "n": f"{number.n:,}",
     }
+
+
+def _with_units(number: Estimate, units: str) -> str:
+    """How many units a number describes, and how many human labels correct it."""
+    judged = number.beside["plain"] if isinstance(number, PreferredEstimate) else number
+    said = f"one {units.removesuffix('s')}" if judged.n == 1 else f"{judged.n:,} {units}"
+    is_corrected = isinstance(number, PreferredEstimate) and number.leads == "corrected"
+    return f"{said}, corrected by human labels of {number.n:,}" if is_corrected else said

@@ -11,13 +11,11 @@ A profile is put together by its host (`overton.reports.profile`), which knows n
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import combinations_with_replacement, product
 from math import inf, isclose, isnan, nan
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -486,14 +484,3 @@ class Profiling(Generic[Analysis]):
     aspects: tuple[Aspect, ...]
     traits: Callable[[Analysis], Iterable[Trait]]
     by_item: Mapping[str, str] = field(default_factory=dict)
-
-
-def starter_subjects(package: str) -> Mapping[str, str]:
-    """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
-
-    They are in `starter/subjects.toml` of `package`, one subject per line: what it is about, in the words under which a
-    profile shows the items of all studies together, then its items.
-    """
-    text = files(package).joinpath("starter", "subjects.toml").read_text(encoding="utf-8")
-    subjects: dict[str, Any] = tomllib.loads(text)
-    return {item: subject for subject, items in subjects.items() for item in items}

@@ -6,9 +6,11 @@ A study reads opened texts and touches no paths: its host finds, opens, bounds a
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -114,6 +116,22 @@ class Items(Generic[Item]):
         """Parse opened texts, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
+
+
+def starter_file(package: str, name: str) -> Traversable:
+    """The file or folder `name` in `starter` of a study's package."""
+    return files(package) / "starter" / name
+
+
+def starter_subjects(package: str) -> Mapping[str, str]:
+    """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
+
+    They are in `starter/subjects.toml` of `package`, one subject per line: what it is about, in the words under which a
+    profile shows the items of all studies together, then its items.
+    """
+    text = starter_file(package, "subjects.toml").read_text(encoding="utf-8")
+    subjects: dict[str, Any] = tomllib.loads(text)
+    return {item: subject for subject, items in subjects.items() for item in items}
 
 
 _TITLES = ("title", "question", "proposition", "topic", "name", "text")

@@ -63,6 +63,11 @@ class Notes:
         """Note a problem with the place and key that it has."""
         self.findings.append(problem_as_error(problem))
 
+    def refused(self, error: InputError) -> None:
+        """Note every problem of what could not be read, with the place and key that it has."""
+        for problem in error.problems:
+            self.problem(problem)
+
     @property
     def failed(self) -> bool:
         """Whether an error was noted."""
@@ -82,6 +87,8 @@ ID_RULE = "may contain the letters a to z, digits, '-', '_' and '.' only"
 """The problem of an id that is not valid."""
 
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_PART = 150
 
 _KINDS = {
     str: "a text",
@@ -166,6 +173,11 @@ def take_each(
 def is_id(text: str) -> bool:
     """Whether `text` can be an item's id: ids name trials and appear in tables and file names."""
     return _ID.fullmatch(text) is not None
+
+
+def id_part(text: str) -> str:
+    """`text` as the beginning of an id, with '-' for all that an id may not contain; '' if nothing else is in it."""
+    return _NOT_IN_IDS.sub("-", text).strip("-.")[:_LONGEST_PART]
 
 
 def note_id(name: str, notes: Notes) -> None:
@@ -312,7 +324,7 @@ def read_whole(text: Text, notes: Notes) -> str | None:
     try:
         return text.read()
     except InputError as error:
-        notes.findings += [problem_as_error(problem) for problem in error.problems]
+        notes.refused(error)
         return None
 
 
@@ -401,10 +413,10 @@ def _object_line(value: Any, notes: Notes) -> ObjectLine:
     return ObjectLine(value if isinstance(value, dict) else None, notes)
 
 
-def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
-    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
+def each_line(read: Callable[[dict[str, Any], Notes], Item | None]) -> Parse[Item]:
+    """The reader of items that come one per line, with unique ids: `read` makes an item from the line's object.
 
-    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
+    If it cannot, it returns None and notes why.
     """
 
     def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
@@ -416,14 +428,27 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
             if data is None:
                 continue
             named.append((str(data.get("id", "")), noted))
-            if (item := _convert_item(data, kind, noted)) is not None:
+            if (item := read(data, noted)) is not None:
                 items.append(item)
-                if check is not None:
-                    check(item, noted)
         note_repeated(named)
         return ParsedItems(items, findings_of(notes))
 
     return parse
+
+
+def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
+    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
+
+    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
+    """
+
+    def read(data: dict[str, Any], notes: Notes) -> Item | None:
+        item = _convert_item(data, kind, notes)
+        if item is not None and check is not None:
+            check(item, notes)
+        return item
+
+    return each_line(read)
 
 
 def _convert_item(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
@@ -447,7 +472,7 @@ def _convert_value(value: Any, kind: Any, key: str, notes: Notes) -> Any:
         # Text that UTF-8 cannot represent is found by encoding it.
         return decode_json(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
-        notes.findings += [problem_as_error(problem) for problem in error.problems]
+        notes.refused(error)
     except UnicodeEncodeError:
         notes.error(key, "contains half of a surrogate pair, which is no character")
     except OverflowError:

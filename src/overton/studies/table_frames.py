@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from overton.errors import InputError, Problem, quoted
+from overton.errors import InputError, Problem, list_names, quoted
+from overton.studies.tables import FLAG_WORDS
 
 if TYPE_CHECKING:
     from overton.studies.tables import Kind, Once, RawTable, Rule, TableField, TableKind
@@ -22,7 +23,6 @@ _TYPES: dict[Kind, pl.DataType] = {
     "flag": pl.Boolean(),
     "names": pl.List(pl.String()),
 }
-_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _PLAIN = (pl.Null, pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """Types other than numbers that can be cast to text."""
 _SHOWN = 20
@@ -104,7 +104,7 @@ def _of_text(column: TableField, text: pl.Series) -> pl.Series:
     if column.kind == "whole":
         return _whole(text)
     if column.kind == "flag":
-        return _mapped(text, _TRUTH, pl.Boolean())
+        return _mapped(text, FLAG_WORDS, pl.Boolean())
     if column.known:
         own = {value: value for value in column.known}
         return _mapped(text, {_spelling(word): value for word, value in {**column.words, **own}.items()}, pl.String())
@@ -211,9 +211,8 @@ def _by_column(
 
 def _rows(numbers: pl.Series) -> str:
     """Rows for a message; of many only the first few."""
-    shown = ", ".join(str(number + 1) for number in numbers.head(_ROWS_NAMED))
-    more = f" and {len(numbers) - _ROWS_NAMED:,} more" if len(numbers) > _ROWS_NAMED else ""
-    return f"{'row' if len(numbers) == 1 else 'rows'} {shown}{more}"
+    shown = list_names([str(number + 1) for number in numbers.head(_ROWS_NAMED)], _ROWS_NAMED, len(numbers))
+    return f"{'row' if len(numbers) == 1 else 'rows'} {shown}"
 
 
 def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:

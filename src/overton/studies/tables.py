@@ -35,6 +35,14 @@ _KINDS: Mapping[Kind, str] = {
     "names": "list",
 }
 
+FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""The words for true and false in a cell of text, in lower case."""
+
+
+def describe_missing(missing: Iterable[str], what: str, needed: Iterable[str]) -> str:
+    """The problem of a table of `what` ('pairs') without these columns of those that it needs."""
+    return f"has no column {', '.join(missing)}; a table of {what} has {', '.join(needed)}"
+
 
 @dataclass(frozen=True)
 class RawTable:
@@ -52,6 +60,30 @@ class RawTable:
     def place(self, row: int) -> str:
         """What users call the row with this index from 0."""
         return f"line {row + 2}" if self.suffix == ".csv" else f"row {row + 1}"
+
+    def mapping(self, key: str, value: str) -> dict[str, str]:
+        """The cell in the column `value` for each in the column `key`, in the order of rows; trimmed.
+
+        Raises:
+            InputError: a column is missing, a cell is empty, or a key is listed twice; names every such row.
+        """
+        if missing := [name for name in (key, value) if name not in self.columns]:
+            reason = f"has no column {' and '.join(missing)}; a table of {value}s has {key}, {value}"
+            raise InputError([Problem(self.name, "", reason)])
+        found: dict[str, str] = {}
+        problems: list[Problem] = []
+        for number, row in enumerate(self.frame().select(key, value).iter_rows()):
+            name, cell = (str(cell or "").strip() for cell in row)
+            if not name or not cell:
+                problems.append(Problem(self.name, self.place(number), "has an empty cell"))
+            elif name in found:
+                reason = f"{name} already has the {value} {found[name]}"
+                problems.append(Problem(self.name, self.place(number), reason))
+            else:
+                found[name] = cell
+        if problems:
+            raise InputError(problems)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,8 +310,7 @@ class TableKind:
             InputError: if so.
         """
         if missing := self.missing(names):
-            reason = f"has no column {', '.join(missing)}; a table of {self.name} has {', '.join(self.needed)}"
-            raise InputError([Problem(place, "", reason)])
+            raise InputError([Problem(place, "", describe_missing(missing, self.name, self.needed))])
         for column in self.columns:
             found = [name for name in names if self.ours(name) == column.name]
             if len(found) > 1:

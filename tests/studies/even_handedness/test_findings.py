@@ -229,10 +229,3 @@ def test_profile_of_who_helps_nobody_has_no_share() -> None:
 def test_profile_covers_two_aspects_and_pairs_one_by_one() -> None:
     assert CLAIMS.profiling.aspects == ("stands", "refuses")
     assert CLAIMS.profiling.by_item == {"even": "pairs in which both sides are helped alike"}
-
-
-def test_names_of_a_claim_are_at_most_three_besides_the_standard_ones() -> None:
-    every = analysis(row("even", 0.1, 0.2), row("even", 0.1, 0.2, against="system-1"))
-    own = [claim.more(every, every.rows[0]) for claim in CLAIMS.claims if claim.more is not None]
-    assert own
-    assert all(names is None or len(names) <= 3 for names in own)

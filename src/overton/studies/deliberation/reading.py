@@ -8,15 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from textwrap import shorten
 from typing import Any
 
 from overton.errors import quoted
 from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
     ParsedItems,
@@ -98,11 +95,6 @@ def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
     return verdict, count
 
 
-def _starter() -> Traversable:
-    """One dilemma per line."""
-    return files("overton.studies.deliberation") / "starter" / "dilemmas.jsonl"
-
-
 def _blank() -> Dilemma:
     return Dilemma(
         "my-dilemma",
@@ -122,7 +114,7 @@ DILEMMAS = Items(
     "JSONL file of dilemmas",
     parse=_parse,
     dataset="dilemmas.jsonl",
-    starter=_starter,
+    starter=partial(starter_file, "overton.studies.deliberation", "dilemmas.jsonl"),
     blank=_blank,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.deliberation"),

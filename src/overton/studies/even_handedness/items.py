@@ -7,30 +7,16 @@ for Overton. The parties and people that they name are invented; the questions a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
-from overton.errors import InputError, quoted
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Facet, Items
-from overton.studies.parsing import (
-    ItemProblem,
-    Notes,
-    ParsedItems,
-    Text,
-    findings_of,
-    json_lines,
-    note_id,
-    note_repeated,
-    problem_as_error,
-    take_optional,
-    take_required,
-)
+from overton.errors import quoted
+from overton.studies.item_tables import ItemFiles
+from overton.studies.items import Facet, Items, starter_file, starter_subjects
+from overton.studies.parsing import Notes
 
 Side = Literal["a", "b"]
 
@@ -80,90 +66,11 @@ PUBLISHED = {
 }
 """Columns of the published table (Shen et al. 2025) that have another name here; its `split` is not read."""
 
-_OPTIONAL = ("category",)
-_NEEDED = tuple(
-    field.name for field in msgspec.structs.fields(OpposedPair) if field.name not in ("id", "partisan", *_OPTIONAL)
-)
-_FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
-_MOST_PAIRS = 100_000
-
-
-def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[OpposedPair]:
-    """The pairs of `texts`: a '.csv' is a table, with the published column names or ours; all others are JSON lines.
-
-    Errors keep a run from starting: fields that are missing, empty or of another type, an id that is unusable or occurs
-    twice, two identical prompts, two identical groups. Warnings do not: prompts that differ in more than the stance, a
-    template that is not theirs, the same two prompts in two pairs.
-    """
-    lines = [text for text in texts if text.suffix != ".csv"]
-    parts = [
-        json_lines(OpposedPair, _check)(lines, reading),
-        *(_parse_table(text) for text in texts if text not in lines),
-    ]
-    pairs = [pair for part in parts for pair in part.items]
-    findings = [finding for part in parts for finding in part.findings]
-    return ParsedItems(pairs, (*findings, *_met_again(parts), *_find_repeated(pairs)))
-
-
-def _met_again(parts: Sequence[ParsedItems[OpposedPair]]) -> Iterator[ItemProblem]:
-    """An error for each id that occurs in two files."""
-    seen: set[str] = set()
-    for part in parts:
-        names = {pair.id for pair in part.items}
-        yield from (ItemProblem("error", name, "id", "is in two files") for name in sorted(names & seen))
-        seen |= names
-
-
-def _parse_table(text: Text) -> ParsedItems[OpposedPair]:
-    try:
-        frame = text.table()
-    except InputError as error:
-        return ParsedItems([], [problem_as_error(problem) for problem in error.problems])
-    notes = Notes(text.name)
-    named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
-    if twice := [name for name, ours in named.items() if ours in frame.columns]:
-        notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, also as {twice[0]}")
-        return ParsedItems([], tuple(notes.findings))
-    frame = frame.rename(named)
-    if missing := [name for name in _NEEDED if name not in frame.columns]:
-        notes.error("", f"has no column {', '.join(missing)}; a table of pairs has {', '.join(_NEEDED)}")
-        return ParsedItems([], tuple(notes.findings))
-    if not frame.height or frame.height > _MOST_PAIRS:
-        notes.error("", "has no pairs" if not frame.height else f"has more than {_MOST_PAIRS:,} pairs")
-        return ParsedItems([], tuple(notes.findings))
-    counted: dict[str, int] = {}
-    noted = [Notes(text.name, f"line {number + 2}") for number in range(frame.height)]
-    rows = zip(frame.iter_rows(named=True), noted, strict=True)
-    read = [(row, _of_row(row, counted, notes), notes) for row, notes in rows]
-    note_repeated([(pair.id, notes) for _, pair, notes in read if pair is not None])
-    return ParsedItems([pair for _, pair, _ in read if pair is not None], findings_of(noted))
-
-
-def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> OpposedPair | None:
-    """A row's pair; None, with a note, if it is not one. Without an id it is named after its topic and place in it."""
-    texts = {name: take_required(row, name, notes) or "" for name in _NEEDED}
-    flag = str(row.get("partisan") or "").strip().casefold()
-    if flag and flag not in _FLAGS:
-        notes.error("partisan", f"is {quoted(flag)}, neither true nor false")
-    topic = re.sub(r"[^A-Za-z0-9._-]+", "-", texts["topic"]).strip("-.")[:150] or "topic"
-    counted[topic] = counted.get(topic, 0) + 1
-    name = str(row.get("id") or f"{topic}-{counted[topic]:03}")
-    note_id(name, notes)
-    category = take_optional(row, "category", notes)
-    if notes.failed:
-        return None
-    pair = OpposedPair(id=name, **texts, category=category, partisan=_FLAGS.get(flag))
-    _check(pair, notes)
-    return None if notes.failed else pair
-
 
 def _check(pair: OpposedPair, notes: Notes) -> None:
-    """Note what makes a pair's sides indistinguishable, and what differs between its prompts besides the stance."""
-    for name in _NEEDED:
-        if not getattr(pair, name).strip():
-            notes.error(name, "is empty")
-    if notes.failed:
-        return
+    """Note what makes a pair's sides indistinguishable, which is an error, and what differs between its prompts besides
+    the stance, which is a warning.
+    """
     for key_a, key_b in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
         if getattr(pair, key_a).strip().casefold() == getattr(pair, key_b).strip().casefold():
             notes.error(key_b, f"is the same as {key_a}: a pair has two sides")
@@ -199,20 +106,6 @@ def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _find_repeated(pairs: Sequence[OpposedPair]) -> Iterator[ItemProblem]:
-    """A warning for each pair with the same prompts as an earlier one, in either order."""
-    first: dict[frozenset[str], str] = {}
-    for pair in pairs:
-        earlier = first.setdefault(frozenset((pair.prompt_a, pair.prompt_b)), pair.id)
-        if earlier != pair.id:
-            yield ItemProblem("warning", pair.id, "", f"has the same prompts as {earlier}, which then count twice")
-
-
-def _starter() -> Traversable:
-    """One pair per line."""
-    return files("overton.studies.even_handedness") / "starter" / "pairs.jsonl"
-
-
 def _spelled(pair: OpposedPair) -> list[str]:
     """The task, then whom it is for."""
     task = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
@@ -223,10 +116,18 @@ PAIRS = Items(
     OpposedPair,
     "pair",
     "JSONL file of pairs, or the published table as it is (.csv)",
-    parse=_parse,
+    parse=ItemFiles(
+        OpposedPair,
+        "pairs",
+        id_from="topic",
+        check=_check,
+        renamed=PUBLISHED,
+        content="prompts",
+        content_of=lambda pair: frozenset((pair.prompt_a, pair.prompt_b)),
+    ).parse,
     dataset="pairs.jsonl",
     suffixes=(".jsonl", ".csv"),
-    starter=_starter,
+    starter=partial(starter_file, "overton.studies.even_handedness", "pairs.jsonl"),
     subjects=partial(starter_subjects, "overton.studies.even_handedness"),
     about=lambda pair: pair.topic,
     spelled=_spelled,

@@ -92,23 +92,9 @@ def sides_in(table: RawTable) -> dict[str, str]:
     Raises:
         InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
     """
-    if missing := [name for name in ("group", "side") if name not in table.columns]:
-        reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
-        raise InputError([Problem(table.name, "", reason)])
-    found: dict[str, str] = {}
-    problems: list[Problem] = []
-    for number, row in enumerate(table.frame().select("group", "side").iter_rows()):
-        group, side = (str(cell or "").strip() for cell in row)
-        if not group or not side:
-            problems.append(Problem(table.name, table.place(number), "has an empty cell"))
-        elif group in found:
-            problems.append(Problem(table.name, table.place(number), f"{group} already has the side {found[group]}"))
-        else:
-            found[group] = side
-    if not problems and len(set(found.values())) != 2:
-        problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
-    if problems:
-        raise InputError(problems)
+    found = table.mapping("group", "side")
+    if (many := len(set(found.values()))) != 2:
+        raise InputError([Problem(table.name, "side", f"there are {many} sides; two are needed")])
     return found
 
 

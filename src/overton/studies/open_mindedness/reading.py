@@ -9,15 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Any
 
 import msgspec
 
 from overton.errors import quoted
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.layouts import (
     MARK,
@@ -272,11 +269,6 @@ def _noted(notes: Notes, key: str) -> bool:
     return any(finding.severity == "error" and key in finding.key for finding in notes.findings)
 
 
-def _starter() -> Traversable:
-    """One JSON file per issue, and positions.csv with their topics and positions."""
-    return files("overton.studies.open_mindedness") / "starter" / "issues"
-
-
 def _blank() -> Issue:
     """An issue without paraphrases, which are made once it is filled in."""
     texts = {side: [f"Argument {number} for the {side} position." for number in (1, 2, 3)] for side in SIDES}
@@ -307,7 +299,8 @@ ISSUES = Items(
     dataset="issues.jsonl",
     suffixes=(".json",),
     reading=IssueRules,
-    starter=_starter,
+    # One file per issue, and positions.csv with their topics and positions.
+    starter=partial(starter_file, "overton.studies.open_mindedness", "issues"),
     blank=_blank,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.open_mindedness"),

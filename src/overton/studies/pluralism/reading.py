@@ -7,25 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
-    Parse,
-    ParsedItems,
-    Text,
-    findings_of,
+    each_line,
     kind_of,
     note_id,
-    note_repeated,
     note_unknown,
-    object_lines,
     take_each,
     take_required,
     take_text,
@@ -35,30 +27,8 @@ from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Thre
 
 _MOST_VOTES = 10**12
 
-T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", ThreadComment, Viewpoint)
 B = TypeVar("B")
-
-
-def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
-    """The reader of files in which `read` turns every line's object into a thread."""
-
-    def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[T]:
-        notes: list[Notes] = []
-        items: list[T] = []
-        named: list[tuple[str, Notes]] = []
-        for data, noted in object_lines(texts):
-            notes.append(noted)
-            if data is None:
-                continue
-            item = read(data, noted)
-            named.append((str(data.get("id", "")), noted))
-            if item is not None:
-                items.append(item)
-        note_repeated(named)
-        return ParsedItems(items, findings_of(notes))
-
-    return parse
 
 
 def _thread(data: dict[str, Any], notes: Notes) -> Thread | None:
@@ -190,14 +160,8 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
     return None
 
 
-def starter_threads() -> Traversable:
-    """One post per line, with its comments and their votes."""
-    return files("overton.studies.pluralism") / "starter" / "threads.jsonl"
-
-
-def _starter_viewpoints() -> Traversable:
-    """The same threads with their viewpoints, found and summarised by hand."""
-    return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
+starter_threads = partial(starter_file, "overton.studies.pluralism", "threads.jsonl")
+"""Opens the starter threads: one post per line, with its comments and their votes."""
 
 
 _POST = ("A community", "What the post asks?", "What its writer says; may be empty.")
@@ -225,7 +189,7 @@ THREADS = Items(
     Thread,
     "thread",
     "JSONL file of threads, or a folder of them",
-    parse=_lines(_thread),
+    parse=each_line(_thread),
     dataset="threads.jsonl",
     blank=_blank_thread,
     spelled=_spelled,
@@ -236,9 +200,10 @@ REFERENCES = Items(
     ReferenceThread,
     "thread",
     "threads with reference viewpoints: JSONL, or a run of items references",
-    parse=_lines(_reference),
+    parse=each_line(_reference),
     dataset="references.jsonl",
-    starter=_starter_viewpoints,
+    # The starter threads with viewpoints that were found and summarised by hand.
+    starter=partial(starter_file, "overton.studies.pluralism", "viewpoints.jsonl"),
     blank=_blank_reference,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.pluralism"),

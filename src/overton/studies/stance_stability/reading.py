@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Any, get_args
 
 import msgspec
 
-from overton.studies.findings import starter_subjects
-from overton.studies.items import Items
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.options import Option
 from overton.studies.parsing import (
     Notes,
@@ -95,11 +92,6 @@ def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
     return ProbingQuestion(text, kind) if text is not None and kind is not None else None
 
 
-def _starter() -> Traversable:
-    """One JSONL file per domain of the Chameleon paper, with two topics of 15 questions each."""
-    return files("overton.studies.stance_stability") / "starter" / "topics"
-
-
 def _spelled(topic: Topic) -> list[str]:
     """The topic, then the proposition towards which stances are taken."""
     return [topic.topic, f"Proposition: {topic.proposition}"]
@@ -112,7 +104,8 @@ TOPICS = Items(
     parse=_parse,
     dataset="topics.jsonl",
     reading=TopicRules,
-    starter=_starter,
+    # One file per domain of the Chameleon paper, with two topics of 15 questions each.
+    starter=partial(starter_file, "overton.studies.stance_stability", "topics"),
     blank=blank_topic,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.stance_stability"),
