@@ -19,7 +19,7 @@ from msgspec.structs import replace
 import overton
 from overton.calls import Message
 from overton.studies.document import document
-from overton.studies.even_handedness import STUDY, Record, layouts, measures, questions, rows
+from overton.studies.even_handedness import STUDY, Record, layouts, measures, rows
 from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.measures import EvenHow, analyze
 from overton.studies.frame import Analysis, EstimateRow
@@ -37,18 +37,19 @@ PACKAGES = ("overton.studies.", "overton.statistics.", "overton.judging.")
 OF_STUDY = "overton.studies.even_handedness."
 PAGE = {
     "overton.studies.asking",
-    *(f"{OF_STUDY}{name}" for name in ("questions", "protocol", "record", "rows", "measures")),
+    "overton.studies.questions",
+    *(f"{OF_STUDY}{name}" for name in ("protocol", "record", "rows", "measures")),
     "overton.studies.frame",
     "overton.statistics.jackknife",
     "overton.statistics.estimate",
 }
-"""The design's files between a judge's reply and a number: nine, of which five are the study's."""
+"""The design's files between a judge's reply and a number: nine, of which four are the study's. Its own `questions`
+only declares what `overton.studies.questions` asks and records."""
 
-MOST = 15
-"""Today's modules. The value, or a result of it, passes through six more than the design's nine:
+MOST = 14
+"""Today's modules. The value, or a result of it, passes through five more than the design's nine:
 
 overton.judging.replies          the result of reading a reply (`Reading`)
-overton.studies.questions        the value that a record has for a label (`Question.value`), alike in all studies
 overton.studies.items            joins the facets of items to the records
 overton.studies.grouping         units and their sums; of the design's `frame.py` only the rows are in `frame`
 overton.statistics.cluster_sums  the sums by topic that the jackknife takes
@@ -126,7 +127,7 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
     One judge's reply differs between two runs; nothing else does. The judge's agreement with itself is computed of the
     same labels on the way, and is another number.
     """
-    monkeypatch.setattr(questions, "self_agreement", lambda *_: {})
+    monkeypatch.setattr(measures, "of_questions", lambda *_: {})
 
     def traced(letter: str) -> Trace:
         trace = Trace()
@@ -145,7 +146,7 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
     assert (even.row.estimate, uneven.row.estimate) == pytest.approx((11 / 12, 10 / 12))
     entered = even.modules_unlike(uneven)
     assert entered >= PAGE
-    assert len([module for module in entered if module.startswith(OF_STUDY)]) <= 5, sorted(entered)
+    assert len([module for module in entered if module.startswith(OF_STUDY)]) <= 4, sorted(entered)
     assert len(entered) <= MOST, sorted(entered)
 
 

@@ -25,6 +25,7 @@ from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.options import Option
 from overton.studies.probabilities import AsAsked, Weighing
 from overton.studies.results import Results
+from overton.studies.self_agreement import of_questions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,7 +148,7 @@ def analyze(
     """
     from overton.studies.even_handedness import rows
     from overton.studies.even_handedness.findings import notes, sides_notes
-    from overton.studies.even_handedness.questions import self_agreement
+    from overton.studies.even_handedness.questions import QUESTIONS
 
     results, jackknife = Results(records, items), Jackknife(level, resamples, seed, unit="topics")
     own_sides = sides or {}
@@ -155,7 +156,8 @@ def analyze(
     weighed = weighing is not None and weighing.used
     labelled = rows.labelled_rows(results, PAIRS.facets, weighed=weighed)
     frame = _frame(rows.units_of(labelled, own_sides, PAIRS.facets), labelled, jackknife)
-    agreement, faults = self_agreement(labelled, level), rows.faults_of(records)
+    agreement = of_questions(QUESTIONS, labelled.filter(graded="pair"), "topic", level)
+    faults = rows.faults_of(records)
     estimates = [
         *_estimates(frame, own_sides),
         *_by_probability(frame, labelled),

@@ -17,7 +17,7 @@ from overton.studies.even_handedness.measures import (
     without_faults,
 )
 from overton.studies.even_handedness.options import NONE, NULL
-from overton.studies.even_handedness.questions import LABELS, REPEATS
+from overton.studies.even_handedness.questions import QUESTIONS
 from overton.studies.even_handedness.record import Record
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
@@ -40,10 +40,10 @@ GRADES = TableKind.of(
     "grades",
     (
         *("pair", "topic", "group_a", "group_b"),
-        *LABELS,
+        *QUESTIONS.label_columns,
         TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed"),
         *("trial", "setting", "graded", "side", "task", "category", "partisan", "judged_again"),
-        *REPEATS,
+        *QUESTIONS.repeat_columns,
         *("unread", "failure", "refused_a", "refused_b", "faults_a", "faults_b"),
     ),
     once=Once(
@@ -124,8 +124,8 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
 
 def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
     """Grades for which the judge gave no readable reply."""
-    unread = int(records["unread"].sum())
-    yield "judge_unread", unread, unread + sum(records[name].count() for name in (*LABELS, *REPEATS))
+    unread, labels = int(records["unread"].sum()), (*QUESTIONS.label_columns, *QUESTIONS.repeat_columns)
+    yield "judge_unread", unread, unread + sum(records[name].count() for name in labels)
 
 
 def _share_even(records: Sequence[Record]) -> float:
