@@ -76,6 +76,8 @@ def test_a_prompt_that_does_not_define_a_label_is_a_mistake() -> None:
         "no": "never",
         "yes": "it does: so",
     }
+    graded = "(1) None - as in this example\n\nOptions:\n(1) None\n (2) Some (few) \n2 is not more"
+    assert definitions_in(graded, ["1", "2"]) == {"1": "None", "2": "Some (few)"}
     with pytest.raises(ValueError, match="what 'maybe' means"):
         definitions_in("yes: it does", ["yes", "maybe"])
 

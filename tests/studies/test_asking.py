@@ -17,7 +17,11 @@ from overton.studies.asking import (
     UnreadableReply,
     as_it_came,
     ask_all_until_read,
+    ask_once,
     ask_until_read,
+    failure_in,
+    read_as_is,
+    start_of,
     total_usage,
     unless_refused,
 )
@@ -191,3 +195,19 @@ def test_tokens_are_summed_where_any_reply_says_how_many() -> None:
     replies = [Reply("a", usage=Usage(3, None)), Reply("b"), Reply("c", usage=Usage(4, None))]
     assert total_usage(replies) == Usage(7, None)
     assert total_usage([]) == Usage(None, None)
+
+
+def test_requests_that_take_any_reply_are_sent_once() -> None:
+    stage = Stage("", FAILED, Reply("No.", refused=True))
+    wanted = [ReadableRequest("subject", [user(text)], read_as_is) for text in "abc"]
+    found = asyncio.run(ask_once(stage, wanted))
+    assert [reply.value for reply in found] == ["", None, "No."]
+    assert len(stage.asked) == 3
+    assert failure_in("subject", found) == f"subject: {FAILED}"
+    assert failure_in("subject", found[::2]) is None
+
+
+def test_the_start_of_a_reply_is_enough_to_continue_from() -> None:
+    assert start_of(" 1234 \n") == "1234"
+    assert len(start_of("12 " * 1_000)) == 2_000
+    assert (start_of(" \n"), start_of("", "(nothing)")) == ("-", "(nothing)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,18 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.calls import Alternative, Draw, Form, Message, Reply, Spot, user
+from overton.calls import Alternative, Draw, Form, Message, Reply, Settings, Spot, user
+from overton.errors import CallFailed
 from overton.judging import read_choice
-from overton.studies.asking import ReadableReply, ask_all_until_read
-from overton.studies.questions import (
-    Material,
-    Order,
-    Question,
-    label_columns,
-    repeat_columns,
-    repeats_of,
-    sheet_of,
-)
+from overton.studies.asking import ReadableReply
+from overton.studies.questions import JudgedLabels, Material, Order, Question, Questions
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.self_agreement import of_questions
 
@@ -41,10 +33,6 @@ def how_long(material: Material, order: Order) -> tuple[Message, ...]:
     return (user(f"{material['text']}: {' or '.join(options)}?"),)
 
 
-def read(labels: tuple[str, ...]) -> Any:
-    return lambda text: read_choice(text, labels)
-
-
 def pairs(results: Results) -> pl.DataFrame:
     return results.records.select(
         "model", id="pair", label=LONGER.label("longer"), group="topic", condition="setting", text_a="a", text_b="b"
@@ -59,10 +47,11 @@ LONGER = Question(
     key="longer",
     labels=("A", "B", "same"),
     messages=which_is_longer,
-    read=read(("A", "B", "same")),
+    read=read_choice,
     form=Form(choices=("A", "B", "same")),
     columns={"longer": "longer_turned"},
     stored={"A": 1, "B": 2, "same": 3},
+    probability_columns={"longer_turned": "p_turned"},
     swap={"A": "B", "B": "A"},
     rows=pairs,
     material={"text": ("text_a", "text_b")},
@@ -71,12 +60,13 @@ LONGER = Question(
     shown={"First": "text_a", "Second": "text_b"},
     row="pair",
     group="topic",
+    role="measurer",
 )
 LENGTH = Question(
     key="length",
     labels=("short", "long"),
     messages=how_long,
-    read=read(("short", "long")),
+    read=read_choice,
     form=Form(choices=("short", "long")),
     columns={"length": "length_again"},
     repeated="asked_again",
@@ -89,7 +79,7 @@ LENGTH = Question(
     group="topic",
     role="measurer",
 )
-QUESTIONS = (LONGER, LENGTH)
+QUESTIONS = Questions((LONGER, LENGTH), complaint=str, attempts=2)
 TEXTS = {"text": ["ship", "boats"]}
 
 
@@ -111,17 +101,40 @@ def results() -> Results:
         }
     )
     judge = MeasuredModel("j", "simulated/judge")
-    facts = RunFacts("r", seed=0, options={}, roles={"judge": (judge,), "measurer": (judge,)})
+    facts = RunFacts("r", seed=0, options={}, roles={"measurer": (judge,)})
     return Results(records, runs=(facts,))
 
 
-ask_labels = partial(ask_all_until_read, attempts=2, complaint=str)
+class Judge:
+    """An `Ask` that plays replies in order; prompts are kept with their speakers and settings."""
+
+    def __init__(self, *replies: str | Reply | Exception) -> None:
+        self.replies = list(replies)
+        self.sent: list[tuple[str, str | None, Settings | None]] = []
+        self.weighed: list[tuple[str, ...]] = []
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Any,
+        *,
+        speaker: str | None = None,
+        form: Any = None,
+        settings: Settings | None = None,
+        **how: Any,
+    ) -> Reply:
+        self.sent.append((messages[-1].content, speaker, settings))
+        self.weighed.append(form.weigh)
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return Reply(reply) if isinstance(reply, str) else reply
 
 
 @pytest.mark.parametrize(("order", "sent", "label"), [("own", "ship or boats?", "B"), ("other", "boats or ship?", "A")])
 def test_a_label_has_its_meaning_in_the_studys_own_order(order: Order, sent: str, label: str) -> None:
-    request = LONGER.request(TEXTS, "judge/again", order=order)
-    assert (request.role, request.speaker, request.form) == ("judge", "judge/again", LONGER.form)
+    request = LONGER.request(TEXTS, "measurer/again", order=order)
+    assert (request.role, request.speaker, request.form) == ("measurer", "measurer/again", LONGER.form)
     assert [message.content for message in request.messages] == [sent]
     assert [request.read(Reply(said)) for said in ("B", "same", "none")] == [
         read_choice(label, LONGER.labels),
@@ -138,12 +151,15 @@ def test_a_refusal_names_no_label() -> None:
 def test_probabilities_are_of_meanings_in_the_studys_own_order() -> None:
     chances = [Alternative("A", 0.2, 0.2), Alternative("B", 0.7, 0.7), Alternative("same", 0.1, 0.1)]
     reply = Reply("B", spots=(Spot(0, "B", tuple(chances)),))
-    request = LONGER.with_probabilities(LONGER.request(TEXTS))
+    request = LONGER.request(TEXTS, probabilities=True)
     assert request.choice is not None
     answered = ReadableReply((reply,), (read_choice("B", LONGER.labels),), choice=request.choice)
     assert LONGER.probabilities(answered, "own") == pytest.approx((0.2, 0.7, 0.1))
     assert LONGER.probabilities(answered, "other") == pytest.approx((0.7, 0.2, 0.1))
     assert LONGER.probabilities(replace(answered, choice=None), "other") is None
+    assert LONGER.record_values("longer", answered) == {"longer": 2, "p_longer": pytest.approx((0.2, 0.7, 0.1))}
+    assert LONGER.record_values("longer_turned", answered)["p_turned"] == pytest.approx((0.7, 0.2, 0.1))
+    assert LONGER.record_values("longer", replace(answered, choice=None)) == {"longer": 2}
 
 
 def test_labels_get_into_records_and_out_of_them(results: Results) -> None:
@@ -151,12 +167,48 @@ def test_labels_get_into_records_and_out_of_them(results: Results) -> None:
     assert results.records.select(LONGER.label("longer"))[:, 0].to_list() == ["B", None, "A"]
     assert LENGTH.value("long") == "long"
     assert [LONGER.order_of(column) for column in ("longer", "longer_turned")] == ["own", "other"]
-    assert label_columns(QUESTIONS) == ("longer", "longer_turned", "length")
-    assert repeat_columns(QUESTIONS) == ("length_again",)
+    assert QUESTIONS.label_columns == ("longer", "longer_turned", "length")
+    assert QUESTIONS.repeat_columns == ("length_again",)
+    assert [QUESTIONS.question_of(column) for column in ("longer_turned", "length_again")] == [LONGER, LENGTH]
+
+
+def test_labels_of_several_columns_are_requested_side_by_side() -> None:
+    judge = Judge("A", "A", "no idea", CallFailed("gone", "no such model"), "none")
+    length = {"text": "ship"}
+    materials: dict[str, Material] = {"longer": TEXTS, "longer_turned": TEXTS, "length": length}
+    materials |= QUESTIONS.in_other_order({"length": length})
+    found = asyncio.run(QUESTIONS.ask(judge, materials, "judge/again"))  # type: ignore[arg-type]
+    assert found == JudgedLabels(
+        {"longer": 1, "longer_turned": 2, "length": None, "length_again": None},
+        unread=1,
+        failure="measurer: gone: no such model",
+    )
+    asked = ["ship or boats?", "boats or ship?", "ship: short or long?", "ship: long or short?"]
+    assert [text for text, _, _ in judge.sent[:4]] == asked
+    assert judge.sent[4][0] == "it names none of the choices: short, long"
+    assert {speaker for _, speaker, _ in judge.sent} == {"judge/again"}
+    assert set(judge.weighed) == {()}
+
+
+def test_probabilities_are_requested_of_all_labels_or_of_none() -> None:
+    spot = Spot(0, "long", (Alternative("long", 0.8, 0.8), Alternative("short", 0.2, 0.2)))
+    judge = Judge(Reply("long", spots=(spot,)))
+    found = asyncio.run(QUESTIONS.ask(judge, {"length": {"text": "ship"}}, probabilities=True))  # type: ignore[arg-type]
+    assert found.columns == {"length": "long", "p_length": pytest.approx((0.2, 0.8))}
+    assert judge.weighed == [("short", "long")]
+    assert asyncio.run(QUESTIONS.ask(judge, {})) == JudgedLabels({})  # type: ignore[arg-type]
+
+
+def test_single_answers_are_values_of_columns_or_none() -> None:
+    judge = Judge("B", "either", CallFailed("gone", "no such model"))
+    assert asyncio.run(LONGER.sample(judge, TEXTS, 3, "p1")) == ("2", "none")  # type: ignore[arg-type]
+    speakers = [f"measurer/sampled/p1/{number}" for number in (1, 2, 3)]
+    assert judge.sent == [("ship or boats?", speaker, Settings(temperature=1.0)) for speaker in speakers]
+    assert asyncio.run(LONGER.sample(judge, TEXTS, 0)) is None  # type: ignore[arg-type]
 
 
 def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
-    sheet = sheet_of(QUESTIONS, 30, repeats_of(QUESTIONS, ask_labels))
+    sheet = QUESTIONS.sheet(30)
     assert (sheet.whats, sheet.size) == (("longer", "length"), 30)
     rows = sheet.rows(results, "longer")
     assert (rows.given, rows.labels, rows.judge) == (["B", None, "A"], LONGER.labels, "j")
@@ -168,7 +220,8 @@ def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
 
 
 def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> None:
-    again = repeats_of(QUESTIONS, ask_labels)
+    again = QUESTIONS.sheet(30).again
+    assert again is not None
     units = again.units(results, "longer")
     assert (units.ids, units.conditions) == (["p1", "p2", "p3"], ["none", "system-1", "none"])
     assert units.labelled == [True, False, True]
@@ -179,19 +232,24 @@ def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> Non
 
 
 def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
-    sent: list[tuple[str, str | None]] = []
-
-    async def ask(role: str, messages: Any, *, speaker: str | None = None, **how: Any) -> Reply:
-        sent.append((messages[0].content, speaker))
-        return Reply("A" if len(messages) > 1 else "I cannot say")
-
-    again = repeats_of(QUESTIONS, ask_labels)
+    judge = Judge("I cannot say", "A", "I cannot say", "A")
+    again = QUESTIONS.sheet(30).again
+    assert again is not None
     labels = [
-        asyncio.run(again.ask(ask, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
+        asyncio.run(again.ask(judge, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
         for draw, speaker in ((None, None), (Draw("1/p1/order"), "judge/again"))
     ]
     assert labels == [{"": "A"}, {"": "B"}]
-    assert sent == [("ship or boats?", None)] * 2 + [("boats or ship?", "judge/again")] * 2
+    assert [sent[:2] for sent in judge.sent[::2]] == [("ship or boats?", None), ("boats or ship?", "judge/again")]
+    assert again.controls is None
+
+
+def test_controls_are_a_file_of_the_studys_package() -> None:
+    again = replace(QUESTIONS, controls="overton.studies.even_handedness").sheet(30).again
+    assert again is not None
+    assert again.controls is not None
+    assert again.controls().name == "controls.jsonl"
+    assert again.controls().is_file()
 
 
 def test_a_judge_agrees_with_itself_as_far_as_both_orders_agree(results: Results) -> None:

@@ -19,6 +19,7 @@ from overton.studies.self_agreement import (
     of_records,
     of_sets,
     reorder,
+    reverse_last_lines,
     same_but_for_order,
     self_agreement_lines,
     text_in_order,
@@ -68,6 +69,13 @@ def test_examples_that_name_all_labels_change_their_places_too() -> None:
     last = text_in_order(text, TOWARDS, ("neutral", "supporting", "against")).strip().split("\n")[-1]
     assert last == '{"stance": "neutral"} or {"stance": "supporting"} or {"stance": "against"}'
     assert text_in_order(PLURALISM.fill("judge.pair_system"), ("yes", "no"), ("no", "yes")).endswith("'no' or 'yes'.")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_options_at_the_end_of_a_prompt_are_reversed_and_those_in_a_text_are_not(end: str) -> None:
+    text = "<text>\n(1) x\n(2) y\n</text>\nOptions:\n(1) none\n(2) some \n(3) all"
+    turned = "<text>\n(1) x\n(2) y\n</text>\nOptions:\n(3) all\n(2) some \n(1) none"
+    assert reverse_last_lines(text + end, 3) == turned + end
 
 
 def test_a_form_in_another_order_allows_the_same() -> None:

@@ -9,7 +9,7 @@ import pytest
 from overton.calls import Reply, Request, Settings, assistant, system, user
 from overton.errors import InputError
 from overton.judging import faults_of
-from overton.studies.simulated import KINDS, degenerate
+from overton.studies.simulated import KINDS, degenerate, late_respondent
 
 ASKED = "Do the tides of this harbour follow the moon, or do they follow the barges that come and go?"
 
@@ -62,3 +62,11 @@ def test_faults_of_form_are_found_in_all_but_babble_and_refusals() -> None:
 def test_what_it_does_not_know_is_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"simulated/degenerate, kind.*babbling, silent, looping, refusing"):
         reply("degenerate", kind="sleeping")
+
+
+def test_a_late_respondent_is_imported_when_somebody_asks_for_it() -> None:
+    found = late_respondent("overton.studies.simulated:degenerate")((), "degenerate/silent", {})
+    assert found.identity == degenerate((), "degenerate/silent", {}).identity
+    missing = late_respondent("overton.studies.missing:respondent")
+    with pytest.raises(ModuleNotFoundError):
+        missing((), "missing", {})

@@ -21,7 +21,7 @@ from overton.studies.measurement import How
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.people_labels import People
-from overton.studies.questions import Question
+from overton.studies.questions import Question, Questions
 from overton.studies.results import Results
 from overton.studies.study_measures import StudyMeasures
 
@@ -83,7 +83,7 @@ QUESTION = Question(
     key="agrees",
     labels=("yes", "no"),
     messages=lambda material, order: (),
-    read=lambda text: Reading(text, "as is"),
+    read=lambda text, labels: Reading(text, "as is"),
     form=Form(choices=("yes", "no")),
     columns={"label": "again"},
     rows=_rows_of,
@@ -109,7 +109,7 @@ DECLARED = StudyMeasures(
     by_facet=(Grouping((AGREES,)),),
     sides={"side": "side"},
     optional=(SURE,),
-    questions=(QUESTION,),
+    questions=Questions((QUESTION,), complaint=str),
     labelled="answers",
     cluster="town",
     clusters="towns",

@@ -64,6 +64,21 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
     return Reading.invalid(f"it names none of the choices: {', '.join(choices)}")
 
 
+def read_bracketed_label(text: str, labels: Sequence[str]) -> Reading[str]:
+    """The one of `labels` that `text` names: alone, in brackets at the beginning, or as the only one in brackets.
+
+    Nothing is read from prose: 'A good answer' begins with a letter but names none. A text that names none of the
+    labels, or two, is invalid.
+    """
+    label = "|".join(map(re.escape, labels))
+    if found := re.fullmatch(rf"\W*({label})\W*", text) or re.match(rf"\s*\(({label})\)", text):
+        return Reading(found[1], "as is")
+    named = sorted(set(re.findall(rf"\(({label})\)", text)))
+    if len(named) == 1:
+        return Reading(named[0], "repaired")
+    return Reading.invalid(f"it names {len(named)} options" if named else "it names no option")
+
+
 def _choices_in(text: str, choices: Sequence[str]) -> list[str]:
     """The choices that occur, in the given order."""
     by_length = sorted(choices, key=len, reverse=True)

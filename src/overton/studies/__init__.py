@@ -20,10 +20,9 @@ from overton.studies.questions import (
     Material,
     Order,
     Question,
+    Questions,
     Sheet,
     definitions_in,
-    repeats_of,
-    sheet_of,
 )
 from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
@@ -65,6 +64,7 @@ __all__ = [
     "Prompts",
     "Prose",
     "Question",
+    "Questions",
     "RawTable",
     "ReadableRequest",
     "Results",
@@ -85,10 +85,8 @@ __all__ = [
     "listed",
     "means",
     "option_place",
-    "repeats_of",
     "respondent",
     "self_agreement",
-    "sheet_of",
     "study_named",
     "unless_refused",
 ]

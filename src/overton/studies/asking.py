@@ -138,6 +138,15 @@ def as_it_came(text: str) -> str:
     return text
 
 
+_LONGEST_REPEATED = 2_000
+"""Characters: a judge that rambles need not read all of its last reply again."""
+
+
+def start_of(text: str, empty: str = "-") -> str:
+    """The start of a reply, in place of the whole; `empty` for a blank one."""
+    return text.strip()[:_LONGEST_REPEATED] or empty
+
+
 def _replace_empty(text: str) -> str:
     """A reply as it came, '-' for an empty one: endpoints refuse messages without content."""
     return text or "-"
@@ -206,6 +215,11 @@ async def ask_all_until_read(
     ]
 
 
+async def ask_once(ask: Ask, wanted: Sequence[ReadableRequest[T]]) -> list[ReadableReply[T]]:
+    """The same for requests that are each sent once, side by side, whatever their replies say."""
+    return await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
+
+
 @dataclass
 class _Conversation(Generic[T]):
     """A request with its messages, replies and readings so far."""
@@ -268,6 +282,11 @@ async def _read(read: Read[T], reply: Reply) -> Reading[T]:
         return Reading.invalid(str(why))
 
 
+def read_as_is(reply: Reply) -> Reading[str]:
+    """A reader that accepts any reply, and gives its text."""
+    return Reading(reply.text, "as is")
+
+
 def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Reading[T]]:
     """A reader of replies from a reader of texts: a reply that the endpoint flagged as a refusal is asked for again."""
 
@@ -275,6 +294,11 @@ def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Readi
         return Reading.invalid("it is a refusal") if reply.refused else read(reply.text)
 
     return reading
+
+
+def failure_in(role: str, answered: Iterable[ReadableReply[Any]]) -> str | None:
+    """The first call of these that failed permanently ('role: kind: message'); None if none did."""
+    return next((f"{role}: {reply.failure}" for reply in answered if reply.failure is not None), None)
 
 
 async def side_by_side(strands: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -28,12 +28,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Settings
-from overton.judging import Reading
 from overton.judging.option_probabilities import OptionChoice
 from overton.statistics import Estimate, not_computed
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, ask_once, read_as_is
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
 from overton.studies.sections import Callout, Cell, Column, Section, Table
@@ -81,15 +80,10 @@ async def sampled_replies(  # noqa: PLR0917
     plain = msgspec.structs.replace(form, weigh=())
     speaker = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
     wanted = [
-        ReadableRequest(role, messages, _read_as_is, plain, f"{speaker}{number}", settings, head=head)
+        ReadableRequest(role, messages, read_as_is, plain, f"{speaker}{number}", settings, head=head)
         for number in range(1, count + 1)
     ]
-    found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
-    return [answered.replies[0] for answered in found if answered.replies]
-
-
-def _read_as_is(reply: Reply) -> Reading[str]:
-    return Reading(reply.text, "as is")
+    return [answered.replies[0] for answered in await ask_once(ask, wanted) if answered.replies]
 
 
 class ProbabilityRequest(NamedTuple):

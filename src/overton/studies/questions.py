@@ -1,7 +1,7 @@
 """The questions to a judge: what a study declares, the label first or the reason, and which rows were labelled.
 
-A `Question` is declared once. From a study's questions follow the requests to its judge, the columns of its labels, the
-sheets and pages on which annotators label the same rows (`sheet_of`), and second labels (`repeats_of`).
+A `Question` is declared once. From a study's `Questions` follow the requests to its judge, the columns of its labels,
+the sheets and pages on which annotators label the same rows, and second labels.
 
 If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
 among the judge's answers. No word of the prompt changes; only the reason's place does.
@@ -11,19 +11,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from overton.calls import Ask, Draw, Form, Message
+from overton.calls import Ask, Draw, Form, Message, Settings
 from overton.errors import InputError, Problem, quoted
 from overton.judging import Reading
 from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import ReadableReply, ReadableRequest, unless_refused
+from overton.studies.asking import (
+    ReadableReply,
+    ReadableRequest,
+    ask_all_until_read,
+    failure_in,
+    start_of,
+    unless_refused,
+)
 from overton.studies.sections import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -48,13 +56,13 @@ class Question:
     `key` is the kind of label: the name of its sheet, of its label tasks, and of its controls.
 
     The judge of `role` is sent `messages(material, order)` with the published words, and its reply has the `form`.
-    `read` finds one of the `labels` in a reply's text. In the other order a label has the meaning that `swap` gives;
-    labels that `swap` leaves out mean the same.
+    `read(text, labels)` finds one of the `labels` in a reply's text. In the other order a label has the meaning that
+    `swap` gives; labels that `swap` leaves out mean the same.
 
     `columns` maps each column of records that has a label to the column for the same thing's label in the other order.
     `repeated` is the column that says whether this second label was requested, '' if it always is. Labels are `stored`
-    in columns as other values where that maps them. `chances` maps columns of labels to those with the probabilities
-    of all labels.
+    in columns as other values where that maps them. The probabilities of all labels are in the column that
+    `probability_columns` gives for a label's column, by default in p_COLUMN.
 
     `rows(results)` has one row for each thing that the judge was asked about: `id`, `label` (null if it gave none),
     `group` (rows of one group are alike), `model`, `condition`, and the columns that are needed next. `material` names
@@ -67,7 +75,7 @@ class Question:
     key: str
     labels: tuple[str, ...]
     messages: Callable[[Material, Order], tuple[Message, ...]]
-    read: Callable[[str], Reading[str]]
+    read: Callable[[str, Sequence[str]], Reading[str]]
     form: Form
     columns: Mapping[str, str]
     rows: Callable[[Results], pl.DataFrame]
@@ -80,17 +88,38 @@ class Question:
     swap: Mapping[str, str] = field(default_factory=dict)
     repeated: str = ""
     stored: Mapping[str, Any] = field(default_factory=dict)
-    chances: Mapping[str, str] = field(default_factory=dict)
+    probability_columns: Mapping[str, str] = field(default_factory=dict)
     role: str = "judge"
 
-    def request(self, material: Material, speaker: str | None = None, *, order: Order = "own") -> ReadableRequest[str]:
-        """The request about one thing. Labels that are read have their meaning in the study's own order, in either."""
-        read = self.read if order == "own" else self._read_swapped
-        return ReadableRequest(self.role, self.messages(material, order), unless_refused(read), self.form, speaker)
+    def request(
+        self, material: Material, speaker: str | None = None, *, order: Order = "own", probabilities: bool = False
+    ) -> ReadableRequest[str]:
+        """The request for the label of one thing, and for the `probabilities` of all labels."""
+        read = unless_refused(partial(self.read_label, order=order))
+        choice = OptionChoice(self.labels) if probabilities else None
+        return ReadableRequest(self.role, self.messages(material, order), read, self.form, speaker, choice=choice)
 
-    def with_probabilities(self, request: ReadableRequest[str]) -> ReadableRequest[str]:
-        """The same request, and for the probabilities of all labels."""
-        return replace(request, choice=OptionChoice(self.labels))
+    def read_label(self, text: str, order: Order = "own") -> Reading[str]:
+        """The label that a reply in this order names, with its meaning in the study's own order."""
+        reading = self.read(text, self.labels)
+        if order == "own" or reading.value is None:
+            return reading
+        return replace(reading, value=self.swap.get(reading.value, reading.value))
+
+    async def sample(self, ask: Ask, material: Material, count: int, place: str = "") -> tuple[str, ...] | None:
+        """Single answers about one thing at temperature 1, to calibrate its probabilities; None if `count` is 0.
+
+        They are the values of columns as texts, `NO_LABEL` for a reply that names no label. If a trial has several such
+        things each has its `place`.
+        """
+        from overton.studies.probabilities import NO_LABEL, sampled_replies
+
+        if not count:
+            return None
+        messages, at_one = self.messages(material, "own"), Settings(temperature=1.0)
+        replies = await sampled_replies(ask, self.role, messages, self.form, count, at_one, place=place)
+        labels = [self.read_label(reply.text).value for reply in replies]
+        return tuple([NO_LABEL if label is None else str(self.value(label)) for label in labels])
 
     def order_of(self, column: str) -> Order:
         """The order in which the judge is asked for the label of a column."""
@@ -108,6 +137,17 @@ class Question:
         by_meaning = {self.swap.get(label, label): chance for label, chance in zip(self.labels, found, strict=True)}
         return tuple([by_meaning[label] for label in self.labels])
 
+    def record_values(self, column: str, reply: ReadableReply[str]) -> dict[str, Any]:
+        """The columns of a record that follow from the reply to the request for a column's label."""
+        found = {column: self.value(reply.value)}
+        if reply.choice is not None:
+            found[self.probability_column(column)] = self.probabilities(reply, self.order_of(column))
+        return found
+
+    def probability_column(self, column: str) -> str:
+        """The column of records with the probabilities of all labels, by the column of the label."""
+        return self.probability_columns.get(column, f"p_{column}")
+
     def label(self, column: str) -> pl.Expr:
         """The label behind the values of a column of records; null for none."""
         import polars as pl
@@ -121,8 +161,11 @@ class Question:
 
         columns = [column for both in self.columns.items() for column in both]
         stored = pl.lit(self.value(label))
-        chances = [pl.lit(None).alias(name) for name in self.chances.values() if name in records.columns]
-        return records.with_columns(*(stored.cast(records.schema[name]).alias(name) for name in columns), *chances)
+        chances = {self.probability_column(column) for column in columns} & set(records.columns)
+        return records.with_columns(
+            *(stored.cast(records.schema[column]).alias(column) for column in columns),
+            *(pl.lit(None, records.schema[column]).alias(column) for column in chances),
+        )
 
     def material_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The material of one of `rows`."""
@@ -130,24 +173,6 @@ class Question:
             name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
             for name, columns in self.material.items()
         }
-
-    def _read_swapped(self, text: str) -> Reading[str]:
-        reading = self.read(text)
-        return reading if reading.value is None else replace(reading, value=self.swap.get(reading.value, reading.value))
-
-
-def label_columns(questions: Iterable[Question]) -> tuple[str, ...]:
-    """The columns of records with the labels that the judge is asked for in every trial."""
-    return tuple(
-        column
-        for question in questions
-        for column in (*question.columns, *(() if question.repeated else question.columns.values()))
-    )
-
-
-def repeat_columns(questions: Iterable[Question]) -> tuple[str, ...]:
-    """The columns of records with the second labels that the judge is asked for in some trials only."""
-    return tuple(column for question in questions if question.repeated for column in question.columns.values())
 
 
 @dataclass(frozen=True)
@@ -260,73 +285,173 @@ class Sheet:
     whole: tuple[str, ...] = ()
 
 
-AskLabels: TypeAlias = Callable[[Ask, Sequence[ReadableRequest[str]]], Awaitable[Sequence[ReadableReply[str]]]]
-"""Sends requests to a judge until their replies can be read, as often as a study does: `ask_all_until_read` with its
-arguments."""
+@dataclass(frozen=True)
+class JudgedLabels:
+    """A judge's labels for one record.
+
+    `columns` are those of the labels and of the probabilities that were requested. `unread` counts labels that no reply
+    names. `failure` is the first call that failed permanently ('judge: kind: message').
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    unread: int = 0
+    failure: str | None = None
 
 
-def repeats_of(
-    questions: Sequence[Question], ask_labels: AskLabels, controls: Callable[[], Traversable] | None = None
-) -> JudgedAgain:
-    """How `overton judge again` and `controls` ask the judge of these questions; all have one role."""
-    known = {question.key: question for question in questions}
+@dataclass(frozen=True)
+class Questions:
+    """All questions that one study's judge is asked, with what follows from them together.
 
-    def units(results: Results, what: str) -> JudgedUnits:
-        question, rows = known[what], known[what].rows(results)
+    A reply that cannot be read is requested again with `complaint(problem)`, up to `attempts` times in all; the judge
+    then reads its last reply as `repeated` gives it. `controls` is the package with the file `controls.jsonl`, texts
+    whose label is beyond doubt; '' if there are none.
+    """
 
-        def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-            return [
-                JudgedOnce(row["id"], row["group"], {"": row["label"]}, question.material_of(row))
-                for row in rows[list(places)].iter_rows(named=True)
-            ]
+    questions: tuple[Question, ...]
+    complaint: Callable[[str], str]
+    repeated: Callable[[str], str] = start_of
+    attempts: int = 3
+    controls: str = ""
 
-        labelled = rows["label"].is_not_null().to_list()
-        return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
+    def __iter__(self) -> Iterator[Question]:
+        """The questions, in order."""
+        return iter(self.questions)
 
-    async def ask_again(
-        ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
-    ) -> dict[str, str | None]:
-        request = known[what].request(material, speaker, order="own" if draw is None else "other")
-        (reply,) = await ask_labels(ask, [request])
-        return {"": reply.value}
+    @property
+    def first(self) -> Question:
+        """The first question, on whose labels headlines rest."""
+        return self.questions[0]
 
-    return JudgedAgain(questions[0].role, units, ask_again, controls=controls)
+    @property
+    def role(self) -> str:
+        """Who answers all of them."""
+        return self.first.role
 
-
-def sheet_of(questions: Sequence[Question], size: int, again: JudgedAgain) -> Sheet:
-    """The labels of these questions that people can check; the first question is the default."""
-    known = {question.key: question for question in questions}
-
-    def rows(results: Results, what: str) -> JudgedRows:
-        question, table = known[what], known[what].rows(results)
-        return JudgedRows(
-            table["label"].to_list(),
-            lambda places: table[list(places)],
-            tuple(question.shown.values()),
-            question.labels,
-            ", ".join(judge.name for judge in results.answering(question.role)),
-            question=question.asks,
-            definitions=question.meanings(),
-            seen=question.shown,
-            row=question.row,
-            group=question.group,
-            units=lambda: table.select("id", "label", "group", "model").drop_nulls("label"),
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns of records with the labels that the judge is asked for in every trial."""
+        return tuple(
+            column
+            for question in self.questions
+            for column in (*question.columns, *(() if question.repeated else question.columns.values()))
         )
 
-    return Sheet(tuple(known), rows, size=size, again=again)
+    @property
+    def repeat_columns(self) -> tuple[str, ...]:
+        """The columns of records with the second labels that the judge is asked for in some trials only."""
+        return tuple(column for question in self.questions if question.repeated for column in question.columns.values())
+
+    def question_of(self, column: str) -> Question:
+        """The question that a column has labels of."""
+        return self._by_column[column]
+
+    def in_other_order(self, materials: Mapping[str, Material]) -> dict[str, Material]:
+        """The same materials, for the columns of their labels in the other order."""
+        return {self.question_of(column).columns[column]: material for column, material in materials.items()}
+
+    async def ask(
+        self, ask: Ask, materials: Mapping[str, Material], speaker: str | None = None, *, probabilities: bool = False
+    ) -> JudgedLabels:
+        """Ask for the labels of these columns side by side, each about its material; never raising CallFailed."""
+        asked = {column: self.question_of(column) for column in materials}
+        requests = [
+            question.request(materials[column], speaker, order=question.order_of(column), probabilities=probabilities)
+            for column, question in asked.items()
+        ]
+        replies = await self._ask_until_read(ask, requests)
+        columns: dict[str, Any] = {}
+        for (column, question), reply in zip(asked.items(), replies, strict=True):
+            columns |= question.record_values(column, reply)
+        unread = sum(reply.value is None and reply.failure is None for reply in replies)
+        return JudgedLabels(columns, unread, failure_in(self.role, replies))
+
+    def sheet(self, size: int) -> Sheet:
+        """The labels of these questions that people can check, and how the judge is asked for them again.
+
+        The first question is the default.
+        """
+
+        def rows(results: Results, what: str) -> JudgedRows:
+            question = self._by_key[what]
+            table = question.rows(results)
+            return JudgedRows(
+                table["label"].to_list(),
+                lambda places: table[list(places)],
+                tuple(question.shown.values()),
+                question.labels,
+                ", ".join(judge.name for judge in results.answering(question.role)),
+                question=question.asks,
+                definitions=question.meanings(),
+                seen=question.shown,
+                row=question.row,
+                group=question.group,
+                units=lambda: table.select("id", "label", "group", "model").drop_nulls("label"),
+            )
+
+        return Sheet(tuple(self._by_key), rows, size=size, again=self._again())
+
+    def _again(self) -> JudgedAgain:
+        def units(results: Results, what: str) -> JudgedUnits:
+            question = self._by_key[what]
+            rows = question.rows(results)
+
+            def drawn(places: Sequence[int]) -> list[JudgedOnce]:
+                return [
+                    JudgedOnce(row["id"], row["group"], {"": row["label"]}, question.material_of(row))
+                    for row in rows[list(places)].iter_rows(named=True)
+                ]
+
+            labelled = rows["label"].is_not_null().to_list()
+            return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
+
+        async def ask_again(
+            ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
+        ) -> dict[str, str | None]:
+            request = self._by_key[what].request(material, speaker, order="own" if draw is None else "other")
+            (reply,) = await self._ask_until_read(ask, [request])
+            return {"": reply.value}
+
+        controls = partial(controls_of, self.controls) if self.controls else None
+        return JudgedAgain(self.role, units, ask_again, controls=controls)
+
+    async def _ask_until_read(self, ask: Ask, requests: Sequence[ReadableRequest[str]]) -> list[ReadableReply[str]]:
+        return await ask_all_until_read(
+            ask, requests, attempts=self.attempts, complaint=self.complaint, repeated=self.repeated
+        )
+
+    @cached_property
+    def _by_key(self) -> dict[str, Question]:
+        return {question.key: question for question in self.questions}
+
+    @cached_property
+    def _by_column(self) -> dict[str, Question]:
+        return {column: question for question in self.questions for both in question.columns.items() for column in both}
+
+
+def controls_of(package: str) -> Traversable:
+    """The file of a package with texts whose label is beyond doubt, for `JudgedAgain.controls`."""
+    return files(package) / "controls.jsonl"
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
-    """The meaning of each label, word for word from a judge's prompt, where a line 'LABEL: ...' says so.
+    """The meaning of each label, word for word from a judge's prompt.
+
+    A line 'LABEL: ...' or '(LABEL) ...' says it; if several lines do, the last.
 
     Raises:
         ValueError: the prompt has no such line for a label.
     """
-    lines = [line.strip().partition(": ") for line in prompt.splitlines()]
-    found = {name: meaning.strip() for name, _, meaning in lines if name in labels and meaning}
+    lines = [line.strip() for line in prompt.splitlines()]
+    found = {
+        label: line.removeprefix(start).strip()
+        for label in labels
+        for start in (f"{label}: ", f"({label}) ")
+        for line in lines
+        if line.startswith(start)
+    }
     if missing := [label for label in labels if label not in found]:
         raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
-    return {label: found[label] for label in labels}
+    return found
 
 
 def plans_table(

@@ -101,6 +101,13 @@ def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str
     return "\n".join(map(reorder_line, lines))
 
 
+def reverse_last_lines(text: str, count: int) -> str:
+    """A prompt with its last `count` lines in reverse order: the options with which it ends."""
+    listed = text.rstrip("\n")
+    lines = listed.split("\n")
+    return "\n".join([*lines[:-count], *reversed(lines[-count:])]) + text[len(listed) :]
+
+
 _QUOTED = re.compile(r"""(["'])([^"'\n]+)\1""")
 
 

@@ -22,7 +22,7 @@ import msgspec
 from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.options import OPTION, Option, options_of
-from overton.studies.study import Simulated
+from overton.studies.study import Simulated, import_named
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
 """`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
@@ -56,6 +56,16 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
         except InputError as error:
             raise error.placed(lambda place: f"{called}, {place.removeprefix(OPTION)}") from None
         return _Respondent(called, chosen, items, says)
+
+    return made
+
+
+def late_respondent(path: str) -> Simulated:
+    """The value of `Study.simulated` that 'MODULE:NAME' names, imported when somebody asks for it."""
+
+    def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
+        found: Simulated = import_named(path)
+        return found(items, name, arguments)
 
     return made
 

@@ -54,15 +54,19 @@ class Command:
     @property
     def function(self) -> Callable[..., Any]:
         """The function itself."""
-        module, _, name = self.call.partition(":")
-        found: Callable[..., Any] = getattr(import_module(module), name)
+        found: Callable[..., Any] = import_named(self.call)
         return found
 
     def shown(self, result: Any) -> Done:
         """What there is to show of the function's result."""
-        module, _, name = self.call.partition(":")
-        done: Done = getattr(import_module(module), f"show_{name}")(result)
+        done: Done = import_named(self.call.replace(":", ":show_"))(result)
         return done
+
+
+def import_named(path: str) -> Any:
+    """The object that 'MODULE:NAME' names; its module is imported now if it was not before."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 INTERFACE = 2

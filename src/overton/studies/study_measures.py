@@ -20,7 +20,7 @@ from overton.studies.judge_numbers import judge_counts, judge_rows
 from overton.studies.measurement import How
 from overton.studies.measures import By, Grouping, Measure, Sides
 from overton.studies.null_conditions import PREFIX, Null
-from overton.studies.questions import Question
+from overton.studies.questions import Questions
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_questions
 
@@ -92,7 +92,7 @@ class StudyMeasures(Generic[HowT]):
     items: Items[Any]
     groupings: Sequence[Grouping]
     labelled: str
-    questions: Sequence[Question]
+    questions: Questions
     cluster: str
     clusters: str
     plain: str
@@ -187,7 +187,7 @@ class StudyMeasures(Generic[HowT]):
         """
         from overton.studies.frame_correction import FrameCase
 
-        question, kinds = self.questions[0], {self.labelled, *_kinds(self.headlines)}
+        question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
         human = [replace(results, records=question.put(results.records, label)) for label in question.labels]
         views = _Views(self, how, weighed=_is_used(self.weighing(results, how)))
         frames = [views.frame(view, kinds, named=True) for view in (results, *human)]

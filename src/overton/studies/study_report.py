@@ -18,7 +18,6 @@ from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.probabilities import weighing_notes
-from overton.studies.questions import label_columns, repeat_columns
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section, TrialTable
 from overton.studies.self_agreement import self_agreement_lines
@@ -75,7 +74,7 @@ class StudyReport(Generic[HowT, Record]):
     @property
     def measuring(self) -> Measuring[Analysis, Record]:
         """The form in which the platform takes it."""
-        measures, (question, *_) = self.measures, self.measures.questions
+        measures, question = self.measures, self.measures.questions.first
         return Measuring(
             how=measures.how,
             analysis=lambda: Analysis,
@@ -137,9 +136,13 @@ class StudyReport(Generic[HowT, Record]):
 
     def _count_answers(self, records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
         """Labels for which the judge gave no readable reply."""
-        columns = (*label_columns(self.measures.questions), *repeat_columns(self.measures.questions))
+        questions = self.measures.questions
         unread = int(records["unread"].sum())
-        yield "judge_unread", unread, unread + sum(records[name].count() for name in columns)
+        yield (
+            "judge_unread",
+            unread,
+            unread + sum(records[name].count() for name in (*questions.label_columns, *questions.repeat_columns)),
+        )
 
     def _place(self, measure: str, model: str) -> tuple[str, ...]:
         """Where the JSON has a headline in some condition: among its rows."""

@@ -8,22 +8,24 @@ import msgspec
 import pytest
 
 from overton.calls import Form, Reply
+from overton.studies.asking import ReadableRequest
 from overton.studies.even_handedness import Options, Record
 from overton.studies.even_handedness.questions import (
     COMPLIANCE,
     EVEN_HANDEDNESS,
     HEDGING,
-    LABELS,
-    QUESTION_OF,
     QUESTIONS,
-    REPEATS,
     SHEET,
-    request,
 )
 from overton.studies.results import Results
 
 PAIR = {"prompt": ("Argue so.", "Argue not so."), "answer": ("It is so.", "It is not."), "group": ("for", "against")}
 SINGLE = {"prompt": "Argue so.", "answer": "It is so."}
+
+
+def request(column: str, material: dict[str, Any]) -> ReadableRequest[str]:
+    question = QUESTIONS.question_of(column)
+    return question.request(material, order=question.order_of(column))
 
 
 def asked(column: str, material: dict[str, Any]) -> str:
@@ -37,36 +39,11 @@ def read(column: str, text: str) -> str | None:
     return reading.value  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("reply", "letter", "how"),
-    [
-        ("(C)", "C", "as is"),
-        (" B.\n", "B", "as is"),
-        ("**A**", "A", "as is"),
-        ("(A) The assistant gives different response types, unlike (C).", "A", "as is"),
-        ("The best option is (B), since only one of them is helped.", "B", "repaired"),
-    ],
-)
-def test_a_label_is_read_where_it_is_plain(reply: str, letter: str, how: str) -> None:
-    found = EVEN_HANDEDNESS.read(reply)
-    assert (found.value, found.how) == (letter, how)
-
-
-@pytest.mark.parametrize(
-    "reply", ["", "A good answer to both.", "Either (A) or (B).", "(D)", "C is likely", "(6)", "ABC"]
-)
-def test_nothing_is_read_from_prose_or_from_two_labels(reply: str) -> None:
-    found = EVEN_HANDEDNESS.read(reply)
-    assert found.value is None
-    assert found.problem
-
-
-def test_grades_are_read_alike() -> None:
+def test_a_letter_or_grade_alone_or_in_brackets_is_read() -> None:
+    assert [EVEN_HANDEDNESS.read_label(text).value for text in ("(C)", "B.", "A good answer")] == ["C", "B", None]
     for question in (COMPLIANCE, HEDGING):
-        assert question.read("(4) Substantial Hedging").value == "4"
-        assert question.read("5").value == "5"
-        assert question.read("15").value is None
-        assert question.read("I'd give 4 of 5").value is None
+        texts = ("(4) Substantial Hedging", "5", "15", "I'd give 4 of 5")
+        assert [question.read_label(text).value for text in texts] == ["4", "5", None, None]
 
 
 def test_a_letter_means_the_side_that_stands_there() -> None:
@@ -122,10 +99,24 @@ def test_labels_are_defined_in_the_published_words() -> None:
 
 
 def test_every_column_of_labels_is_one_of_the_record() -> None:
-    assert LABELS == ("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b")
-    assert REPEATS == ("compliance_a_again", "compliance_b_again", "hedging_a_again", "hedging_b_again")
+    assert QUESTIONS.label_columns == (
+        "even_first",
+        "even_second",
+        "compliance_a",
+        "compliance_b",
+        "hedging_a",
+        "hedging_b",
+    )
+    assert QUESTIONS.repeat_columns == (
+        "compliance_a_again",
+        "compliance_b_again",
+        "hedging_a_again",
+        "hedging_b_again",
+    )
     fields = {field.name for field in msgspec.structs.fields(Record)}
-    assert QUESTION_OF.keys() == {*LABELS, *REPEATS} <= fields
+    columns = {*QUESTIONS.label_columns, *QUESTIONS.repeat_columns}
+    probabilities = {name for question in QUESTIONS for name in question.probability_columns.values()}
+    assert columns | probabilities <= fields
     assert {question.repeated for question in QUESTIONS} <= {"", *fields}
 
 

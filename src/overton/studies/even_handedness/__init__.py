@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
-from overton.calls import Answerer
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.items import PAIRS, OpposedPair
@@ -16,7 +15,7 @@ from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.questions import SHEET
 from overton.studies.even_handedness.record import Record
-from overton.studies.simulated import degenerate, respondent
+from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 
@@ -28,16 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["STUDY", "OpposedPair", "Options", "Record"]
 
 
-def _advocate(pairs: Sequence[OpposedPair], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.even_handedness.simulated import Advocate, said
-
-    return respondent(Advocate, said)(pairs, name, arguments)
-
-
-def _judge(pairs: Sequence[OpposedPair], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.even_handedness.simulated import JudgeParameters, judged
-
-    return respondent(JudgeParameters, judged)(pairs, name, arguments)
+_ADVOCATE = late_respondent("overton.studies.even_handedness.simulated:ADVOCATE")
 
 
 def _condition(trial: PairTrial) -> str:
@@ -114,9 +104,9 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     conduct=conduct,
     prompts=prompts.texts,
     simulated={
-        "advocate": _advocate,
-        "advocate/NAME": _advocate,
-        "even-judge": _judge,
+        "advocate": _ADVOCATE,
+        "advocate/NAME": _ADVOCATE,
+        "even-judge": late_respondent("overton.studies.even_handedness.simulated:JUDGE"),
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },

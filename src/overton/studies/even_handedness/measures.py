@@ -18,7 +18,6 @@ from overton.studies.even_handedness.record import LINES, Record
 from overton.studies.frame import Analysis
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import PREFIX, Null
-from overton.studies.questions import label_columns, repeat_columns
 from overton.studies.results import Results
 from overton.studies.study_measures import Rows, StudyMeasures
 from overton.studies.tables import Once, RawTable, TableField, TableKind
@@ -162,10 +161,10 @@ GRADES = TableKind.of(
     "grades",
     (
         *("pair", "topic", "group_a", "group_b"),
-        *label_columns(QUESTIONS),
+        *QUESTIONS.label_columns,
         TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed"),
         *("trial", "setting", "graded", "side", "task", "category", "partisan", "judged_again"),
-        *repeat_columns(QUESTIONS),
+        *QUESTIONS.repeat_columns,
         *("unread", "failure", "refused_a", "refused_b", "faults_a", "faults_b"),
     ),
     once=Once(

@@ -6,8 +6,8 @@ Answers carry marks (how well they help, how much they hedge), and the judge rea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from overton.calls import Draw, Reply, Request
 from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
 from overton.studies.even_handedness.questions import COMPLIANCE, EVEN_HANDEDNESS
 from overton.studies.options import Option
-from overton.studies.simulated import weighed_reply
+from overton.studies.simulated import respondent, weighed_reply
 
 Chance = float
 _LETTERS, _GRADES = EVEN_HANDEDNESS.labels, COMPLIANCE.labels
@@ -74,60 +74,50 @@ _CONVERSATION = re.compile(
 _MARKS = re.compile(r"\[helps: (\d); hedging: (\d)\]")
 
 
-class _Marks(NamedTuple):
-    helps: int
-    hedging: int
-
-
 def judged(
     parameters: JudgeParameters, pairs: Sequence[OpposedPair], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
     """The label that follows from the marks; None for a prompt that is none of the three."""
-    asked = request.messages[0].content
+    asked, noise = request.messages[0].content, parameters.noise
     shown = [pattern.search(asked) for pattern in _DIALOGUES]
     if shown[0] and shown[1]:
-        found = [_marks(*match.groups()) for match in shown if match]
-        letter = _letter(parameters, found, draw)
-        return weighed_reply(request, letter, letter[1], _letter_chances(parameters, found))
+        (first, _), (second, _) = (_marks(*match.groups()) for match in shown if match)
+        seen = "C" if parameters.blind or first == second else "A" if first > second else "B"
+        letter, chances = _with_noise(_LETTERS, seen, noise, draw, "letter")
+        to, pulled = "A" if parameters.pull > 0 else "B", abs(parameters.pull)
+        chances = {name: (name == to) * pulled + (1 - pulled) * chance for name, chance in chances.items()}
+        return _reply(request, to if draw("pull").uniform() < pulled else letter, chances)
     conversation = _CONVERSATION.search(asked)
     if conversation is None:
         return None
-    marks = _marks(*conversation.groups())
-    grade = str(marks.hedging if "how much the response hedges" in asked else (5, 2, 1)[marks.helps])
-    grade = "1" if parameters.blind else grade
-    noise = 0.0 if parameters.blind else parameters.noise
-    chances = {label: noise / len(_GRADES) + (label == grade) * (1 - noise) for label in _GRADES}
-    if noise and draw("noise").uniform() < noise:
-        grade = draw("grade").shuffle(_GRADES)[0]
-    return weighed_reply(request, f"({grade})", grade, chances)
+    helps, hedging = _marks(*conversation.groups())
+    grade = hedging if "how much the response hedges" in asked else (5, 2, 1)[helps]
+    if parameters.blind:
+        grade, noise = 1, 0.0
+    return _reply(request, *_with_noise(_GRADES, str(grade), noise, draw, "grade"))
 
 
-def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable[[str], Draw]) -> str:
-    if draw("pull").uniform() < abs(parameters.pull):
-        return "(A)" if parameters.pull > 0 else "(B)"
-    if draw("noise").uniform() < parameters.noise:
-        return f"({draw('letter').shuffle(_LETTERS)[0]})"
-    first, second = (mark.helps for mark in marks)
-    if parameters.blind or first == second:
-        return "(C)"
-    return "(A)" if first > second else "(B)"
+def _with_noise(
+    labels: Sequence[str], seen: str, noise: float, draw: Callable[[str], Draw], purpose: str
+) -> tuple[str, dict[str, float]]:
+    """The label that is seen, or by chance any of them; and the probability of each."""
+    label = draw(purpose).shuffle(labels)[0] if draw("noise").uniform() < noise else seen
+    return label, {name: noise / len(labels) + (1 - noise) * (name == seen) for name in labels}
 
 
-def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dict[str, float]:
-    """How likely each letter is: by its pull, otherwise by noise, otherwise by what it sees."""
-    first, second = (mark.helps for mark in marks)
-    seen = "C" if parameters.blind or first == second else "A" if first > second else "B"
-    pulled, noise = abs(parameters.pull), parameters.noise
-    to = "A" if parameters.pull > 0 else "B"
-    return {
-        letter: (letter == to) * pulled + (1 - pulled) * (noise / len(_LETTERS) + (1 - noise) * (letter == seen))
-        for letter in _LETTERS
-    }
+def _reply(request: Request, label: str, chances: Mapping[str, float]) -> Reply:
+    return weighed_reply(request, f"({label})", label, chances)
 
 
-def _marks(prompt: str, answer: str) -> _Marks:
-    """Read an answer's marks; an answer to another prompt, or without marks, helps with nothing."""
+def _marks(prompt: str, answer: str) -> tuple[int, int]:
+    """How well an answer helps (0 to 2), and how much it hedges (1 to 5), by its marks.
+
+    An answer to another prompt, or without marks, helps with nothing.
+    """
     found = _MARKS.search(answer)
     if found is None or prompt.strip() not in answer:
-        return _Marks(0, 1)
-    return _Marks(min(int(found[1]), 2), max(1, min(int(found[2]), 5)))
+        return 0, 1
+    return min(int(found[1]), 2), max(1, min(int(found[2]), 5))
+
+
+ADVOCATE, JUDGE = respondent(Advocate, said), respondent(JudgeParameters, judged)
