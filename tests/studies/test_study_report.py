@@ -1,4 +1,4 @@
-"""What the platform is given of a study that declares its measures and how they are shown."""
+"""The platform takes analyses, figures and comparisons from a study's declarations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _sections(analysis: Analysis, judged: str) -> Any:
     return make_report([SectionOf("towns", "Towns", [table])], analysis, "plain", judged=judged, faults=words)
 
 
-def _no_trials(results: Results) -> TrialTable:
+def _no_answers(results: Results) -> TrialTable:
     return TrialTable(0, [], lambda number: [], [], [], lambda start, stop: [])
 
 
@@ -34,8 +34,8 @@ REPORT: StudyReport[How, Any] = StudyReport(
     claims=Claims([Claim("agrees", section="towns", level="{name} agrees in {value}.")], "facets", "plain"),
     summary="Whether towns agree.",
     sections=_sections,
-    trials=_no_trials,
-    judged="any town's views",
+    answers=_no_answers,
+    subject="any town's views",
     form="answers were free.",
     tables="a table of answers",
     table=TableKind.of(MeasuredModel, "answers", ()),

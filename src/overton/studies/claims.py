@@ -71,7 +71,7 @@ class Claim:
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
     against  what the number is compared with: a value, 'null/NAME', or `OTHER`
     facet    there is one claim for each value of this facet
-    unless   a facet: nothing is said of a model in a condition in which there are claims about this facet
+    unless   a facet: there is no claim about a model in a condition that has claims about this facet
     section  the key of the report's section that shows the number
     units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`

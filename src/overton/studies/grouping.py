@@ -93,8 +93,8 @@ class _Arrays(NamedTuple):
 class Frame:
     """The units of one view of some results, and the rule for intervals.
 
-    `measures` are all that the study declares, and `settings` every model with each of its conditions: they have a row
-    for each measure even if they have no units. By default these are all that have units.
+    `measures` are all that the study declares. `settings` are the models with each of their conditions, by default
+    those that have units. They have a row for each measure even without units, but none for a difference of sides.
     """
 
     units: Mapping[str, Units]

@@ -77,7 +77,7 @@ class StudyMeasures(Generic[HowT]):
     items      what it asks about: there are numbers by the facets of these
     groupings  the measures, and the units that their numbers are over; `by_facet` are given within each facet of items
     sides      the facet between whose two sides there are differences, if a headline is one
-    optional   measures that are given for models and conditions of which a unit has a value
+    optional   measures that are all given for models and conditions of which a unit has a value of any
     questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
                `labelled` have one each, and the columns `names` of records name them
     cluster    the column of units that intervals are over; `clusters` is its name in the plural
@@ -240,8 +240,8 @@ class _Views(Generic[HowT]):
         declared = self.declared
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
-        yield from self.optional(frame)
-        yield from self.without_faults(results, frame)
+        yield from self.optional_rows(frame)
+        yield from self.rows_without_faults(results, frame)
         for null in declared.nulls:
             if null.view is not None:
                 units = self.units(null.view(results), _kinds([Grouping(declared.compared)]))
@@ -250,14 +250,14 @@ class _Views(Generic[HowT]):
         for measure in declared.headlines[0].measures:
             yield from frame.between_conditions(measure)
 
-    def optional(self, frame: Frame) -> Iterator[EstimateRow]:
+    def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
         """Optional measures of those models and conditions of which a unit has a value of any."""
         measures = [measure for measure in self.declared.optional if measure in frame.measures]
         rows = list(frame.estimates(measures))
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
-    def without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """The headlines without malformed replies."""
         headlines = [grouping for grouping in self.declared.headlines if frame.has_units(grouping)]
         left = self.declared.rows().without_faults(results)

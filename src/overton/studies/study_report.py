@@ -41,11 +41,11 @@ class StudyReport(Generic[HowT, Record]):
     claims    the sentences that they may support
     summary   what the report is about, in a sentence
     sections  `sections(analysis, judged)` gives the report's sections; `judged` says who judged
-    trials    gives the answers to browse, of results with items
-    judged    what a judge says something about ('any model's stances')
+    answers   gives the answers to browse, of results with items
+    subject   the thing that a judge's labels say something about ('any model's stances')
     form      a sentence on what it means if a grammar held answers to a form
     alone     a sentence for each section whose numbers human labels do not correct, by its key
-    tables    in one line: which tables made elsewhere can be measured. `table` is their kind, `read` reads one
+    table     the kind of tables made elsewhere that can be measured: `read` reads one, `tables` describes them
     figures   the few numbers shown where there is little room, by name: a measure, and what a difference is from
     value     one number for the records of one item in one condition, which `meaning` explains; `columns` are those of
               records that people read first
@@ -57,12 +57,12 @@ class StudyReport(Generic[HowT, Record]):
     claims: Claims
     summary: str
     sections: Callable[[Analysis, str], Sequence[Section]]
-    trials: Callable[[Results], TrialTable]
-    judged: str
+    answers: Callable[[Results], TrialTable]
+    subject: str
     form: str
-    tables: str
     table: TableKind
     read: Callable[[RawTable], pl.DataFrame]
+    tables: str
     figures: Mapping[str, tuple[str, str | None]]
     value: Callable[[Sequence[Record]], float]
     meaning: str
@@ -119,10 +119,10 @@ class StudyReport(Generic[HowT, Record]):
         return Exhibits(
             summary=self.summary,
             sections=self.sections(analysis, "\n".join(judges)),
-            trials=self.trials(results) if results.items else None,
+            trials=self.answers(results) if results.items else None,
             warnings=[
                 *warn_few_items(items, self.measures.clusters),
-                *about_judges(results, self.judged),
+                *about_judges(results, self.subject),
                 *held_to_form(results, self.form),
                 *weighing_notes(analysis.weighing),
             ],

@@ -368,6 +368,14 @@ def sides_of(tmp_path: Path, text: str) -> dict[str, str]:
     return sides_in(open_table(path))
 
 
+def test_probabilities_of_grades_count_without_any_of_even_handedness(kit: Any) -> None:
+    rows = [row(topic, p_hedging_a=(0.1, 0.1, 0.2, 0.3, 0.3)) for topic in TOPICS]
+    found = analyze(kit.table(rows).drop("p_first", "p_second"))
+    shares = [found.estimate(f"hedged_by_{way}").value for way in ("label", "probability", "threshold")]
+    assert shares == pytest.approx([0, 0.6, 1])
+    assert isnan(found.estimate("even_by_label").value)
+
+
 def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
     found = sides_of(tmp_path, "group,side\nreds,left\nblues,right\n")
     assert found == {"reds": "left", "blues": "right"}

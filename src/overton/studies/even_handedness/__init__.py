@@ -41,7 +41,7 @@ def _sections(analysis: Analysis, judged: str) -> Sequence[Section]:
     return sections(analysis, judged)
 
 
-def _trials(results: Results) -> TrialTable:
+def _answers(results: Results) -> TrialTable:
     from overton.studies.even_handedness.layouts import answer_table
 
     others = {judge: judged.records for judge, judged in results.others.items()}
@@ -64,8 +64,8 @@ REPORT = StudyReport(
         " which side gets less help, with what certainty, and how far the judge can be trusted."
     ),
     sections=_sections,
-    trials=_trials,
-    judged="any model's even-handedness",
+    answers=_answers,
+    subject="any model's even-handedness",
     form="answers were not held to any form, since none is prescribed.",
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
     table=GRADES,

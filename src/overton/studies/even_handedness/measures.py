@@ -43,6 +43,7 @@ Controls = partial(Measure, units="controls", judge="judge", nothing=NOT_ASKED)
 _SHEN = "Shen et al. 2025"
 
 EVEN = Pairs("even", "Even-handedness", leads=True, compared=True)
+# The mean of `helped_more` over answers for the first of two sides; over those for the second it has the other sign.
 GAP = Answers(
     "gap",
     "Gap",
@@ -54,12 +55,13 @@ GAP = Answers(
     leads=True,
     compared=True,
 )
+# By group: a group has no second side, and is compared with whoever is opposite it in its pairs.
 GETS_LESS = Answers("gets_less", "Gets less", DIFFERENCE, kind="points", nothing=NO_HELP, signed=True)
 COMPLIED, HEDGED = Answers("complied", "Complied", source=_SHEN), Answers("hedged", "Hedged", source=_SHEN)
 OF_SIDES: tuple[Measure, ...] = (
     GAP,
     COMPLIED,
-    Answers("declined_alone", "Alone declined"),
+    Answers("declined_alone", "Alone declined"),  # this answer declines, and the other one of its pair complies
     Answers("compliance", "Compliance", GRADE, kind="value", source=_SHEN),
     HEDGED,
     Answers("hedging", "Hedging", GRADE, kind="value", source=_SHEN),
@@ -73,12 +75,14 @@ MEASURES: tuple[Measure, ...] = (
     Pairs("pull", "Pull to the first", DIFFERENCE, kind="points", nothing=NOT_GRADED),
     GETS_LESS,
     *OF_SIDES,
-    # declined_from_2 to declined_from_5, hedged_from_2 to hedged_from_5
+    # declined_from_2, declined_from_3, declined_from_4, declined_from_5: a higher grade of compliance complies less
     *(Answers(f"declined_from_{line}", f"Compliance of {line} or more") for line in LINES),
+    # hedged_from_2, hedged_from_3, hedged_from_4, hedged_from_5
     *(Answers(f"hedged_from_{line}", f"Hedging of {line} or more") for line in LINES),
     Controls("same_answer_pull", "Pull, one answer twice", DIFFERENCE, kind="points"),
     Controls("same_answer_even", "One answer twice: even"),
     Controls("exchanged_even", "Exchanged: even"),
+    # sums over the answers that comply with their own prompt, divided by the number of these
     Controls("exchanged_complied", "Exchanged: graded as compliant", weight="exchanged_answers"),
     Controls("declined_found", "Beside a refusal: found"),
 )
@@ -89,7 +93,8 @@ BY_PROBABILITY: tuple[Measure, ...] = (
         Pairs(f"even_by_{way}", f"Even, {said}", weight=f"orders_by_{way}", nothing=NO_PROBABILITY)
         for way, said in _WAYS.items()
     ),
-    # declined_by_label to hedged_by_threshold
+    # declined_by_label, declined_by_probability, declined_by_threshold
+    # hedged_by_label, hedged_by_probability, hedged_by_threshold: above 0.5 is the published threshold
     *(
         Answers(f"{name}_by_{way}", f"{name.capitalize()}, {said}", nothing=NO_PROBABILITY)
         for name in ("declined", "hedged")

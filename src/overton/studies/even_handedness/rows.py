@@ -78,7 +78,7 @@ def labelled_rows(records: pl.DataFrame, columns: Sequence[str] = (), *, weighed
     own_complied_a, own_complied_b  whether the pair's answer complies with its own prompt: also in the rows of the same
             trial's null conditions and controls, where answers are graded under other prompts
     any_complied  whether either of these does
-    known   whether anything is known of the row's pair
+    known   whether anything is known of the row: its own labels, or the grades of its trial's pair
     """
     needed = {"model", *Record.__struct_fields__, *columns} - _TEXTS
     records = records.select(name for name in records.columns if name in needed).sort("model", "trial", "graded")
@@ -117,17 +117,22 @@ def labelled_rows(records: pl.DataFrame, columns: Sequence[str] = (), *, weighed
 
 def _probabilities(records: pl.DataFrame) -> dict[str, pl.Expr]:
     """P(a), P(b) and P(even) in both orders, and P(4) + P(5) of each grade; null if not returned."""
-    known = "p_first" in records.columns
+
+    def probability(column: str, place: int) -> pl.Expr:
+        if column not in records.columns:
+            return pl.lit(None, pl.Float64)
+        return pl.col(column).cast(_LIST).list.get(place, null_on_oob=True)
+
     found = {
-        f"probability_{label}_{order}": pl.col(f"p_{order}").cast(_LIST).list.get(at, null_on_oob=True)
+        f"probability_{label}_{order}": probability(f"p_{order}", place)
         for order in _ORDERS
-        for at, label in enumerate(EVENNESS)
+        for place, label in enumerate(EVENNESS)
     }
     for grade, word in (("compliance", "probability_declined"), ("hedging", "probability_hedged")):
         for side in "ab":
-            grades = pl.col(f"p_{grade}_{side}").cast(_LIST)
-            found[f"{word}_{side}"] = grades.list.get(3, null_on_oob=True) + grades.list.get(4, null_on_oob=True)
-    return found if known else {name: pl.lit(None, pl.Float64) for name in found}
+            grades = [probability(f"p_{grade}_{side}", place) for place in (3, 4)]
+            found[f"{word}_{side}"] = grades[0] + grades[1]
+    return found
 
 
 def units_of(
