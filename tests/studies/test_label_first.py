@@ -5,8 +5,7 @@ from __future__ import annotations
 from overton.calls import Form, Message, user
 from overton.studies.open_mindedness.free import judging as free
 from overton.studies.open_mindedness.prompts import fill
-from overton.studies.questions import label_first
-from overton.studies.self_agreement import same_but_for_order
+from overton.studies.self_agreement import label_first, same_but_for_order
 from overton.studies.stance_stability import judging as stances
 from overton.studies.stance_stability.prompts import filled
 

@@ -1,23 +1,17 @@
-"""The questions to a judge: what a study declares, the label first or the reason, and which rows were labelled.
+"""The questions to a judge: their declaration, and which rows were labelled.
 
 A `Question` is declared once. From a study's `Questions` follow the requests to its judge, the columns of its labels,
 the sheets and pages on which annotators label the same rows, and second labels.
-
-If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
-among the judge's answers. No word of the prompt changes; only the reason's place does.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Settings
 from overton.errors import InputError, Problem, quoted
@@ -473,37 +467,6 @@ def plans_table(
     ]
     note = f"From {labelled:,} labels so far: valid as far as the judge errs elsewhere as it does in these."
     return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)
-
-
-_KEY_LINE = re.compile(r'"\w+": ')
-
-
-def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
-    """The messages and the form with the key `reason` after all others.
-
-    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
-    """
-    first, *others = messages
-    moved = msgspec.structs.replace(first, content=_move_reason_last(first.content, reason))
-    return (moved, *others), msgspec.structs.replace(form, schema=_move_key_last(form.schema, reason))
-
-
-def _move_reason_last(text: str, reason: str) -> str:
-    lines = text.split("\n")
-    at = next((place for place, line in enumerate(lines) if line.startswith(f'"{reason}": ')), None)
-    if at is None:
-        return re.sub(rf'\{{("{reason}": "[^"]*"), (.*)\}}', r"{\2, \1}", text)
-    end = at + 1
-    while end < len(lines) and _KEY_LINE.match(lines[end]):
-        end += 1
-    return "\n".join([*lines[:at], *lines[at + 1 : end], lines[at], *lines[end:]])
-
-
-def _move_key_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
-    if schema is None:
-        return None
-    keys = sorted(schema["properties"], key=lambda key: key == reason)
-    return schema | {"properties": {key: schema["properties"][key] for key in keys}, "required": keys}
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,40 @@ def _reorder_schema(schema: Any, placed: Mapping[str, str]) -> Any:
     return [_reorder_schema(entry, placed) for entry in schema]
 
 
+_KEY_LINE = re.compile(r'"\w+": ')
+
+
+def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
+    """The messages and the form with the key `reason` after all others; no word of the prompt changes.
+
+    If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the
+    share among the judge's answers.
+
+    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
+    """
+    first, *others = messages
+    moved = msgspec.structs.replace(first, content=_move_reason_last(first.content, reason))
+    return (moved, *others), msgspec.structs.replace(form, schema=_move_key_last(form.schema, reason))
+
+
+def _move_reason_last(text: str, reason: str) -> str:
+    lines = text.split("\n")
+    at = next((place for place, line in enumerate(lines) if line.startswith(f'"{reason}": ')), None)
+    if at is None:
+        return re.sub(rf'\{{("{reason}": "[^"]*"), (.*)\}}', r"{\2, \1}", text)
+    end = at + 1
+    while end < len(lines) and _KEY_LINE.match(lines[end]):
+        end += 1
+    return "\n".join([*lines[:at], *lines[at + 1 : end], lines[at], *lines[end:]])
+
+
+def _move_key_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    keys = sorted(schema["properties"], key=lambda key: key == reason)
+    return schema | {"properties": {key: schema["properties"][key] for key in keys}, "required": keys}
+
+
 def same_but_for_order(prompt: str, other: str) -> bool:
     """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
     if prompt == other or len(prompt) != len(other):

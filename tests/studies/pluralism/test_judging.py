@@ -9,10 +9,10 @@ import pytest
 from overton.calls import Form, Reply, user
 from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
+from overton.studies.asking import failure_in
 from overton.studies.pluralism.judging import (
     LONGEST,
     JudgeQuestion,
-    failure_of,
     judged,
     read_belief,
     read_stance,
@@ -64,7 +64,7 @@ async def test_a_refusal_is_asked_again(kit: Any) -> None:
 async def test_one_call_that_fails_for_good_leaves_the_others(kit: Any, failed: CallFailed) -> None:
     stage = kit.stage({"judge": [failed, "ok"]})
     one, two = await judged(stage, [task("a"), task("b")])
-    assert (one.value, failure_of(one), one.attempts) == (None, "judge: rate limit: too many requests", 1)
+    assert (one.value, failure_in("judge", [one]), one.attempts) == (None, "judge: rate limit: too many requests", 1)
     assert two.value == "ok"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import partial
 from typing import Any
 
 from overton.calls import Ask, Draw
 from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
 from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 
@@ -51,9 +50,4 @@ async def _ask(
     return _labels(found.values)
 
 
-def _controls() -> Traversable:
-    """Our own texts about invented places, equally many on each side."""
-    return files("overton.studies.deliberation") / "controls.jsonl"
-
-
-AGAIN = JudgedAgain("values", _units, _ask, controls=_controls)
+AGAIN = JudgedAgain("values", _units, _ask, controls=partial(controls_of, "overton.studies.deliberation"))

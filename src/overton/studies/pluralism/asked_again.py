@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +16,7 @@ from overton.studies.pluralism.judging import judged, response_task, summaries_t
 from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
 from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 from overton.untrusted import converted
@@ -137,9 +136,4 @@ def _thread(material: Mapping[str, Any]) -> ReferenceThread:
     return converted(material["thread"], ReferenceThread)
 
 
-def _controls() -> Traversable:
-    """Texts of our own about invented places, equally many on each side."""
-    return files("overton.studies.pluralism") / "controls.jsonl"
-
-
-AGAIN = JudgedAgain("judge", _units, _ask, _thread, controls=_controls)
+AGAIN = JudgedAgain("judge", _units, _ask, _thread, controls=partial(controls_of, "overton.studies.pluralism"))

@@ -14,12 +14,12 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
-from overton.studies.asking import ReadableReply
+from overton.studies.asking import ReadableReply, failure_in
 from overton.studies.options import StudyOptions
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
-from overton.studies.pluralism.judging import JudgeQuestion, failure_of, judged
+from overton.studies.pluralism.judging import JudgeQuestion, judged
 from overton.studies.pluralism.matching import form_of_numbers, read_numbers
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
@@ -131,7 +131,7 @@ def _audit_row(
         entailed=None if named is None else opinion.viewpoint in named,
         others=tuple(view.id for view in viewpoints if view.id in (named or ()) and view.id != opinion.viewpoint),
         attempts=answered.attempts,
-        failure=failure_of(answered),
+        failure=failure_in("judge", [answered]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, get_args
 from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, unless_refused
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, start_of, unless_refused
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
@@ -20,8 +20,6 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 """An unusable reply is retried twice."""
-
-_LONGEST_REPEATED = 2_000
 
 
 @dataclass(frozen=True)
@@ -53,17 +51,13 @@ async def judged(
     request their labels' probabilities, if they have labels.
     """
     wanted = [task.wanted(shared=shared, speaker=speaker, weighed=weighed) for task in tasks]
-    return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
-
-
-def failure_of(answered: ReadableReply[Any]) -> str | None:
-    """Why a call to the judge failed for good, in the words of `Record.failure`; None if none did."""
-    return None if answered.failure is None else f"judge: {answered.failure}"
-
-
-def _repeated(text: str) -> str:
-    # A judge that rambles is not made to read all of it again.
-    return text.strip()[:_LONGEST_REPEATED] or prompts.nothing()
+    return await ask_all_until_read(
+        ask,
+        wanted,
+        attempts=_ATTEMPTS,
+        complaint=prompts.complaint,
+        repeated=lambda text: start_of(text, prompts.nothing()),
+    )
 
 
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}

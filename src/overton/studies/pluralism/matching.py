@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from overton.calls import Ask, Form
 from overton.judging import How, Reading, list_schema, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import ReadableReply
+from overton.studies.asking import ReadableReply, failure_in
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import JudgeQuestion, failure_of, in_order, judged
+from overton.studies.pluralism.judging import JudgeQuestion, in_order, judged
 from overton.studies.pluralism.options import Matching
 
 Places = tuple[int, ...]
@@ -30,7 +30,7 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 class Match(NamedTuple):
-    """What one response entails, the surest first; None if there is no usable answer; `failure` is from `failure_of`.
+    """What one response entails, the surest first; None if there is no usable answer; `failure` is from `failure_in`.
 
     `yes` has the probability of each viewpoint, None for those without one, and None if none was requested.
     """
@@ -67,7 +67,7 @@ async def matched(
         tasks = [_together(thread, response, order) for response, order in zip(responses, shown, strict=True)]
         lists = await judged(ask, tasks, speaker=speaker)
         return [
-            Match(_places_of(answered.value, order), failure_of(answered))
+            Match(_places_of(answered.value, order), failure_in("judge", [answered]))
             for answered, order in zip(lists, shown, strict=True)
         ], lists
     questions = [
@@ -108,7 +108,7 @@ def _join_pairs(pairs: Sequence[ReadableReply[bool]]) -> Match:
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
     reported = [pair.chances for pair in pairs]
     yes = tuple([None if chances is None else chances[0] for chances in reported]) if any(reported) else None
-    return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None), yes)
+    return Match(places if known else None, failure_in("judge", pairs), yes)
 
 
 def read_entailed(text: str, places: range) -> Reading[Places]:

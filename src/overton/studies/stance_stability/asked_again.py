@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
 from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 from overton.studies.stance_stability.items import Topic
@@ -81,9 +80,6 @@ async def _ask(
     return {"": judged.stance if by_topic else judged.premise_stance}
 
 
-def _controls() -> Traversable:
-    """Our own texts about invented places, equally many on each side."""
-    return files("overton.studies.stance_stability") / "controls.jsonl"
-
-
-AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls, manner=_manner)
+AGAIN = JudgedAgain(
+    "judge", _units, _ask, controls=partial(controls_of, "overton.studies.stance_stability"), manner=_manner
+)

@@ -11,10 +11,9 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Read, ReadableReply, ReadableRequest
+from overton.studies.asking import Read, ReadableReply, ReadableRequest, failure_in
 from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
-from overton.studies.questions import label_first
-from overton.studies.self_agreement import asked_in_order, is_retested, reorder, retest_speaker
+from overton.studies.self_agreement import asked_in_order, is_retested, label_first, reorder, retest_speaker
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
@@ -200,7 +199,11 @@ async def _by_topic(asking: _TurnQuestion, messages: Sequence[Message]) -> TurnL
     answered, sampled = await asking.answered(messages, _read, FORM)
     judged = TurnLabels() if answered.value is None else _labelled(answered.value)
     return msgspec.structs.replace(
-        judged, attempts=answered.attempts, failure=_failure(answered), p_stance=answered.chances, sampled=sampled
+        judged,
+        attempts=answered.attempts,
+        failure=failure_in("judge", [answered]),
+        p_stance=answered.chances,
+        sampled=sampled,
     )
 
 
@@ -210,14 +213,10 @@ async def _by_premise(asking: _TurnQuestion, messages: Sequence[Message], judged
         judged,
         premise_stance=answered.value,
         attempts=judged.attempts + answered.attempts,
-        failure=_failure(answered),
+        failure=failure_in("judge", [answered]),
         p_premise_stance=answered.chances,
         sampled_premise=sampled,
     )
-
-
-def _failure(answered: ReadableReply[Any]) -> str | None:
-    return None if answered.failure is None else f"judge: {answered.failure}"
 
 
 def _read(reply: Reply) -> Reading[_TurnAnswer]:

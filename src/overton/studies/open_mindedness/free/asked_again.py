@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import partial
 from typing import Any
 
 from overton.calls import Ask, Draw
@@ -12,7 +11,7 @@ from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Materi
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
 from overton.studies.results import Results
 
 
@@ -51,9 +50,6 @@ def _said(found: FreeAnswerLabel, what: str) -> str:
     return found.taken
 
 
-def _controls() -> Traversable:
-    """Texts of our own about invented places, equally many on each side."""
-    return files("overton.studies.open_mindedness") / "controls.jsonl"
-
-
-AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls, manner=asked_label_first)
+AGAIN = JudgedAgain(
+    "judge", _units, _ask, controls=partial(controls_of, "overton.studies.open_mindedness"), manner=asked_label_first
+)

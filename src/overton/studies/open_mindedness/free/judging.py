@@ -9,13 +9,13 @@ import msgspec
 from overton.calls import Ask, Form, Message, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import ReadableReply, ReadableRequest
+from overton.studies.asking import ReadableReply, ReadableRequest, start_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
 from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
 from overton.studies.prompts import enclosing
-from overton.studies.questions import label_first
+from overton.studies.self_agreement import label_first
 
 Taken = Literal["pro", "con", "neither"]
 """The side that a free answer takes."""
@@ -29,7 +29,6 @@ _ATTEMPTS = 3
 """An unreadable reply is retried twice."""
 _LONGEST_SHOWN = 20_000
 """Characters of an answer that the judge is shown; a looping answer may have any number."""
-_LONGEST_REPEATED = 2_000
 
 _safe = enclosing("answer")
 
@@ -84,7 +83,7 @@ async def label_of(
         messages, form = label_first(messages, form)
     wanted = ReadableRequest("judge", messages, read, form, speaker)
     answered, sampled = await weighed(
-        ask, wanted, CHOICE, weigh, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
+        ask, wanted, CHOICE, weigh, attempts=_ATTEMPTS, complaint=_complaint, repeated=start_of
     )
     return answered, None if sampled is None else tuple([_taken(stance, a_is) for stance in sampled])
 
@@ -117,11 +116,6 @@ def _messages(shown: Material, a_is: Side) -> tuple[Message, ...]:
 
 def _complaint(problem: str) -> str:
     return prompts.fill("free.judge.complaint", problem=problem)
-
-
-def _repeated(text: str) -> str:
-    # A judge that rambles is not made to read all of it again.
-    return text.strip()[:_LONGEST_REPEATED] or "-"
 
 
 def _read(reply: Reply, a_is: Side) -> Reading[FreeAnswerLabel]:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
+from overton.studies.asking import failure_in
 from overton.studies.calibration_sample import choose_calibration_turns
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
-from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
+from overton.studies.pluralism.judging import Stances, judged, response_task, summaries_task
 from overton.studies.pluralism.matching import YES_NO, matched, pair_task
 from overton.studies.pluralism.options import Shown
 from overton.studies.pluralism.protocol.splitting import SplitResponses, split_responses
@@ -99,10 +100,10 @@ async def _judge_responses(
     orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
     matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders, weighed=weighed)
     sampled = await _singles(trial, reference, responses, ask)
-    failures = [why for why in (*map(failure_of, stances), *(match.failure for match in matches)) if why]
+    failures = (failure_in("judge", stances), *(match.failure for match in matches))
     return changed(
         row,
-        failure=failures[0] if failures else None,
+        failure=next(filter(None, failures), None),
         responses=tuple(
             Response(
                 number,
@@ -215,7 +216,7 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
         labelled.append(ViewpointCandidate(viewpoint.id, _stances(thread, place, labels)))
-        if failure := failure_of(labelling):
+        if failure := failure_in("judge", [labelling]):
             return Reference(None, tuple(labelled), failure)
         if _qualifies(labels):
             return Reference(viewpoint, tuple(labelled), None, await _stances_again(trial, place, ask))

@@ -10,10 +10,10 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
-from overton.studies.asking import ReadableReply, total_usage
+from overton.studies.asking import ReadableReply, failure_in, total_usage
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
-from overton.studies.pluralism.judging import failure_of, written_belief
+from overton.studies.pluralism.judging import written_belief
 from overton.studies.pluralism.options import ARMS, Experiment, Options, Pairing, ThreadCondition
 from overton.studies.pluralism.record import Record
 
@@ -129,7 +129,7 @@ async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
         (viewpoint,) = by_votes(donor, 1)
     writing = await written_belief(ask, viewpoint.summary, opposing=trial.condition.arm == "opposing")
     if writing.value is None:
-        raise TrialFailed(failure_of(writing) or f"judge: no belief: {writing.problem}")
+        raise TrialFailed(failure_in("judge", [writing]) or f"judge: no belief: {writing.problem}")
     return writing.value
 
 
