@@ -202,9 +202,12 @@ async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is
         for reason, said in refused.items():
             bad = tmp_path / "bad.json"
             bad.write_bytes(msgspec.json.encode(said) if said else b"{,")
+            await page.js("told.textContent = ''")  # two of these files are refused in the same words
             await hand(page, bad)
             await page.until(f"told.textContent.includes({json.dumps(reason)})")
             assert await page.js("localStorage.length") == 0
+        await page.js("void fromFile({size: 1, name: 'gone', text: () => Promise.reject(new DOMException('gone'))})")
+        await page.until("told.textContent.includes('could not be read')")
         await hand(page, good)
         await page.until("document.activeElement.id === 'go'")
         assert await page.js("person.value") == "Ada"

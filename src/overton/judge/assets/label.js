@@ -183,10 +183,19 @@ function toFile() {
   tell(`Saved as ${fileName(answers.person)} among your downloads.`);
 }
 
+// A browser refuses to read a file that was changed or deleted after it was chosen.
+async function textOf(file) {
+  try {
+    return await file.text();
+  } catch {
+    throw new Refused("This file could not be read: choose it again.");
+  }
+}
+
 async function fromFile(file) {
   try {
     if (file.size > 20_000_000) throw new Refused("This file is too large to be one that a page saved.");
-    answers.takeUp(taken(await file.text()));
+    answers.takeUp(taken(await textOf(file)));
     store();
     begin();
     tell(`${count(answers.labels.size)} labels were loaded from ${visible(file.name)}.`);
