@@ -158,6 +158,13 @@ def test_tables_of_another_kind_are_refused(table: Any, rows: list[dict[str, Any
     assert problem in said(table(*rows))[0]
 
 
+def test_a_name_with_quotation_marks_inside_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "turns.csv"
+    path.write_text('conversation,turn,question,answer,""o\nc,1,Why?,So.,x\n', "utf-8")
+    (problem,) = said(path)
+    assert problem.startswith("turns.csv: has a first row that can be read in two ways, at 'o'")
+
+
 def test_an_empty_table_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
     file.write_text("conversation,turn,question,answer\n")

@@ -87,7 +87,12 @@ def _of_file(file: Text, reading: TranscriptRules) -> list[Transcript]:
             " or question, response_1, response_2, ... with one row per conversation"
         )
         raise InputError([Problem(file.name, "", reason)])
-    transcripts = _transcripts_of(file.table(), names, file.name)
+    table = file.table()
+    # A quotation mark inside a name ends it for some readers of CSV, and not for others.
+    if unread := [name for name in names.values() if name not in table.columns]:
+        said = f"has a first row that can be read in two ways, at {quoted(unread[0])}: leave out its quotation marks"
+        raise InputError([Problem(file.name, "", said)])
+    transcripts = _transcripts_of(table, names, file.name)
     if reading.propositions is not None:
         transcripts = _with_propositions(transcripts, reading.propositions)
     # Only a run's records have the column 'held'; beside another table, 'items.jsonl' may be anything.

@@ -122,6 +122,12 @@ def test_verdicts_read_in_truncated_messages_are_not_called_unread(talk):
     )
 
 
+def test_a_table_without_failures_is_one_in_which_none_failed(talk):
+    table = talk({"a": ["NTA", "NTA"], "b": ["YTA", "NTA"]}).with_columns(faults=pl.lit(["cut"], pl.List(pl.String)))
+    with_failures = analyze(table.with_columns(failure=pl.lit(None, pl.String)), resamples=20)
+    assert analyze(table.drop("failure", strict=False), resamples=20).warnings == with_failures.warnings
+
+
 def test_the_order_of_rows_changes_nothing(analysis, simulated):
     shuffled = analyze(simulated.sample(fraction=1, shuffle=True, seed=1), resamples=50)
     assert shuffled.to_json() == analysis.to_json()

@@ -191,8 +191,9 @@ def _read_anyway(decisions: pl.DataFrame, faults: Sequence[FaultCount]) -> Itera
     """How many verdicts were read in malformed messages, which a truncated explanation does not prevent."""
     import polars as pl
 
+    came = pl.col("failure").is_null() if "failure" in decisions.columns else pl.lit(value=True)
     for name in names_of_faulty(faults):
-        own = decisions.filter(pl.col("model") == name, pl.col("failure").is_null(), pl.col("faults").list.len() > 0)
+        own = decisions.filter(pl.col("model") == name, came, pl.col("faults").list.len() > 0)
         if read := own["verdict"].count():
             yield (
                 f"{name}: Overton read the verdict in {read:,} of its {own.height:,} malformed messages; these verdicts"
