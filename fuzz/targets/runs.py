@@ -17,6 +17,7 @@ from zlib import error as ZlibError
 
 import msgspec
 from yarl import URL
+from zstandard import ZstdError
 
 import overton
 from fuzz.mutating import bomb, inside, json_values, mutated
@@ -346,7 +347,17 @@ def _imported(suffix: str) -> Callable[[bytes], None]:
 def _zipped(chance: Random, data: bytes) -> bytes:
     """One member of a zip changed, and everything packed again."""
     sink = io.BytesIO()
-    with suppress(zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError, RuntimeError, ZlibError):
+    damaged = (
+        zipfile.BadZipFile,
+        OSError,
+        EOFError,
+        NotImplementedError,
+        ValueError,
+        RuntimeError,
+        ZlibError,
+        ZstdError,
+    )
+    with suppress(*damaged):
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as new:
             names = old.namelist()
             changed = chance.choice(names) if names else ""
