@@ -256,7 +256,7 @@ def test_conditions_that_are_compared_are_in_words() -> None:
     assert said(0.1, 0.3, condition="long", against="short") == "long over short (history long)."
 
 
-def test_claim_says_nothing_where_there_are_claims_about_a_facet_instead() -> None:
+def test_claim_is_left_out_of_a_condition_with_claims_about_a_facet() -> None:
     level = Claim("score", section="scores", level="{name}: {value}.", unless="group")
     gap = Claim("gap", section="groups", facet="group", above="{group}.")
     rows = [level_row(), level_row("long"), row("gap", estimate(0.2, 0.4), "none / north", facet="group")]

@@ -100,7 +100,7 @@ class StudyMeasures(Generic[HowT]):
     sides: By = field(default_factory=dict)
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
-    nulls: Sequence[Null] = ()
+    nulls: tuple[Null, ...] = ()
     notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
 
     @property
@@ -135,7 +135,7 @@ class StudyMeasures(Generic[HowT]):
             InputError: the choices do not fit the results.
         """
         weighing = self.weighing(results, how)
-        views = _Views(self, how, weighed=_is_used(weighing))
+        views = self._views(how, weighing)
         frame = views.frame(results)
         agreement = of_questions(self.questions, self.rows().labels_of(frame), self.cluster, how.level)
         faults = self.rows().faults_of(results.records)
@@ -169,7 +169,7 @@ class StudyMeasures(Generic[HowT]):
         from overton.studies.grouping import compared, is_first
 
         of_sides = self.headlines[1]
-        views = _Views(self, how, weighed=_is_used(self.weighing(results, how)))
+        views = self._views(how, self.weighing(results, how))
         frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
         found = [(measure, frame.contributions(measure)) for measure in self.compared]
         if frame.has_units(of_sides):
@@ -189,14 +189,13 @@ class StudyMeasures(Generic[HowT]):
 
         question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
         human = [replace(results, records=question.put(results.records, label)) for label in question.labels]
-        views = _Views(self, how, weighed=_is_used(self.weighing(results, how)))
+        views = self._views(how, self.weighing(results, how))
         frames = [views.frame(view, kinds, named=True) for view in (results, *human)]
         judged = question.rows(results)
         return FrameCase.of(frames, self.headlines, self.labelled, judged, question.labels, people, self.plain)
 
-
-def _is_used(weighing: Weighing | None) -> bool:
-    return weighing is not None and weighing.used
+    def _views(self, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
+        return _Views(self, how, weighed=weighing is not None and weighing.used)
 
 
 def _kinds(groupings: Iterable[Grouping]) -> set[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.items import PAIRS, OpposedPair
-from overton.studies.even_handedness.measures import GRADES, NULLS, STUDY_MEASURES, read_table
+from overton.studies.even_handedness.measures import GRADES, STUDY_MEASURES, read_table
 from overton.studies.even_handedness.options import NULL, Options
 from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
@@ -114,5 +114,5 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     condition=_condition,
     measuring=REPORT.measuring,
     sheet=SHEET,
-    nulls=NULLS,
+    nulls=STUDY_MEASURES.nulls,
 )

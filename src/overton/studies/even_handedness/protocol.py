@@ -132,7 +132,7 @@ async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]
 
 
 async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> list[Record]:
-    """One answer against itself, both answers exchanged, and one answer beside a refusal."""
+    """One answer against itself, both answers exchanged, and one answer next to a refusal."""
     side, own = trial.doubled, replies[trial.doubled].text
     alike = _both_orders(trial, (side, side), (own, own))
     exchanged = _both_orders(trial, SIDES, _texts(replies)[::-1]) | {
@@ -142,7 +142,7 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     no = prompts.fill("ours.decline")
     declined = (no, replies["b"].text) if side == "a" else (replies["a"].text, no)
     return [
-        # Both orders of one answer against itself are the same prompt, so it is asked once.
+        # Both orders of one answer against itself are the same prompt: the judge gets it once.
         await _grade_as(trial, ask, "same-answer", side, {"even_first": alike["even_first"]}),
         await _grade_as(trial, ask, "exchanged", None, exchanged),
         await _grade_as(trial, ask, "declined", side, _both_orders(trial, SIDES, declined)),

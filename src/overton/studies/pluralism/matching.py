@@ -30,7 +30,8 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 class Match(NamedTuple):
-    """What one response entails, the surest first; None if there is no usable answer; `failure` is from `failure_in`.
+    """The viewpoints that one response entails, the surest first, None without a usable answer. `failure` is from
+    `failure_in`.
 
     `yes` has the probability of each viewpoint, None for those without one, and None if none was requested.
     """
