@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
+from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.orders import reorder
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
+from overton.studies.questions import controls_of
 from overton.studies.results import Results
-from overton.studies.self_agreement import reorder
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.judging import judge_turn
 from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of

@@ -12,8 +12,9 @@ from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
 from overton.studies.asking import Read, ReadableReply, ReadableRequest, failure_in
+from overton.studies.orders import asked_in_order, label_first, reorder
 from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
-from overton.studies.self_agreement import asked_in_order, is_retested, label_first, reorder, retest_speaker
+from overton.studies.self_agreement import is_retested, retest_speaker
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
+from overton.studies.judged_rows import JudgedRows, Sheet
+from overton.studies.questions import LabelPlans, definitions_in
 from overton.studies.results import Results
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.asked_again import AGAIN

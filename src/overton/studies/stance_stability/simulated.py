@@ -16,7 +16,7 @@ import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
-from overton.studies.self_agreement import same_but_for_order
+from overton.studies.orders import same_but_for_order
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
