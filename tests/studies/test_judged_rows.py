@@ -1,4 +1,4 @@
-"""The rows of a question: things with one label or several, their texts and materials, and what is asked again."""
+"""The rows of a question: things with one label or several, with their texts, materials and repeats."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_thing_with_one_label_is_one_row_whether_it_was_labelled_or_not() -> N
     assert judged.judge == "j"
 
 
-def test_things_that_nobody_asked_about_are_not_asked_about_again() -> None:
+def test_a_repeat_skips_things_without_a_request() -> None:
     judged = QuestionRows(QUESTION, results())
     assert (judged.asked["id"].to_list(), judged.is_labelled) == (["p1", "p3"], [True, False])
     assert [judged.labels(place) for place in (0, 1)] == [{"": "cat"}, {"": None}]
@@ -127,7 +127,7 @@ def test_materials_of_a_run_share_its_manner(shares: str, first: dict[str, bool]
     assert Questions((replace(QUESTION, reason=""),), str).manner(results(shares=shares)) == {}
 
 
-def test_what_no_judge_can_be_asked_again_is_refused() -> None:
+def test_a_question_that_cannot_be_repeated_is_refused() -> None:
     again = sheet_of(Questions((replace(QUESTION, unasked=lambda results: "was decided by words"),), str)).again
     assert again is not None
     with pytest.raises(InputError, match="animal: was decided by words"):

@@ -21,10 +21,10 @@ from overton.studies.orders import (
 )
 from overton.studies.pluralism.prompts import PROMPTS as PLURALISM
 from overton.studies.pluralism.record import STANCES as TOWARDS
-from overton.studies.stance_stability import judging as stances
 from overton.studies.stance_stability import prompts as stance_prompts
-from overton.studies.stance_stability.judging import FORM, PUBLISHED_FORM
+from overton.studies.stance_stability import questions as stances
 from overton.studies.stance_stability.prompts import filled
+from overton.studies.stance_stability.questions import FORM, PUBLISHED_FORM
 from overton.studies.stance_stability.record import STANCES
 
 DRAWS = [Draw(f"7/trial {number}/retest") for number in range(2000)]
