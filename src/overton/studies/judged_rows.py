@@ -53,7 +53,8 @@ class QuestionRows:
     @property
     def judge(self) -> str:
         """Who labelled."""
-        return ", ".join(judge.name for judge in self.results.answering(self.question.role))
+        judges = ", ".join(judge.name for judge in self.results.answering(self.question.role))
+        return self.question.labeller(self.results) or judges
 
     def drawn(self, places: Sequence[int]) -> pl.DataFrame:
         """Some of the rows, with the texts that people are shown."""
