@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -73,17 +73,24 @@ def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgr
     return {}
 
 
+class TableRow(NamedTuple):
+    """A row of the analysis' table with this name: what belongs to numbers and is none itself."""
+
+    table: str
+    cells: Cells
+
+
 @dataclass(frozen=True)
 class OtherNumbers(Generic[HowT]):
     """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
 
     measures  what they are; those that are `compared` have `contributions`
-    rows      `rows(results, frame, how)` gives them; `frame` has the units of the design
+    rows      `rows(results, frame, how)` gives them, and rows of tables; `frame` has the units of the design
     contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
     """
 
     measures: Sequence[Measure]
-    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow]]
+    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow | TableRow]]
     contributions: Callable[[Results, HowT], Sides] | None = None
 
 
@@ -183,14 +190,23 @@ class StudyMeasures(Generic[HowT]):
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults = self.rows().faults_of(results.records)
+        others = [row for other in self.others for row in other.rows(results, frame, how)]
         analysis = Analysis(
             study=self.study,
             level=how.level,
             models=tuple(dict.fromkeys(model for model, _ in frame.settings if model)),
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
-            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing)),
-            counts={**self.rows().counts_of(frame, self.facets), **judge_counts(faults, agreement, weighing)},
+            rows=(
+                *views.estimates(results, frame),
+                *(row for row in others if isinstance(row, EstimateRow)),
+                *judge_rows(agreement, weighing),
+            ),
+            counts={
+                **self.rows().counts_of(frame, self.facets),
+                **_tables(row for row in others if isinstance(row, TableRow)),
+                **judge_counts(faults, agreement, weighing),
+            },
             faults=faults,
             self_agreement=agreement,
             weighing=weighing,
@@ -248,6 +264,13 @@ class StudyMeasures(Generic[HowT]):
         return _Views(self, how, unit, weighed=weighing is not None and weighing.used)
 
 
+def _tables(rows: Iterable[TableRow]) -> dict[str, tuple[Cells, ...]]:
+    found: dict[str, list[Cells]] = {}
+    for table, cells in rows:
+        found.setdefault(table, []).append(cells)
+    return {table: tuple(every) for table, every in found.items()}
+
+
 def _kinds(groupings: Iterable[Grouping]) -> set[str]:
     return {measure.units for grouping in groupings for measure in grouping.measures}
 
@@ -298,8 +321,6 @@ class _Views(Generic[HowT]):
             yield from self.rows_against(null, results, frame)
         for measure in declared.headlines[0].measures:
             yield from frame.between_conditions(measure)
-        for other in declared.others:
-            yield from other.rows(results, frame, self.how)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """Measures in a null condition, and their differences from it: all if it only reads the design's records in
