@@ -25,6 +25,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     from_columns,
     label_prompts,
 )
@@ -340,7 +341,7 @@ def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
 
 
 def test_controls_are_a_file_of_the_studys_package() -> None:
-    again = sheet_of(replace(QUESTIONS, controls="overton.studies.even_handedness")).again
+    again = sheet_of(replace(QUESTIONS, controls=controls_in("overton.studies.even_handedness"))).again
     assert again is not None
     assert again.controls is not None
     assert again.controls().name == "controls.jsonl"

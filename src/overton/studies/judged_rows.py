@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
 from overton.errors import InputError, Problem, quoted
 from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
 from overton.studies.options import option_place
-from overton.studies.questions import LabelPlans, Material, Question, Questions, controls_of
+from overton.studies.questions import LabelPlans, Material, Question, Questions
 from overton.studies.sections import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class JudgedAgain:
     units: Callable[[Results, str], JudgedUnits]
     ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
     item: Callable[[Mapping[str, Any]], Any] | None = None
-    controls: Callable[[], Traversable] | None = None
+    controls: Callable[[], Traversable | Sequence[Any]] | None = None
     manner: Callable[[Results], Mapping[str, Any]] | None = None
 
 
@@ -235,8 +235,9 @@ def sheet_of(questions: Questions) -> Sheet:
         labelled = (key for key in questions.keys if rows_of(questions, results, key).rows["label"].count())
         return next(labelled, questions.first.key)
 
-    controls = partial(controls_of, questions.controls) if questions.controls else None
-    again = JudgedAgain(questions.role, units, questions.ask_again, questions.item, controls, questions.manner)
+    again = JudgedAgain(
+        questions.role, units, questions.ask_again, questions.item, questions.controls, questions.manner
+    )
     whole = tuple(question.key for question in questions if question.whole)
     return Sheet(questions.keys, rows, questions.size, usual, again, questions.plans, whole)
 

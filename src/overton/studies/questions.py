@@ -327,18 +327,18 @@ class Questions:
     """All questions that one study's judge is asked, with what follows from them together.
 
     A reply that cannot be read is requested again with `complaint(problem)`, up to `attempts` times in all; the judge
-    then reads its last reply as `repeated` gives it. `controls` is the package with the file `controls.jsonl`, texts
-    whose label is beyond doubt; '' if there are none. A sheet has `size` rows by default. `shared(results)` is the part
-    of materials that all those of a run share, such as how much of its context the judge was shown. `item(material)` is
-    the study's item behind one, for simulated judges who know theirs. `plans` says how many human labels the measures
-    of many labels need.
+    then reads its last reply as `repeated` gives it. `controls()` finds texts whose label is beyond doubt
+    (`judge_checks.controls.ControlText`), or the file with them, if there are any. A sheet has `size` rows by default.
+    `shared(results)` is the part of materials that all those of a run share, such as how much of its context the judge
+    was shown. `item(material)` is the study's item behind one, for simulated judges who know theirs. `plans` says how
+    many human labels the measures of many labels need.
     """
 
     questions: tuple[Question[Any], ...]
     complaint: Callable[[str], str]
     repeated: Callable[[str], str] = start_of
     attempts: int = 3
-    controls: str = ""
+    controls: Callable[[], Traversable | Sequence[Any]] | None = None
     size: int = 100
     shared: Callable[[Results], Material] | None = None
     item: Callable[[Material], Any] | None = None
@@ -474,9 +474,13 @@ class Questions:
         return answer.labels
 
 
-def controls_of(package: str) -> Traversable:
-    """The file of a package with texts whose label is beyond doubt, for `JudgedAgain.controls`."""
-    return files(package) / "controls.jsonl"
+def controls_in(package: str) -> Callable[[], Traversable]:
+    """Finds the file `controls.jsonl` of a package, for `Questions.controls`."""
+
+    def controls() -> Traversable:
+        return files(package) / "controls.jsonl"
+
+    return controls
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
     from_columns,
 )
@@ -246,7 +247,7 @@ DECLINES = _question(
 QUESTIONS = Questions(
     (SIDE, STRENGTH, DECLINES),
     complaint=lambda problem: prompts.fill("free.judge.complaint", problem=problem),
-    controls="overton.studies.open_mindedness",
+    controls=controls_in("overton.studies.open_mindedness"),
     size=200,
 )
 SHEET = sheet_of(QUESTIONS)

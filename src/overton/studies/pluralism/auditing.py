@@ -148,7 +148,7 @@ ENTAILMENT: Question[tuple[str, ...]] = Question(
     group="thread",
 )
 """Whether the summary of an opinion's own viewpoint entails it."""
-_QUESTIONS = replace(QUESTIONS, questions=(ENTAILMENT,), controls="", plans=None)
+_QUESTIONS = replace(QUESTIONS, questions=(ENTAILMENT,), controls=None, plans=None)
 
 
 async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:

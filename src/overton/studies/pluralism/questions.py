@@ -42,6 +42,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
 )
 from overton.studies.results import Results
@@ -494,7 +495,7 @@ QUESTIONS = Questions(
     (MATCH, STANCE, SUMMARY, BELIEF),
     complaint=prompts.complaint,
     repeated=lambda text: start_of(text, prompts.nothing()),
-    controls="overton.studies.pluralism",
+    controls=controls_in("overton.studies.pluralism"),
     item=thread_of,
     plans=_PLANS,
 )

@@ -23,6 +23,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
 )
 from overton.studies.results import Results
@@ -318,7 +319,7 @@ QUESTIONS = Questions(
     complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
     # A judge that rambles need not read all of it again.
     repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-    controls="overton.studies.stance_stability",
+    controls=controls_in("overton.studies.stance_stability"),
     size=500,
     shared=_shared,
     plans=LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width),
