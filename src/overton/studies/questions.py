@@ -277,6 +277,7 @@ class Sheet:
     again: JudgedAgain | None = None
     plans: LabelPlans | None = None
     whole: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -382,7 +383,7 @@ class Questions:
                 units=lambda: table.select("id", "label", "group", "model").drop_nulls("label"),
             )
 
-        return Sheet(tuple(self._by_key), rows, size=size, again=self._again())
+        return Sheet(tuple(self._by_key), rows, size=size, again=self._again(), questions=self.questions)
 
     def _again(self) -> JudgedAgain:
         def units(results: Results, what: str) -> JudgedUnits:
