@@ -235,7 +235,7 @@ class JudgedAgain:
     `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
     (`overton.studies.judge_checks.controls.ControlText`), on which a judge is tried. `manner(results)` is what all
     materials of a run share, such as whether the label was requested before its reason: its judge is tried in that way,
-    too.
+    too. `own_controls(results)` gives the `ControlText`s of a run whose question is its own.
     """
 
     role: str
@@ -244,6 +244,7 @@ class JudgedAgain:
     item: Callable[[Mapping[str, Any]], Any] | None = None
     controls: Callable[[], Traversable] | None = None
     manner: Callable[[Results], Mapping[str, Any]] | None = None
+    own_controls: Callable[[Results], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
