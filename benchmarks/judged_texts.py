@@ -7,9 +7,9 @@ label them, which errs in 15%. People, who know, label 60 of them, drawn singly 
 'exactly these' letters the truth is the share among the 200, and letters and judge stay the same. For letters 'like
 these' each draw has 200 new letters, whose labels are equally likely, and a new judge.
 
-A row has, over the three labels: the percentage of 95% intervals that cover the truth, corrected and of the labelled
-letters alone, and the mean width of the former divided by that of the latter. `--quick` fails unless single letters
-cover in 93 to 97%, at most 0.9 times as wide.
+Cells are over the three labels. The first two have the percentage of 95% intervals that cover the truth, for corrected
+shares and for those of the labelled letters alone. 'Width' is the mean width of the former divided by that of the
+latter. `--quick` fails unless single letters cover in 93 to 97%, at most 0.9 times as wide.
 """
 
 from __future__ import annotations

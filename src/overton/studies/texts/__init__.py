@@ -84,7 +84,7 @@ def _report_of(asked: TableQuestion) -> StudyReport[TableHow, Record]:
         sections=_sections,
         answers=_answers,
         subject="any text",
-        form="texts were not held to any form.",
+        form="Overton did not make these texts, and held them to no form.",
         tables="a table of labels, such as a run's records (.parquet, .csv, .jsonl)",
         table=LABELS,
         read=_read_table,
@@ -112,7 +112,7 @@ def _analyze_table(table: RawTable, how: TableHow) -> Analysis:
 
 
 def _contributions(results: Results, how: TableHow) -> Sides:
-    """Every share, by model and condition. Where all texts have conditions, the shares in each are headlines."""
+    """Every share, by model and condition. If all texts have conditions, every share is a headline."""
     found = measures_of(asked_in(results)).contributions(results, how)
     if (results.records["condition"] == "").any():
         return found

@@ -119,7 +119,7 @@ def _row_of(row: dict[str, Any], name: str, needed: Sequence[str], notes: Notes)
 
 
 def _take_shown(row: dict[str, Any], column: str, notes: Notes) -> str:
-    """What the judge is shown of a row."""
+    """The text in a column that the judge reads."""
     found = take_text(row[column] or "", column, notes)
     if found is not None and len(found) > _MOST_CHARACTERS:
         notes.error(column, f"has {len(found):,} characters; at most {_MOST_CHARACTERS:,} can be judged")

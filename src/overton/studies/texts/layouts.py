@@ -36,7 +36,7 @@ def _layout(labels: Sequence[str]) -> SectionOf:
                 note="The first minus the second, over the groups of either.",
             ),
             TableOf(
-                "What is behind the numbers",
+                "Texts and labels behind the numbers",
                 [*_COUNTS, CountColumn("failed", "With a failed call"), CountColumn("unread", "Unreadable labels")],
             ),
             Method("Intervals are over groups of texts that are alike: there are none below five groups."),

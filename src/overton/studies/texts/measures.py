@@ -45,10 +45,10 @@ def shares_of(labels: Sequence[str]) -> list[Measure]:
     ]
 
 
-def _rows(labels: tuple[str, ...]) -> TextRows:
+def _rows(labels: Sequence[str]) -> TextRows:
     from overton.studies.texts.rows import TextRows
 
-    return TextRows(labels)
+    return TextRows({label: measure_name(label) for label in labels})
 
 
 def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:

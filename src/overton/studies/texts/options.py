@@ -13,7 +13,7 @@ from overton.studies.texts.question_files import TableQuestion, faults_of, read_
 
 
 class TableOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What is asked about each text. The question follows from how the table is read, so that a run keeps it."""
+    """The question about each text, which follows from how the table is read, so that a run keeps it."""
 
     question: Annotated[TableQuestion, Option("The question to the judge", file=True, follows=True)]
     retest: Retest = RETEST
@@ -42,7 +42,7 @@ class TableHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     population: Annotated[
         Literal["like-these", "these"],
-        Option("What shares that are corrected by human labels describe: texts like these, or exactly these"),
+        Option("Texts that corrected shares of labels describe: texts like these, or exactly these"),
     ] = "like-these"
 
     @property

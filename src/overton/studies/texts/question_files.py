@@ -3,7 +3,7 @@
 A file is TOML:
 
     key = "stance"
-    asks = "Where does the letter stand on the proposal?"
+    asks = "Does the letter support the proposal?"
     prompt = '''
     Read this letter to the editor.
 
@@ -11,7 +11,7 @@ A file is TOML:
     {text}
     </letter>
 
-    Where does it stand on the proposal?
+    Does it support the proposal?
 
     {labels}
     '''
@@ -68,7 +68,7 @@ class TableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key       what is labelled, in a word ('stance')
     prompt    the words sent to the judge, with places for columns and for the labels
     labels    the labels with their meanings
-    asks      what people are asked: the first paragraph stands beside each text, the others say how to decide
+    asks      what people are asked: they read the first paragraph with each text, and the others as help to decide
     row, group  what a text and a group of texts are called
     controls  texts whose label is beyond doubt
     """
@@ -112,8 +112,9 @@ def named_questions() -> dict[str, Question]:
 
 
 def read_question(given: Text | Mapping[str, Any] | TableQuestion) -> TableQuestion:
-    """The question in a file, or the one that the file's name names; in Python also a mapping with the same keys, and
-    the values that a run folder has stored, which name a study even if there is none.
+    """The question in a file, or that of a study if the file's name is STUDY/KEY.
+
+    In Python it may also be a mapping with the keys of a file. A mapping with the key 'study' is one that a run stored.
 
     Raises:
         InputError: every fault of it, with file, line and key.
@@ -203,7 +204,8 @@ def faults_of(question: TableQuestion) -> Iterator[tuple[str, str]]:
     """Everything wrong with a question whose values have the right types, by key."""
     if question.study:
         if question.name not in (known := named_questions()):
-            yield "study", f"{quoted(question.name)} is no question about single texts; {list_names(sorted(known), 20)}"
+            names = list_names(sorted(known), _MOST_LABELS)
+            yield "study", f"has no question {quoted(question.key)} about single texts; there are {names}"
         return
     if not is_id(question.key):
         yield "key", "must be one word of letters, digits, '-', '_' and '.'"

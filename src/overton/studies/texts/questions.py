@@ -45,8 +45,8 @@ def columns_of(asked: TableQuestion) -> tuple[str, ...]:
 
 
 def question_of(asked: TableQuestion) -> Question:
-    """What the judge and people are asked about each text. Its key is the kind of label in tasks and sheets, and the
-    same for all questions."""
+    """The question to the judge and to people about each text. Its key is the kind of label in tasks and sheets, and
+    the same for all questions."""
     common: dict[str, Any] = {
         "key": LABEL,
         "columns": {LABEL: f"{LABEL}_again"},
@@ -105,7 +105,7 @@ def asked_in(results: Results) -> TableQuestion:
     for name, asked in found[1:]:
         if asked != found[0][1]:
             raise InputError(
-                [Problem(name, "question", f"is not that of {found[0][0]}: labels cannot be put together")]
+                [Problem(name, "question", f"is not that of {found[0][0]}: their labels mean different things")]
             )
     return read_question(found[0][1])
 
@@ -151,7 +151,7 @@ def _again_of(asked: TableQuestion) -> JudgedAgain:
 
 
 def _units(results: Results, what: str) -> JudgedUnits:
-    """What the judge was asked about; each material says what it was asked."""
+    """The texts that the judge was asked about; each material has the question, too."""
     asked = asked_in(results)
     units, question = _again_of(asked).units(results, what), msgspec.to_builtins(asked)
 

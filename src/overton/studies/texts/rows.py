@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,7 +10,6 @@ import polars as pl
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame, Units
 from overton.studies.results import Results
-from overton.studies.texts.measures import measure_name
 from overton.studies.texts.options import TableHow
 from overton.studies.texts.question_files import LABEL
 from overton.studies.warnings import FaultCount
@@ -20,15 +19,15 @@ _KEPT = ("model", "condition", "group", LABEL, f"{LABEL}_again", "judged_again",
 
 @dataclass(frozen=True)
 class TextRows:
-    """The units of texts that may have these labels."""
+    """The units of texts that may have some labels: `columns` has the column of each label's share."""
 
-    labels: tuple[str, ...]
+    columns: Mapping[str, str]
 
     def units_of(
         self, records: pl.DataFrame, how: TableHow, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
     ) -> dict[str, Units]:
         """The texts. For each label there is a column that is true if the text has it, null if it has none."""
-        shares = {measure_name(label): pl.col(LABEL) == label for label in self.labels}
+        shares = {column: pl.col(LABEL) == label for label, column in self.columns.items()}
         table = records.select(
             *_KEPT,
             *columns,
@@ -50,7 +49,7 @@ class TextRows:
         return frame.units["texts"].table
 
     def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
-        """None are counted."""
+        """Nothing: texts are not checked for faults."""
         return ()
 
     def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
