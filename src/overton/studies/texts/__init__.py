@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from overton.studies.measures import key_in
+from overton.studies.results import Results
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
@@ -27,17 +28,18 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.correction import CorrectionCase
     from overton.studies.findings import Said
     from overton.studies.frame import Analysis
-    from overton.studies.frame_correction import FrameCase
     from overton.studies.measurement import Measuring
     from overton.studies.measures import Sides
     from overton.studies.people_labels import People
-    from overton.studies.results import Results
     from overton.studies.sections import Section, TrialTable
     from overton.studies.tables import RawTable
 
 __all__ = ["STUDY", "Record", "TableOptions", "TextRow"]
+
+Value = TypeVar("Value")
 
 LABELS = TableKind.of(
     Record,
@@ -48,7 +50,7 @@ LABELS = TableKind.of(
 """One row per text."""
 
 
-def _read_table(raw: RawTable) -> pl.DataFrame:
+def _read_table(raw: RawTable, how: TableHow) -> pl.DataFrame:
     """The records of a table of labels. A text without a group is alike with no other."""
     import polars as pl
 
@@ -58,13 +60,13 @@ def _read_table(raw: RawTable) -> pl.DataFrame:
     return table.with_columns(pl.coalesce(name, "text").alias(name) for name in ("group", "trial"))
 
 
-def _sections(analysis: Analysis, judged: str) -> Sequence[Section]:
+def _sections(analysis: Analysis, judged: str, rows: Sequence[TextRow]) -> Sequence[Section]:
     from overton.studies.texts.layouts import sections
 
     return sections(analysis, judged)
 
 
-def _answers(results: Results) -> TrialTable:
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
     from overton.studies.texts.layouts import text_table
 
     return text_table(results)
@@ -74,63 +76,22 @@ def _share_labelled(records: Sequence[Record]) -> float:
     return sum(record.label is not None for record in records) / len(records) if records else nan
 
 
-def _report_of(asked: TableQuestion) -> StudyReport[TableHow, Record]:
-    """How the numbers of a run that asks this question are shown."""
-    measures = measures_of(asked)
-    return StudyReport(
-        measures=measures,
-        claims=claims_about(measures.questions.first.labels),
-        summary="How often texts have each label of a question, by a judge, and how far the judge can be trusted.",
-        sections=_sections,
-        answers=_answers,
-        subject="any text",
-        form="Overton did not make these texts, and held them to no form.",
-        tables="a table of labels, such as a run's records (.parquet, .csv, .jsonl)",
-        table=LABELS,
-        read=_read_table,
-        figures={measure.name: (measure.name, None) for measure in measures.measures},
-        value=_share_labelled,
-        meaning="share of texts with a label",
-        columns=("trial", "label", "failure"),
-        harmless=("retest",),
-        prompts="ours.",
-    )
-
-
-def _measuring_of(results: Results) -> Measuring[Analysis, Record]:
-    return _report_of(asked_in(results)).measuring
-
-
 def _analyze(results: Results, how: TableHow) -> Analysis:
-    return _measuring_of(results).records(results, how)
-
-
-def _analyze_table(table: RawTable, how: TableHow) -> Analysis:
-    from overton.studies.results import Results
-
-    return _analyze(Results(_read_table(table)), how)
+    return measures_of(asked_in(results)).analyze(results, how)
 
 
 def _contributions(results: Results, how: TableHow) -> Sides:
-    """Every share, by model and condition. If all texts have conditions, every share is a headline."""
-    found = measures_of(asked_in(results)).contributions(results, how)
-    if (results.records["condition"] == "").any():
-        return found
-    return {
-        model: [replace(own, measure=replace(own.measure, leads=True)) for own in sides]
-        for model, sides in found.items()
-    }
+    return measures_of(asked_in(results)).contributions(results, how)
 
 
-def _contributions_of_table(table: RawTable, how: TableHow) -> Sides:
-    from overton.studies.results import Results
-
-    return _contributions(Results(_read_table(table)), how)
-
-
-def _correct(results: Results, what: str, people: People, how: TableHow) -> FrameCase | None:
+def _correct(results: Results, what: str, people: People, how: TableHow) -> CorrectionCase | None:
     """Shares by model and condition, whose intervals are for texts like these: None if the user asks about these."""
     return None if how.describes_these else measures_of(asked_in(results)).correct(results, what, people, how)
+
+
+def _of_table(measure: Callable[[Results, TableHow], Value]) -> Callable[[RawTable, TableHow], Value]:
+    """The same of a table of labels."""
+    return lambda table, how: measure(Results(_read_table(table, how)), how)
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -147,6 +108,10 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
     return ("rows",)
 
 
+def _judge(measure: str) -> str:
+    return "judge"
+
+
 def _for_any_question(measuring: Measuring[Analysis, Record]) -> Measuring[Analysis, Record]:
     """The same for results of any question: which labels there are follows from the results, or from their analysis."""
     comparing, correcting, headline = measuring.comparing, measuring.correcting, measuring.headline
@@ -156,14 +121,35 @@ def _for_any_question(measuring: Measuring[Analysis, Record]) -> Measuring[Analy
     return replace(
         measuring,
         records=_analyze,
-        table=_analyze_table,
+        table=_of_table(_analyze),
         findings=_findings,
-        profile=None,
-        comparing=replace(comparing, records=_contributions, table=_contributions_of_table, place=_place),
+        comparing=replace(
+            comparing, records=_contributions, table=_of_table(_contributions), judge=_judge, place=_place
+        ),
         correcting=replace(correcting, case=_correct),
-        headline=replace(headline, figures=_figures),
+        headline=replace(headline, judge=lambda figure, options: "judge"),
     )
 
+
+REPORT = StudyReport(
+    measures=measures_of(TableQuestion(key=LABEL)),
+    claims=claims_about(()),
+    summary="How often texts have each label of a question, by a judge, and how far the judge can be trusted.",
+    sections=_sections,
+    answers=_answers,
+    subject="any text",
+    form="Overton did not make these texts, and held them to no form.",
+    tables="a table of labels, such as a run's records (.parquet, .csv, .jsonl)",
+    kinds=(LABELS,),
+    read=_read_table,
+    figures=_figures,
+    value=_share_labelled,
+    meaning="share of texts with a label",
+    columns=("trial", "label", "failure"),
+    harmless=("retest",),
+    prompts="ours.",
+)
+"""The report, whatever the labels."""
 
 STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     name="table",
@@ -185,7 +171,7 @@ STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     },
     together=True,
     canned=CANNED,
-    measuring=_for_any_question(_report_of(TableQuestion(key=LABEL)).measuring),
+    measuring=_for_any_question(REPORT.measuring),
     sheet=SHEET,
 )
 """Every text of a table, labelled by one judge. The rows' `model` is what a text is by, so the judge has no lane of its

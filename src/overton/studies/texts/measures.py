@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from overton.studies.measures import Grouping, Measure
+from overton.studies.questions import Questions
+from overton.studies.self_agreement import of_questions
 from overton.studies.study_measures import StudyMeasures
 from overton.studies.texts.items import TEXTS
 from overton.studies.texts.options import TableHow
@@ -14,6 +16,8 @@ from overton.studies.texts.question_files import TableQuestion
 from overton.studies.texts.questions import questions_of
 
 if TYPE_CHECKING:
+    from overton.studies.grouping import Frame
+    from overton.studies.self_agreement import SelfAgreement
     from overton.studies.texts.rows import TextRows
 
 _PREFIX = "share_"
@@ -51,6 +55,10 @@ def _rows(labels: Sequence[str]) -> TextRows:
     return TextRows({label: measure_name(label) for label in labels})
 
 
+def _agreement(questions: Questions, frame: Frame, how: TableHow) -> dict[str, SelfAgreement]:
+    return of_questions(questions, frame.units["texts"].table, "group", how.level)
+
+
 def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
     """The measures of a run that asks this question."""
     questions = questions_of(asked)
@@ -64,7 +72,6 @@ def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
         questions=questions,
         labelled="texts",
         names=("trial",),
-        cluster="group",
+        agreement=lambda results, frame, how: _agreement(questions, frame, how),
         clusters="groups",
-        plain="",
     )

@@ -44,10 +44,6 @@ class TextRows:
         """The same: nothing is known of how texts came about."""
         return results
 
-    def labels_of(self, frame: Frame) -> pl.DataFrame:
-        """The judge's labels."""
-        return frame.units["texts"].table
-
     def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
         """Nothing: texts are not checked for faults."""
         return ()
