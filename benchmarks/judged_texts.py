@@ -38,8 +38,8 @@ from overton.judging.label_tasks import (
     choose_units,
     task_of,
 )
+from overton.studies.judged_rows import units_of
 from overton.studies.label_shares import shares_by_people
-from overton.studies.questions import units_of
 from overton.studies.registry import study_named
 from overton.studies.results import Results
 

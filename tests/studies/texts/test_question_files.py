@@ -11,6 +11,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.texts import ItemFile
 from overton.studies.texts.question_files import TableQuestion, faults_of, named_questions, read_question
+from overton.studies.texts.questions import columns_of, material_from, question_of
 
 
 def read(folder: Path, text: str) -> TableQuestion:
@@ -100,9 +101,11 @@ def test_questions_about_single_texts_go_by_study_and_key() -> None:
 
 @pytest.mark.parametrize("name", sorted(named_questions()))
 def test_every_named_question_can_be_asked_about_texts_alone(name: str) -> None:
-    question = named_questions()[name]
-    request = question.request(dict.fromkeys(question.material, "A text."))
-    assert request.messages
+    asked = TableQuestion(name.partition("/")[2], study=name.partition("/")[0])
+    material = material_from(asked).of(dict.fromkeys(columns_of(asked), "A text."))
+    (prompt,) = question_of(asked).prompts_about(material)
+    assert prompt.messages
+    assert prompt.choice is not None
 
 
 def test_a_question_that_a_run_stored_is_read_back(kit: Any) -> None:

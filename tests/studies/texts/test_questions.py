@@ -8,14 +8,16 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
+from overton.studies.orders import OWN, REVERSED, Order
 from overton.studies.results import Results, RunFacts
 from overton.studies.texts import TextRow
 from overton.studies.texts.question_files import TableQuestion, read_question
 from overton.studies.texts.questions import SHEET, asked_in, question_of, questions_of
 
 
-def sent(asked: TableQuestion, material: dict[str, str], order: Any = "own") -> str:
-    (message,) = question_of(asked).request(material, order=order).messages
+def sent(asked: TableQuestion, material: dict[str, str], order: Order = OWN) -> str:
+    (prompt,) = question_of(asked).prompts_about(material, order)
+    (message,) = prompt.messages
     return message.content
 
 
@@ -28,7 +30,7 @@ def test_the_judge_reads_the_users_words_the_text_and_the_labels(kit: Any) -> No
 
 
 def test_labels_change_places_in_the_other_order_and_keep_their_meaning(kit: Any) -> None:
-    own, other = (sent(read_question(kit.words), {"text": "Thanks."}, order) for order in ("own", "other"))
+    own, other = (sent(read_question(kit.words), {"text": "Thanks."}, order) for order in (OWN, REVERSED))
     assert sorted(own.splitlines()) == sorted(other.splitlines())
     assert other.index("(neither)") < other.index("(cold)") < other.index("(warm)")
 
@@ -40,7 +42,8 @@ def test_a_text_cannot_leave_the_part_that_it_is_in(kit: Any) -> None:
 
 @pytest.mark.parametrize(("reply", "label"), [("(warm)", "warm"), ("cold", "cold"), ("Not (warm), but (cold)", None)])
 def test_a_label_is_read_with_or_without_brackets(kit: Any, reply: str, label: str | None) -> None:
-    assert question_of(read_question(kit.words)).read_label(reply).value == label
+    (prompt,) = question_of(read_question(kit.words)).prompts_about({"text": "Thanks."})
+    assert prompt.single_label(reply) == label
 
 
 def test_an_unreadable_reply_is_answered_with_the_labels(kit: Any) -> None:

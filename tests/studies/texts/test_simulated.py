@@ -22,9 +22,9 @@ def labels(asked: TableQuestion, errs: str) -> list[str]:
     question = question_of(asked)
     found = []
     for number, letter in enumerate(letters()):
-        (message,) = question.messages({"proposal": letter.proposal, "text": letter.text}, "own")
-        reply = judge.reply(Request((message,), Settings(), question.form, number))
-        found.append(question.read_label(reply.text).value or "")
+        (prompt,) = question.prompts_about({"proposal": letter.proposal, "text": letter.text})
+        reply = judge.reply(Request(prompt.messages, Settings(), prompt.form, number))
+        found.append(prompt.single_label(reply.text) or "")
     return found
 
 
@@ -39,9 +39,9 @@ def test_the_words_of_a_letter_decide(kit: Any) -> None:
     asked = read_question(ItemFile(kit.question))
     assert labels(asked, "0") == [letter.known for letter in letters()]
     for control in asked.controls:
-        (message,) = question_of(asked).messages(control.columns, "own")
+        (prompt,) = question_of(asked).prompts_about(control.columns)
         judge: Any = STUDY.simulate([], "word-judge", {})
-        assert judge.reply(Request((message,), Settings(), question_of(asked).form, 1)).text == f"({control.label})"
+        assert judge.reply(Request(prompt.messages, Settings(), prompt.form, 1)).text == f"({control.label})"
 
 
 def test_it_errs_in_the_share_that_it_is_told(kit: Any) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from overton.calls import Ask, Trial
-from overton.studies.questions import Questions
+from overton.studies.questions import Material, Questions
 from overton.studies.self_agreement import is_retested, retest_speaker
 from overton.studies.texts.items import TextRow
 from overton.studies.texts.options import TableOptions
 from overton.studies.texts.question_files import LABEL
-from overton.studies.texts.questions import questions_of
+from overton.studies.texts.questions import material_from, questions_of
 from overton.studies.texts.record import Record
 
 _JUDGE = "judge/1"
@@ -22,6 +22,7 @@ class TextTrial(Trial, frozen=True):
 
     row: TextRow
     questions: Questions
+    material: Material
     retest: float
 
     @property
@@ -32,15 +33,16 @@ class TextTrial(Trial, frozen=True):
 
 def trials(rows: Sequence[TextRow], options: TableOptions, seed: int) -> Iterator[TextTrial]:
     """One trial for each text."""
-    questions = questions_of(options.question)
+    questions, material = questions_of(options.question), material_from(options.question)
     for row in rows:
-        yield TextTrial(row.id, row.id, seed, row=row, questions=questions, retest=options.retest)
+        shown = material.of(row.columns)
+        yield TextTrial(row.id, row.id, seed, row=row, questions=questions, material=shown, retest=options.retest)
 
 
 async def conduct(trial: TextTrial, ask: Ask) -> list[Record]:
     """Ask the judge for the label."""
     row, questions = trial.row, trial.questions
-    material = {LABEL: row.columns}
+    material = {LABEL: trial.material}
     labels = await questions.ask(ask, material, _JUDGE)
     repeated = questions.in_other_order(material) if trial.judged_again else {}
     second = await questions.ask(ask, repeated, retest_speaker(_JUDGE))

@@ -36,6 +36,7 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable, list_names, quoted
 from overton.judging.label_tasks import CANNOT_TELL
 from overton.studies.parsing import Notes, is_id, kind_of, read_whole, take_optional, take_required
+from overton.studies.questions import FromColumns
 from overton.untrusted import converted, decode_toml
 
 if TYPE_CHECKING:
@@ -97,18 +98,21 @@ class TableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _PLACE.sub(lambda place: values[place[1]], self.prompt)
 
 
-def named_questions() -> dict[str, Question]:
+def named_questions() -> dict[str, Question[Any]]:
     """The questions of installed studies that can be asked about a table's texts, by STUDY/KEY: those whose material
     is what people are shown, one text a column."""
     from overton.studies.registry import usable_studies
 
     found = [(study.name, question) for study in usable_studies() if study.sheet for question in study.sheet.questions]
-    return {
-        f"{name}/{question.key}": question
-        for name, question in found
-        if set(question.material.values()) == set(question.shown.values())
-        if not {*question.material} & {*OWN_COLUMNS, LABEL}
-    }
+    return {f"{name}/{question.key}": question for name, question in found if columns_shown(question)}
+
+
+def columns_shown(question: Question[Any]) -> tuple[str, ...]:
+    """The columns that a question is about, if people are shown just these, each as it is; otherwise none."""
+    parts = question.material.parts if isinstance(question.material, FromColumns) else {}
+    columns = tuple(column for column in parts.values() if isinstance(column, str))
+    own = {*OWN_COLUMNS, LABEL} & {*columns}
+    return columns if len(columns) == len(parts) and {*columns} == {*question.shown.values()} and not own else ()
 
 
 def read_question(given: Text | Mapping[str, Any] | TableQuestion) -> TableQuestion:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,21 +14,20 @@ from overton.calls import Ask, Draw, Form, Message, user
 from overton.errors import InputError, Problem, list_names
 from overton.judging import read_bracketed_label
 from overton.studies.asking import start_of
+from overton.studies.judged_rows import JudgedAgain, JudgedRows, JudgedUnits, Sheet, sheet_of
+from overton.studies.orders import Order
 from overton.studies.prompts import enclosing
-from overton.studies.questions import (
-    JudgedAgain,
-    JudgedOnce,
-    JudgedRows,
-    JudgedUnits,
-    Material,
-    Order,
-    Question,
-    Questions,
-    Sheet,
-)
+from overton.studies.questions import FromColumns, Material, Question, Questions, from_columns, label_prompts
 from overton.studies.results import Results
 from overton.studies.texts import prompts
-from overton.studies.texts.question_files import LABEL, LABELS, TableQuestion, named_questions, read_question
+from overton.studies.texts.question_files import (
+    LABEL,
+    LABELS,
+    TableQuestion,
+    columns_shown,
+    named_questions,
+    read_question,
+)
 from overton.untrusted import decode_json
 
 if TYPE_CHECKING:
@@ -37,42 +36,45 @@ if TYPE_CHECKING:
     from overton.studies.judge_checks.controls import ControlText
 
 _CLOSING_TAG = re.compile(r"</\s*([A-Za-z][\w-]*)\s*>")
+_SIZE = 200
+"""Rows of a sheet."""
+_QUESTION = "(question)"
+"""The part of a material that says what is asked. No column of a table has this name."""
+
+
+def material_from(asked: TableQuestion) -> FromColumns:
+    """How a text's columns become what the judge is shown."""
+    if not asked.study:
+        return from_columns(**{name: name for name in asked.places})
+    material = named_questions()[asked.name].material
+    assert isinstance(material, FromColumns)
+    return material
 
 
 def columns_of(asked: TableQuestion) -> tuple[str, ...]:
     """The columns of a table that a question shows to the judge."""
-    return tuple(named_questions()[asked.name].material) if asked.study else asked.places
+    return columns_shown(named_questions()[asked.name]) if asked.study else asked.places
 
 
-def question_of(asked: TableQuestion) -> Question:
+def question_of(asked: TableQuestion) -> Question[Any]:
     """The question to the judge and to people about each text. Its key is the kind of label in tasks and sheets, and
     the same for all questions."""
     common: dict[str, Any] = {
         "key": LABEL,
         "columns": {LABEL: f"{LABEL}_again"},
         "repeated": "judged_again",
-        "stored": {},
-        "probability_columns": {},
+        "rows": partial(_rows, columns_of(asked)),
         "role": "judge",
     }
     if asked.study:
-        base = named_questions()[asked.name]
-        names = {column: name for name, column in base.material.items()}
-        return replace(
-            base,
-            **common,
-            material={name: name for name in base.material},
-            rows=partial(_rows, tuple(base.material)),
-            shown={heading: names[column] for heading, column in base.shown.items()},
-        )
+        return replace(named_questions()[asked.name], **common, stored={}, probability_columns={})
+    labels = tuple(asked.labels)
+    form = Form(choices=tuple(f"({label})" for label in labels))
     return Question(
         **common,
-        labels=tuple(asked.labels),
-        messages=partial(_messages, asked),
-        read=read_bracketed_label,
-        form=Form(choices=tuple(f"({label})" for label in asked.labels)),
-        material={name: name for name in asked.places},
-        rows=partial(_rows, asked.places),
+        labels=labels,
+        prompts=label_prompts(labels, partial(_messages, asked), read_bracketed_label, form),
+        material=material_from(asked),
         asks=asked.asks,
         meanings=lambda: asked.labels,
         shown={name.replace("_", " ").capitalize(): name for name in asked.places},
@@ -89,6 +91,8 @@ def questions_of(asked: TableQuestion) -> Questions:
         (question,),
         complaint=lambda problem: prompts.fill("ours.complaint", problem=problem, labels=labels),
         repeated=lambda text: start_of(text, prompts.fill("ours.nothing")),
+        size=_SIZE,
+        shared=lambda results: {_QUESTION: msgspec.to_builtins(asked)},
     )
 
 
@@ -111,8 +115,8 @@ def asked_in(results: Results) -> TableQuestion:
 
 
 def _messages(asked: TableQuestion, material: Material, order: Order) -> tuple[Message, ...]:
-    """The user's words with the text and the labels in their places; in the other order the labels are in reverse."""
-    labels = list(asked.labels.items())[:: 1 if order == "own" else -1]
+    """The user's words with the text and the labels, in this order, in their places."""
+    labels = order.of(list(asked.labels.items()))
     listed = "\n".join(prompts.fill("ours.label", label=label, meaning=meaning) for label, meaning in labels)
     tags = set(_CLOSING_TAG.findall(asked.prompt))
     safe: Callable[[str], str] = enclosing(*sorted(tags)) if tags else str
@@ -132,42 +136,25 @@ def _rows(shown: tuple[str, ...], results: Results) -> pl.DataFrame:
     return results.records.select(pl.col("trial").alias("id"), LABEL, "group", "model", "condition", *columns)
 
 
-_SIZE = 200
-"""Rows of a sheet."""
-
-
-def _sheet_of(asked: TableQuestion) -> Sheet:
-    return questions_of(asked).sheet(_SIZE)
+def _sheet_of(results: Results) -> Sheet:
+    return sheet_of(questions_of(asked_in(results)))
 
 
 def _judged(results: Results, what: str) -> JudgedRows:
-    return _sheet_of(asked_in(results)).rows(results, what)
-
-
-def _again_of(asked: TableQuestion) -> JudgedAgain:
-    found = _sheet_of(asked).again
-    assert found is not None  # questions always say how they are asked again
-    return found
+    return _sheet_of(results).rows(results, what)
 
 
 def _units(results: Results, what: str) -> JudgedUnits:
     """The texts that the judge was asked about; each material has the question, too."""
-    asked = asked_in(results)
-    units, question = _again_of(asked).units(results, what), msgspec.to_builtins(asked)
-
-    def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-        return [
-            replace(unit, material={"question": question, "columns": unit.material}) for unit in units.drawn(places)
-        ]
-
-    return replace(units, drawn=drawn)
+    again = _sheet_of(results).again
+    assert again is not None  # questions always say how they are asked again
+    return again.units(results, what)
 
 
 async def _ask_again(
     ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
 ) -> Mapping[str, str | None]:
-    judged = _again_of(read_question(material["question"]))
-    return await judged.ask(ask, what, material["columns"], draw, speaker)
+    return await questions_of(read_question(material[_QUESTION])).ask_again(ask, what, material, draw, speaker)
 
 
 def _own_controls(results: Results) -> list[ControlText]:
@@ -175,10 +162,10 @@ def _own_controls(results: Results) -> list[ControlText]:
     from overton.studies.judge_checks.controls import ControlText
 
     asked = asked_in(results)
-    question = msgspec.to_builtins(asked)
+    shared = questions_of(asked).manner(results)
     return [
-        ControlText(name, LABEL, {"": labels}, {"question": question, "columns": columns})
-        for name, labels, columns in (_controls_of_study(asked) if asked.study else _controls_of(asked))
+        ControlText(name, LABEL, {"": labels}, {**material, **shared})
+        for name, labels, material in (_controls_of_study(asked) if asked.study else _controls_of(asked))
     ]
 
 
