@@ -33,15 +33,15 @@ from overton.studies.stance_stability.measures.cells import (
     range_of,
     reason,
 )
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.sequences import (
+from overton.studies.stance_stability.rows import StanceHow, score
+from overton.studies.stance_stability.sequences import (
     OfChanges,
     SequenceWeights,
     counted_changes,
     counted_flips,
     turn_of_flip,
 )
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations, traces_from
+from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
 
@@ -62,7 +62,7 @@ def corrected_changes(
     turns: pl.DataFrame,
     people: pl.DataFrame,
     *,
-    reading: FormulaRules | None = None,
+    reading: StanceHow | None = None,
     over: str | None = None,
     level: float = 0.95,
     draws: int = 100,
@@ -77,7 +77,7 @@ def corrected_changes(
     Raises:
         InputError: people labelled turns that the table does not have, or with labels that are not stances.
     """
-    return ChangeSums.of(turns, people, reading or FormulaRules(), over, (level, draws, seed)).summary()
+    return ChangeSums.of(turns, people, reading or StanceHow(), over, (level, draws, seed)).summary()
 
 
 def labels_for_width(
@@ -86,7 +86,7 @@ def labels_for_width(
     measure: str,
     width: float,
     *,
-    reading: FormulaRules | None = None,
+    reading: StanceHow | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[LabelCount, ...]:
@@ -95,7 +95,7 @@ def labels_for_width(
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
     to say nothing about a conversation's value, so fewer labels may suffice.
     """
-    case = ChangeSums.of(turns, people, reading or FormulaRules(), None, (level, 100, seed))
+    case = ChangeSums.of(turns, people, reading or StanceHow(), None, (level, 100, seed))
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
@@ -111,7 +111,7 @@ class ChangeSums(UnitCase):
     traces: Conversations
     people: People
     place: Ints
-    reading: FormulaRules
+    reading: StanceHow
     resampling: Resampling
     items: Sequence[str]
     draws: int
@@ -124,19 +124,19 @@ class ChangeSums(UnitCase):
         cls,
         turns: pl.DataFrame,
         people: pl.DataFrame,
-        reading: FormulaRules,
+        reading: StanceHow,
         over: str | None,
         asked: tuple[float, int, int],
     ) -> ChangeSums:
         """From the tables; `asked` are level, draws and seed."""
-        traces = traces_from(turns)
+        traces = conversations_of(turns)
         return cls.from_traces(traces, read_people(people, STANCES), _ids(turns, traces), reading, over, asked)
 
     @classmethod
     def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
         """From a run's records, as for its measures; None if these rest on labels other than `what`."""
-        traces = traces_from(records)
-        reading = FormulaRules(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
+        traces = conversations_of(records)
+        reading = StanceHow(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
         labels = labels_of(traces, reading)
         if (labels == "premise") != (what == "premise_stance"):
             return None
@@ -149,7 +149,7 @@ class ChangeSums(UnitCase):
         traces: Conversations,
         people: People,
         ids: pl.DataFrame,
-        reading: FormulaRules,
+        reading: StanceHow,
         over: str | None,
         asked: tuple[float, int, int],
     ) -> ChangeSums:
