@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from overton.studies.correction import CorrectionCase
     from overton.studies.grouping import Frame, Units
     from overton.studies.people_labels import People
-    from overton.studies.probabilities import Weighing
+    from overton.studies.probabilities import JudgeChances, Weighing
     from overton.studies.self_agreement import SelfAgreement
     from overton.studies.warnings import FaultCount
 
@@ -69,8 +69,19 @@ def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
 _NO_QUESTIONS = Questions((), complaint=str)
 
 
+def _no_chances(results: Results, how: Any) -> JudgeChances | None:
+    return None
+
+
 def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgreement]:
     return {}
+
+
+class TableRow(NamedTuple):
+    """A row of the analysis' table with this name: what belongs to numbers and is none itself."""
+
+    table: str
+    cells: Cells
 
 
 @dataclass(frozen=True)
@@ -78,13 +89,15 @@ class OtherNumbers(Generic[HowT]):
     """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
 
     measures  what they are; those that are `compared` have `contributions`
-    rows      `rows(results, frame, how)` gives them; `frame` has the units of the design
+    rows      `rows(results, frame, how)` gives them, and rows of tables; `frame` has the units of a view: of the
+              design, and if they are `faultless` also of that without malformed replies
     contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
     """
 
     measures: Sequence[Measure]
-    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow]]
+    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow | TableRow]]
     contributions: Callable[[Results, HowT], Sides] | None = None
+    faultless: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,9 @@ class StudyMeasures(Generic[HowT]):
     agreement  how far the judge agrees with itself
     clusters   what intervals are over, in the plural
     unit       `unit(results, how)` says the same, if that depends on the data
-    plain      the condition that is not named in keys, '' if there are no conditions
+    plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
+    between    whether headlines are compared between every two conditions of a model
+    chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
     """
@@ -122,6 +137,8 @@ class StudyMeasures(Generic[HowT]):
     labelled: str = ""
     questions: Questions = _NO_QUESTIONS
     plain: str = ""
+    between: bool = True
+    chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
     unit: Callable[[Results, HowT], str] | None = None
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
@@ -182,18 +199,28 @@ class StudyMeasures(Generic[HowT]):
         views = self._views(results, how, weighing)
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
-        faults = self.rows().faults_of(results.records)
+        faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
+        others = [row for other in self.others for row in other.rows(results, frame, how)]
         analysis = Analysis(
             study=self.study,
             level=how.level,
             models=tuple(dict.fromkeys(model for model, _ in frame.settings if model)),
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
-            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing)),
-            counts={**self.rows().counts_of(frame, self.facets), **judge_counts(faults, agreement, weighing)},
+            rows=(
+                *views.estimates(results, frame),
+                *(row for row in others if isinstance(row, EstimateRow)),
+                *judge_rows(agreement, weighing, chances),
+            ),
+            counts={
+                **self.rows().counts_of(frame, self.facets),
+                **_tables(row for row in others if isinstance(row, TableRow)),
+                **judge_counts(faults, agreement, weighing, chances),
+            },
             faults=faults,
             self_agreement=agreement,
             weighing=weighing,
+            chances=chances,
         )
         return msgspec.structs.replace(analysis, warnings=tuple(self.notes(results, how, analysis)))
 
@@ -215,7 +242,7 @@ class StudyMeasures(Generic[HowT]):
         of_sides = self.headlines[1]
         views = self._views(results, how, self.weighing(results, how))
         frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
-        found = [(measure, frame.contributions(measure)) for measure in self.compared]
+        found = [(measure, frame.contributions(measure)) for measure in self.compared if frame.has(measure)]
         if frame.has_units(of_sides):
             _, first, second = frame.sides_of(of_sides)
             for measure in of_sides.measures:
@@ -246,6 +273,13 @@ class StudyMeasures(Generic[HowT]):
     def _views(self, results: Results, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
         unit = self.clusters if self.unit is None else self.unit(results, how)
         return _Views(self, how, unit, weighed=weighing is not None and weighing.used)
+
+
+def _tables(rows: Iterable[TableRow]) -> dict[str, tuple[Cells, ...]]:
+    found: dict[str, list[Cells]] = {}
+    for table, cells in rows:
+        found.setdefault(table, []).append(cells)
+    return {table: tuple(every) for table, every in found.items()}
 
 
 def _kinds(groupings: Iterable[Grouping]) -> set[str]:
@@ -296,10 +330,8 @@ class _Views(Generic[HowT]):
         yield from self.rows_without_faults(results, frame)
         for null in declared.nulls:
             yield from self.rows_against(null, results, frame)
-        for measure in declared.headlines[0].measures:
+        for measure in declared.headlines[0].measures if declared.between else ():
             yield from frame.between_conditions(measure)
-        for other in declared.others:
-            yield from other.rows(results, frame, self.how)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """Measures in a null condition, and their differences from it: all if it only reads the design's records in
@@ -332,9 +364,13 @@ class _Views(Generic[HowT]):
         """The headlines, or what the study names, without malformed replies."""
         groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
         groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
+        others = [other for other in self.declared.others if other.faultless]
         left = self.declared.rows().without_faults(results)
         if left is not results:
-            frame = replace(frame, units=self.units(left, _kinds(groupings)))
+            frame = replace(frame, units=self.units(left, () if others else _kinds(groupings)))
         elif self.declared.faultless is not None:
             return
-        yield from replace(frame, variant="without_faults").rows(groupings)
+        frame = replace(frame, variant="without_faults")
+        yield from frame.rows(groupings)
+        made = (row for other in others for row in other.rows(left, frame, self.how)) if left is not results else ()
+        yield from (row for row in made if isinstance(row, EstimateRow))
