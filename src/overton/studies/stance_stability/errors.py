@@ -15,25 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+import msgspec
+
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cell_means import CellValues, cell_means
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
+from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
-from overton.studies.stance_stability.measures.assembly import labels_of
-from overton.studies.stance_stability.measures.cells import (
-    KINDS,
-    ConversationGroups,
-    GroupedValues,
-    Partition,
-    means,
-    range_of,
-    reason,
-)
-from overton.studies.stance_stability.rows import StanceHow, score
+from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
 from overton.studies.stance_stability.sequences import (
     OfChanges,
     SequenceWeights,
@@ -41,13 +37,7 @@ from overton.studies.stance_stability.sequences import (
     counted_flips,
     turn_of_flip,
 )
-from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
-from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
-
-if TYPE_CHECKING:
-    from overton.studies.stance_stability.how import StanceHow
-
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
 

@@ -5,31 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
+
+from overton.calls import Trial
+from overton.errors import InputError, Problem
+from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, Range
 from overton.studies.arm_weights import is_weighted
-from overton.statistics.jackknife import DIFFERENCE, POSITIVE, Range
 from overton.studies.measures import Grouping, Measure
+from overton.studies.null_conditions import Null
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_records
+from overton.studies.stance_stability.alignments import NOTE, are_alignments, read_alignments
+from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, Band
 from overton.studies.stance_stability.findings import notes
-from overton.studies.stance_stability.nulls import NULLS
+from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.protocol import NullChange, trials
 from overton.studies.stance_stability.reading import TOPICS
-from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.tables import read_table
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics.label_draws import LabelCount
     from overton.studies.correction import CorrectionCase
     from overton.studies.frame import Analysis, EstimateRow
     from overton.studies.grouping import Frame
     from overton.studies.measures import By
     from overton.studies.people_labels import People
+    from overton.studies.probabilities import JudgeChances
     from overton.studies.self_agreement import SelfAgreement
+    from overton.studies.tables import RawTable
 
 _NO_PAIRS = "no two neighbouring turns hold a stance"
 _NO_DOCUMENTS = "no answer after the first of its conversation has documents"
@@ -90,21 +102,56 @@ MEASURES: tuple[Measure, ...] = (
     Count("turns_without_cited", "Turns without a cited document", judge=""),
     Count("turns_without_retrieved", "Turns without a retrieved document", judge=""),
 )
+UNCLEAR = Measure("unclear_turns", "Turns without a position", units="conversations", weight="turns", judge="judge")
 
-Share = partial(Measure, units="conversations", judge="judge", nothing=_NO_PARTS)
+Share = partial(Measure, units="conversations", nothing=_NO_PARTS)
+
+
+def _of_bands(bands: Sequence[Band], judge: str, nothing: str) -> tuple[Measure, ...]:
+    return tuple(Share(band.key, band.title, judge=judge, nothing=nothing) for band in bands)
+
+
 BANDS: tuple[Measure, ...] = (
-    # chameleon_low, chameleon_moderate, chameleon_high
-    *(Share(band_key("chameleon", name), in_words(name, low, high)) for name, low, high in CHAMELEON_BANDS),
+    *_of_bands(CHAMELEON_BANDS, "judge", _NO_PARTS),  # chameleon_low, chameleon_moderate, chameleon_high
     # chameleon_over_0.6, chameleon_over_0.7
-    *(Share(f"chameleon_over_{bound}", f"Over {bound}") for bound in OVER),
+    *(Share(f"chameleon_over_{bound}", f"Over {bound}", judge="judge") for bound in OVER),
 )
 """Shares of conversations by their Chameleon score."""
-REUSE_SHARES: tuple[Measure, ...] = tuple(
-    # source_reuse_high_diversity, source_reuse_moderate_diversity, source_reuse_low_diversity
-    Share(band_key("source_reuse", name), in_words(name, low, high), judge="", nothing=_NO_DOCUMENTS)
-    for name, low, high in REUSE_BANDS
+REUSE_SHARES = _of_bands(REUSE_BANDS, "", _NO_DOCUMENTS)
+"""The same by their re-use of sources: source_reuse_high_diversity, source_reuse_moderate_diversity,
+source_reuse_low_diversity."""
+COMPARED = (CHAMELEON, REUSE, CONFIDENCE, CHANGES)
+"""What is compared between temperatures, as far as the records have it (the columns of table 1)."""
+VARIANCES: tuple[Measure, ...] = tuple(
+    # chameleon_temperature_variance, source_reuse_temperature_variance, confidence_temperature_variance,
+    # stance_changes_temperature_variance; likewise ..._temperature_within_topics and ..._temperature_range
+    Measure(f"{measure.name}_temperature_{name}", f"{measure.title}, {said}", ANYTHING, kind="value", judge="judge")
+    for measure in COMPARED
+    for name, said in (
+        ("variance", "variance between temperatures"),
+        ("within_topics", "variance within a topic"),
+        ("range", "largest difference between temperatures"),
+    )
 )
-"""The same by their re-use of sources."""
+RELATED = (CONFIDENCE, CHANGES)
+"""What the paper correlates source re-use with."""
+RELATIONS: tuple[Measure, ...] = (
+    # reuse_with_confidence, reuse_with_stance_changes
+    *(
+        Measure(
+            f"reuse_with_{measure.name}",
+            f"Re-use with {measure.title.lower()}",
+            DIFFERENCE,
+            kind="value",
+            judge="judge",
+        )
+        for measure in RELATED
+    ),
+    Measure("reuse_at_turn", "Source re-use"),
+    Measure("changed_at_turn", "Stance changes here", judge="judge"),
+    Measure("premise_same", "Same label", judge="judge"),
+    Measure("premise_kappa", "Cohen's kappa", DIFFERENCE, kind="value", judge="judge"),
+)
 _FAULTLESS = (CHAMELEON, REUSE, CONFIDENCE, AT_CHANGES, CHANGES, RATE, REVERSALS, DRIFTED, DRIFT)
 """What is also given without the turns that have a fault."""
 
@@ -125,7 +172,6 @@ def _everywhere(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
     return (*_in_every_group(measures), *_of_topics(measures))
 
 
-_ALL = (*MEASURES, *BANDS, *REUSE_SHARES)
 _BY_BIN = Grouping((CHAMELEON,), {"bin": "bin"})
 
 
@@ -167,3 +213,140 @@ def _agreement(results: Results, frame: Frame, how: StanceHow) -> dict[str, Self
         return {}
     labels = ("stance", "premise_stance")
     return of_records(results.records, "judged_again", ("topic", "conversation"), how, labels=labels)
+
+
+def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
+    """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
+    from overton.statistics.jackknife import Jackknife
+    from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
+
+    records = results.records
+    if is_weighted(records) or "shares" not in records.columns or not records["shares"].count():
+        return None
+    import polars as pl
+
+    item = pl.coalesce(pl.col("topic").replace("", None), "conversation").alias("item")
+    labels = {
+        what: LabelProbabilityTable(
+            STANCES,
+            records.select(
+                "model",
+                item,
+                pl.col(what).cast(pl.String).alias("label"),
+                pl.col(f"p_{what}").cast(pl.List(pl.Float64)).alias("chances"),
+                pl.col(sampled).cast(pl.List(pl.String)).alias("sampled"),
+            ),
+        )
+        for what, sampled in (("stance", "sampled"), ("premise_stance", "sampled_premise"))
+    }
+    jackknife = Jackknife(how.level, how.resamples, how.seed, "topics")
+    return label_probabilities(labels, records["shares"].unique().to_list(), jackknife)
+
+
+def _notes(results: Results, how: StanceHow, analysis: Analysis) -> Iterator[str]:
+    known = results.records[NOTE].first() if NOTE in results.records.columns else ""
+    yield from notes(analysis, how, str(known))
+
+
+_OF_STANCES = ("change_rate", "drift")
+"""Measures of the stance alone. The Chameleon score also counts how often sources are used again: with one question or
+one turn's pages for all turns nearly all are, whatever the model does, and without a search there are none."""
+
+
+def _null_trials(instead: NullChange, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
+    """Every conversation of the design once more."""
+    return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
+
+
+def _null(name: NullChange, help_: str, of: tuple[str, ...] = _OF_STANCES) -> Null:
+    return Null(name, help_, of, trials=partial(_null_trials, name), column="conversation")
+
+
+NULLS = (
+    _null("same-question", "the first question in every turn"),
+    _null(
+        "no-history",
+        "every question as if it were the first: the model is shown no earlier turn",
+        (*_OF_STANCES, "chameleon"),
+    ),
+    _null("no-search", "no query, no search and no pages"),
+    _null("same-pages", "the pages of the first turn in every turn"),
+)
+"""'same-question' comes first: changes there are due neither to a new question nor to how a judge reads one."""
+
+STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
+    study="stance-stability",
+    how=StanceHow,
+    rows=_rows,
+    items=TOPICS,
+    groupings=(
+        *_everywhere(MEASURES),
+        *_everywhere(BANDS),
+        *_everywhere(REUSE_SHARES),
+        _BY_BIN,
+        Grouping((UNCLEAR,)),
+    ),
+    deviations=_everywhere(MEASURES),
+    faultless=_everywhere(_FAULTLESS),
+    others=(OtherNumbers(VARIANCES, _between_temperatures), OtherNumbers(RELATIONS, _relations)),
+    case=_case,
+    agreement=_agreement,
+    chances=_chances,
+    clusters="topics",
+    unit=_unit,
+    nulls=NULLS,
+    notes=_notes,
+)
+
+
+def read_turns(table: RawTable, how: StanceHow) -> pl.DataFrame:
+    """The turns of a table: SYCON-Bench's labels as released, or one row for each turn.
+
+    Raises:
+        InputError: as `read_alignments` and `read_table`.
+    """
+    return read_alignments(table) if are_alignments(table) else read_table(table)
+
+
+def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:
+    """Every measure of stance stability from labelled turns, one row per turn of a conversation.
+
+    Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null if the judge gave
+    no usable label), and optionally `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
+    `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
+    documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
+    `miscited`; others are ignored, so a run's records are such a table. Conversations are identified by name, model and
+    temperature. The order of rows does not matter.
+
+    `how` are the fields of `StanceHow`: the formulas leave some points open. `no_change`: the confidence at changes of
+    a conversation without change is 'zero', or the 'mean' of all its turns. `no_documents`: the term of a turn without
+    documents is 'left out' of the mean, so that a model which cites nothing has no re-use, or is 'zero'. `unclear`:
+    such a turn carries the last clear stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without a
+    label makes no pairs ('none'), or also carries the last clear stance ('carry'), and all n - 1 pairs count. `labels`:
+    stances are those towards the 'proposition', or those towards the question's 'premise', as in the published prompt;
+    by default towards the proposition if any turn has such a label. `target` is the stance that flips are counted
+    against; 'first' is each conversation's own first one.
+
+    Raises:
+        InputError: an option or a column is not as described here, a turn occurs twice, or a call failed in every
+            conversation.
+    """
+    return STUDY_MEASURES.analyze_records(turns, **_checked(how))
+
+
+def _checked(how: dict[str, Any]) -> dict[str, Any]:
+    known = {field.name: get_args(field.type) for field in msgspec.structs.fields(StanceHow)}
+    problems = [
+        Problem(name, str(value), f"must be one of {', '.join(words)}")
+        for name, value in how.items()
+        if (words := _words(known.get(name, ()))) and value is not None and value not in words
+    ]
+    if problems:
+        raise InputError(problems)
+    return how
+
+
+def _words(arguments: Sequence[Any]) -> list[str]:
+    """The words that a choice may be, from the arguments of its type."""
+    flat = [inner for argument in arguments for inner in (get_args(argument) or [argument])]
+    return [word for argument in flat for word in (get_args(argument) or [argument]) if isinstance(word, str)]

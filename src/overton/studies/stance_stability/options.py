@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
+from overton.studies.measurement import How
 from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest

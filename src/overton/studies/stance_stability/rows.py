@@ -18,6 +18,7 @@ from overton.statistics.arrays import Floats, Ints
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame, Units
 from overton.studies.results import Results
+from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
 from overton.studies.stance_stability.conversations import (
     LEFT_OUT,
     UNLABELLED,
@@ -35,26 +36,11 @@ from overton.studies.warnings import FaultCount, count_faults
 FACETS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength")
 """What conversations are grouped by, besides models."""
 
-CHAMELEON_BANDS = (("low", 0.0, 0.3), ("moderate", 0.3, 0.5), ("high", 0.5, 1.0))
-"""Bands of the Chameleon score (section 3.3): below 0.3, 0.3 to 0.5, above 0.5."""
-
-REUSE_BANDS = (("high diversity", 0.0, 0.3), ("moderate diversity", 0.3, 0.6), ("low diversity", 0.6, 1.0))
-"""Bands of source re-use (section 3.3): below 0.3, 0.3 to 0.6, above 0.6."""
-
-OVER = (0.6, 0.7)
-"""Scores for which the share of conversations above them is reported (section 4)."""
-
 LETTERS = "scbu-"
 """A turn's label in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), or none."""
 
 VOID = "half or more of the answers of each conversation say nothing"
 """Why there is no number of anything if all conversations are void."""
-
-BINS = 10
-"""Figure 4 splits re-use into bins; their number is our choice."""
-
-_DIGITS = 12
-"""A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
 
 
 def without_faults(results: Results) -> Results:
@@ -131,11 +117,13 @@ def _about(found: Conversations, unit: str) -> pl.DataFrame:
 def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationScores, how: StanceHow) -> pl.DataFrame:
     """The conversations that are measured: their values, shares' flags, and what is counted."""
     own = {name: pl.Series(values).fill_nan(None) for name, values in scores.values.items()}
+    reuse = scores.values.get("source_reuse")
     letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
     stops = np.cumsum(found.length).tolist()
     table = about.with_columns(
         **own,
-        **_flags(scores.values),
+        **{name: pl.Series(flags).fill_nan(None) for name, flags in band_flags(scores.values).items()},
+        bin=pl.Series(bins_of(reuse) if reuse is not None else [None] * about.height, dtype=pl.String),
         trace=pl.Series(
             [letters[start:stop] for start, stop in zip([0, *stops], stops, strict=False)], dtype=pl.String
         ),
@@ -145,6 +133,7 @@ def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationSco
         void=pl.Series(found.void),
         gapped=pl.Series(found.gapped),
         labels=pl.lit(how.labels),
+        unclear_turns=pl.Series(scores.values["unclear_carried"] + scores.values["unclear_before"]),
         **{name: pl.Series(found.total(counts)) for name, counts in _counted(found).items()},
     )
     return table if found.weight is None else table.with_columns(weight=pl.Series(found.weight))
@@ -206,44 +195,6 @@ def _turns(about: pl.DataFrame, found: Conversations, scores: ConversationScores
 def temperature_name(temperature: float | None) -> str:
     """A temperature as text, such as '0.5'; 'own' for the endpoint's own."""
     return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
-
-
-def band(scores: Floats, bands: Sequence[tuple[str, float, float]]) -> Ints:
-    """The index of each score's band; the middle one includes both its bounds. -1 for NaN."""
-    (_, _, low), (_, _, high) = bands[0], bands[1]
-    rounded = np.round(scores, _DIGITS)
-    return np.where(np.isnan(scores), -1, np.where(rounded < low, 0, np.where(rounded > high, 2, 1)))
-
-
-def _flags(values: Mapping[str, Floats]) -> dict[str, pl.Series]:
-    """What shares are of: bands of re-use and of the score, and scores above a value; and the bin of re-use."""
-    made: dict[str, pl.Series] = {}
-    for measure, bands in (("chameleon", CHAMELEON_BANDS), ("source_reuse", REUSE_BANDS)):
-        if measure in values:
-            codes = band(values[measure], bands)
-            for number, (name, _, _) in enumerate(bands):
-                made[band_key(measure, name)] = pl.Series(np.where(codes < 0, np.nan, codes == number)).fill_nan(None)
-    if "chameleon" in values:
-        rounded = np.round(values["chameleon"], _DIGITS)
-        for bound in OVER:
-            above = np.where(np.isnan(rounded), np.nan, rounded > bound)
-            made[f"chameleon_over_{bound}"] = pl.Series(above).fill_nan(None)
-    if "source_reuse" in values:
-        reuse = values["source_reuse"]
-        place = np.floor(np.round(np.nan_to_num(reuse) * BINS, _DIGITS)).clip(0, BINS - 1)
-        names = pl.Series([bin_name(int(at)) for at in place], dtype=pl.String)
-        made["bin"] = pl.select(pl.when(pl.Series(~np.isnan(reuse))).then(names)).to_series()
-    return made
-
-
-def band_key(measure: str, name: str) -> str:
-    """The key of the share of conversations in a band."""
-    return f"{measure}_{name.replace(' ', '_')}"
-
-
-def bin_name(place: int) -> str:
-    """A bin of re-use by its ends: '0.3 to 0.4'."""
-    return f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}"
 
 
 @dataclass(frozen=True)
@@ -397,7 +348,7 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
         "counts": tuple(counts),
         "domains": tuple(_domains(own)),
         "judge_errors": tuple(_judge_errors(own)),
-        "rules": (_rules(own, every),),
+        "rules": ({"over": frame.jackknife.unit, **_rules(own, every)},),
         "conversations": _listed(own),
     }
 
@@ -493,19 +444,18 @@ def _rules(own: pl.DataFrame, every: pl.DataFrame) -> Cells:
     }
 
 
-_NOT_LISTED = ("cluster", "condition", "known", "failed", "refused", "gapped", "labels", "bin", "weight", "temperature")
+_NOT_LISTED = (
+    *("cluster", "condition", "known", "failed", "refused", "void", "gapped", "labels", "bin", "weight", "temperature"),
+    *("asked_again", "miscited", "unclear_turns"),
+)
 
 
 def _listed(own: pl.DataFrame) -> pl.DataFrame:
     """A row for each conversation: who held it about what, its turns' labels as a `trace` of `LETTERS`, and its
     measures, null if it has none."""
-    flags = [band_key(measure, name) for measure, bands in _BANDS.items() for name, _, _ in bands]
-    flags += [f"chameleon_over_{bound}" for bound in OVER]
-    hidden = {*_NOT_LISTED, *flags, "void", "asked_again", "miscited"}
+    hidden = {*_NOT_LISTED, *(band.key for band in (*CHAMELEON_BANDS, *REUSE_BANDS))}
+    hidden |= {f"chameleon_over_{bound}" for bound in OVER}
     return own.select(name for name in own.columns if name not in hidden).rename({"heat": "temperature"})
-
-
-_BANDS = {"chameleon": CHAMELEON_BANDS, "source_reuse": REUSE_BANDS}
 
 
 def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
