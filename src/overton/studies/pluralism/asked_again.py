@@ -10,15 +10,16 @@ import msgspec
 
 from overton.calls import Ask, Draw, Trial
 from overton.errors import InputError, Problem
+from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.options import option_place
+from overton.studies.orders import reorder
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import judged, response_task, summaries_task
 from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
+from overton.studies.questions import controls_of
 from overton.studies.results import Results
-from overton.studies.self_agreement import reorder
 from overton.untrusted import converted
 
 if TYPE_CHECKING:

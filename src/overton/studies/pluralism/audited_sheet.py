@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from overton.studies.judged_rows import JudgedRows, Sheet
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts.reference import filled
 from overton.studies.pluralism.sheet import posts_of, summaries_of
-from overton.studies.questions import JudgedRows, Sheet
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
 from overton.studies.asking import ReadableReply, failure_in
 from overton.studies.options import StudyOptions
+from overton.studies.orders import reorder
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
@@ -25,7 +26,7 @@ from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import OpinionAudit
-from overton.studies.self_agreement import RETEST, Retest, is_retested, reorder, retest_speaker
+from overton.studies.self_agreement import RETEST, Retest, is_retested, retest_speaker
 from overton.studies.study import Role, Study
 
 

@@ -11,10 +11,10 @@ from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
 from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, start_of, unless_refused
+from overton.studies.orders import asked_in_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
-from overton.studies.self_agreement import asked_in_order
 
 T = TypeVar("T")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from overton.studies.judged_rows import JudgedRows, Sheet
 from overton.studies.pluralism.asked_again import AGAIN, MATCH_LABELS
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
-from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
+from overton.studies.questions import LabelPlans, definitions_in
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
 from overton.studies.asking import failure_in
 from overton.studies.calibration_sample import choose_calibration_turns
+from overton.studies.orders import reorder
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, judged, response_task, summaries_task
@@ -27,7 +28,7 @@ from overton.studies.pluralism.protocol.trials import (
 )
 from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Record, Response, SummaryStance, ViewpointCandidate
 from overton.studies.probabilities import sampled_labels
-from overton.studies.self_agreement import is_retested, reorder, retest_speaker
+from overton.studies.self_agreement import is_retested, retest_speaker
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
