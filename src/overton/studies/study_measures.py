@@ -7,7 +7,7 @@ other views of the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -57,9 +57,9 @@ class Rows(Protocol[_How_contra]):
     def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
         """Malformed replies, by model and condition."""
 
-    def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+    def counts_of(self, frame: Frame, facets: Sequence[str]) -> Mapping[str, tuple[Cells, ...] | pl.DataFrame]:
         """The tables of an analysis besides its numbers. That of 'counts' has a row for each model and condition, and
-        for each value of a facet."""
+        for each value of a facet. A table that may have a row for each of many units is a frame."""
 
 
 def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
@@ -201,6 +201,7 @@ class StudyMeasures(Generic[HowT]):
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
+        tables = self.rows().counts_of(frame, self.facets)
         analysis = Analysis(
             study=self.study,
             level=how.level,
@@ -212,8 +213,9 @@ class StudyMeasures(Generic[HowT]):
                 *(row for row in others if isinstance(row, EstimateRow)),
                 *judge_rows(agreement, weighing, chances),
             ),
+            listed={name: table for name, table in tables.items() if not isinstance(table, tuple)},
             counts={
-                **self.rows().counts_of(frame, self.facets),
+                **{name: table for name, table in tables.items() if isinstance(table, tuple)},
                 **_tables(row for row in others if isinstance(row, TableRow)),
                 **judge_counts(faults, agreement, weighing, chances),
             },
@@ -351,7 +353,7 @@ class _Views(Generic[HowT]):
         """Standard deviations over units."""
         for grouping in self.declared.deviations:
             own = frame.together if grouping.together else frame
-            yield from own.spreads(grouping.measures, grouping.by)
+            yield from own.spreads(filter(own.has, grouping.measures), grouping.by)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
         """Optional measures of those models and conditions of which a unit has a value of any."""

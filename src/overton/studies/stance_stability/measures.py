@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -202,6 +201,12 @@ def _relations(results: Results, frame: Frame, how: StanceHow) -> Iterator[Estim
     yield from relations.agreement(frame)
 
 
+def _rules(results: Results, frame: Frame, how: StanceHow) -> Iterator[TableRow]:
+    from overton.studies.stance_stability import rows
+
+    yield TableRow("rules", rows.rules_of(frame, how))
+
+
 def _case(results: Results, what: str, people: People, how: StanceHow) -> CorrectionCase | None:
     from overton.studies.stance_stability.errors import ChangeSums
 
@@ -288,7 +293,11 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     ),
     deviations=_everywhere(MEASURES),
     faultless=_everywhere(_FAULTLESS),
-    others=(OtherNumbers(VARIANCES, _between_temperatures), OtherNumbers(RELATIONS, _relations)),
+    others=(
+        OtherNumbers(VARIANCES, _between_temperatures),
+        OtherNumbers(RELATIONS, _relations),
+        OtherNumbers((), _rules),
+    ),
     case=_case,
     agreement=_agreement,
     chances=_chances,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from overton.studies.items import Facet, Items, starter_file, starter_subjects
+from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.options import Option
 from overton.studies.parsing import (
     Notes,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,7 +27,6 @@ from overton.studies.stance_stability.conversations import (
     failed_conversations,
 )
 from overton.studies.stance_stability.options import StanceHow
-from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.sequences import steady_model
 from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.stances import Stances, Target, drift, flips_of, moves, stances_of
@@ -47,7 +46,7 @@ def without_faults(results: Results) -> Results:
     """The view in which answers with a fault of form have no label, no confidence and no documents of their own; what
     they cited still counts as cited before."""
     records = results.records
-    if "faults" not in records.columns or not records["faults"].list.len().fill_null(0).any():
+    if "faults" not in records.columns or not (records["faults"].list.len() > 0).any():
         return results
     return replace(results, records=records.with_columns(pl.lit(value=True).alias(LEFT_OUT)))
 
@@ -334,9 +333,8 @@ def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, F
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...] | pl.DataFrame]:
-    """The tables 'counts', 'domains', 'judge_errors', 'rules' and 'conversations'."""
-    every = frame.units["conversations"].table
-    own = every.filter("known")
+    """The tables 'counts', 'domains', 'judge_errors' and 'conversations'."""
+    own = frame.units["conversations"].table.filter("known")
     counts: list[Cells] = []
     for model, table in [(None, own), *((name, own.filter(model=name)) for name in own["model"].unique().sort())]:
         counts.append({"model": model, "facet": None, "condition": None, **_tally(table)})
@@ -348,7 +346,6 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
         "counts": tuple(counts),
         "domains": tuple(_domains(own)),
         "judge_errors": tuple(_judge_errors(own)),
-        "rules": ({"over": frame.jackknife.unit, **_rules(own, every)},),
         "conversations": _listed(own),
     }
 
@@ -412,9 +409,8 @@ def _judge_errors(own: pl.DataFrame) -> list[Cells]:
     independently wrong with probability `error`, and with the model's own mean confidence and re-use.
     """
     made: list[Cells] = []
-    for (model,), table in sorted(own.partition_by("model", as_dict=True).items()):
-        weight = table["weight"] if "weight" in table.columns else pl.Series([1.0] * table.height)
-        table = table.with_columns(counts=weight)
+    weighted = own.with_columns(counts=pl.col("weight") if "weight" in own.columns else pl.lit(1.0))
+    for (model,), table in sorted(weighted.partition_by("model", as_dict=True).items()):
         parts = [_mean(table, name) for name in ("confidence", "source_reuse")]
         scored = table.filter(~pl.col("void") & (pl.col("turns") > 1)).sort("turns")
         lengths = scored.group_by("turns", maintain_order=True).agg(pl.col("counts").sum())
@@ -431,16 +427,23 @@ def _mean(table: pl.DataFrame, name: str) -> float:
     return float(np.average(some[name].to_numpy(), weights=some["counts"].to_numpy())) if some.height else np.nan
 
 
-def _rules(own: pl.DataFrame, every: pl.DataFrame) -> Cells:
-    """How many conversations are left out because a call failed, and how many lack a turn between their first and last;
-    which documents source re-use is over, null if there are none, and which labels are measured."""
+def rules_of(frame: Frame, how: StanceHow) -> Cells:
+    """How formulas were read, and what intervals are over.
+
+    failed, gapped  conversations that are left out because a call failed, and those that lack a turn
+    documents       which documents source re-use is over, null if there are none; `labels` says which are measured
+    """
+    every = frame.units["conversations"].table
+    own = every.filter("known")
     kinds = ("turns_without_cited", "turns_without_retrieved")
     documents = next((name.removeprefix("turns_without_") for name in kinds if name in own.columns), None)
     return {
+        "over": frame.jackknife.unit,
         "failed": every.height - own.height,
         "gapped": int(own["gapped"].sum()),
         "documents": documents,
         "labels": str(own["labels"].first()),
+        **{name: getattr(how, name) for name in ("no_change", "no_documents", "unclear", "unlabelled", "target")},
     }
 
 
