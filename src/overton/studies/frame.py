@@ -524,39 +524,6 @@ def place_in_rows(analysis: Analysis, place: tuple[str | int | None, ...]) -> tu
     return None if found is None else ("rows", found, "number")
 
 
-_MOST_NAMED])
-            raise InputError([Problem("estimate", wanted, f"is not one number, but {len(found)}: {several}")])
-        near = get_close_matches(wanted, map(_spelled, self._row_of), _MOST_NAMED, cutoff=0.0)
-        raise InputError([Problem("estimate", wanted, f"there is no such number; the nearest are {'; '.join(near)}")])
-
-    def estimates(self) -> pl.DataFrame:
-        """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
-        values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.variant_rows]
-        return _table(values)
-
-    def to_json(self) -> dict[str, Any]:
-        """The analysis as values that JSON can hold: `models`, `warnings`, `measures`, `rows` and `tables`."""
-        made: dict[str, Any] = plain(self)
-        return made
-
-    def __repr__(self) -> str:
-        return f"Analysis of {self.study}({', '.join(self.models)}): estimates() has every number, to_json() everything"
-
-    def _repr_html_(self) -> str | None:
-        """The terminal's summary for a notebook; None outside `overton`, so that the notebook shows text."""
-        from overton.studies.registry import study_named
-
-        measuring = study_named(self.study).measuring
-        return _renderers[0](summary(measuring.sections(self))) if _renderers and measuring is not None else None
-
-
-def place_in_rows(analysis: Analysis, place: tuple[str | int | None, ...]) -> tuple[str | int | None, ...] | None:
-    """Where an analysis has the plain number of a measure, model, condition, facet and other side; None if nowhere."""
-    measure, model, condition, facet, against = place
-    found = analysis.places.get((measure or "", model, None, facet, condition, "plain", against))
-    return None if found is None else ("rows", found, "number")
-
-
 _MOST_NAMED = 5
 
 

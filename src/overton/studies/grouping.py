@@ -43,8 +43,9 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
     every, known = list(items), list[pl.Expr]()
     for facet in facets:
         value = pl.lit(None, pl.String)
-        if facet.name not in records.columns and every and facet.divides(every):
-            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
+        having = [item for item in every if hasattr(item, facet.name)]
+        if facet.name not in records.columns and having and facet.divides(having):
+            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in having}
             value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
         elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
             value = pl.col(facet.name)
@@ -249,17 +250,19 @@ class Frame:
             places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
             at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
             groups = [_Group(row[1], _in_condition_of(row[2], row[3:])) for row in numbered.iter_rows()]
+            sound = ~table["void"].to_numpy() if units.void else np.ones(table.height, bool)
+            void = np.bincount(at, sound, len(groups)) == 0
             cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
             weight = table[units.weight].to_numpy() if units.weight else None
             over = self.jackknife.over(cluster, weight)
             for measure in own:
                 values = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
                 cells = CellValues(values, rows, at, len(groups), measure.within, measure.nothing)
-                numbers = cell_deviations(cells, over, "a single value")
-                for group, number in zip(groups, numbers, strict=True):
-                    if number.n:
-                        row = self._row(measure, _facet(by), group, number)
-                        yield structs.replace(row, variant="sd")
+                numbers = cell_deviations(cells, over, f"too few {kind}")
+                for group, number, is_void in zip(groups, numbers, void, strict=True):
+                    missing = is_void and not number.n
+                    shown = not_computed(units.void, level=number.level) if missing else number
+                    yield structs.replace(self._row(measure, _facet(by), group, shown), variant="sd")
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
         """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were

@@ -117,7 +117,7 @@ class StudyMeasures(Generic[HowT]):
     questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
                `labelled` have one each, and the columns `names` of records name them
     case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
-               numbers rest on other labels than those of the question `what`
+               numbers rest on other labels than those of the question `what`. The records have columns of the facets
     agreement  how far the judge agrees with itself
     clusters   what intervals are over, in the plural
     unit       `unit(results, how)` says the same, if that depends on the data
@@ -262,7 +262,10 @@ class StudyMeasures(Generic[HowT]):
         The judge's labels of other questions stay as they are.
         """
         if self.case is not None:
-            return self.case(results, what, people, how)
+            from overton.studies.grouping import with_facets
+
+            records = with_facets(results.records, self.items.facets, results.items, self.items.noun)
+            return self.case(replace(results, records=records), what, people, how)
         from overton.studies.frame_correction import FrameCase
 
         question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
