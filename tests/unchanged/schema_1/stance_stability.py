@@ -70,6 +70,16 @@ def complete(made: Json, document: Json) -> None:
         made["chances"]["weighing"].setdefault("unweighed", {})
     made["conversations"] = _conversations(document["tables"]["conversations"])
     made["not_computed"] = _not_computed(made)
+    _put_against_nulls(made, document.get("against_null") or ())
+
+
+def _put_against_nulls(made: Json, against: Json) -> None:
+    """Differences from null conditions as variants of headlines: the first that a measure has is not named."""
+    for found in against:
+        headline = made["models"][found["model"]][found["measure"]]
+        name = f"against_null_{found['null']}" if "against_null" in headline else "against_null"
+        verdict = {key: found[key] for key in ("null", "verdict")}
+        headline[name] = {**found["difference"]["plain"], **verdict}
 
 
 def _complete_group(group: Json) -> None:
@@ -109,6 +119,14 @@ def _not_computed(made: Json) -> Json:
 
 def estimates(made: Json) -> pl.DataFrame:
     """The rows of `estimates()` as they were."""
-    own = {name: value for name, value in made.items() if name not in _BESIDE}
+    own = {name: _without_nulls(value) for name, value in made.items() if name not in _BESIDE}
     words = KeyWords("stance-stability", frozenset(made["models"]), frozenset(("topic", "topics", "item", "items")))
     return frame_of(own, json.loads(_SCHEMA.read_text("utf-8")), words)
+
+
+def _without_nulls(made: Json) -> Json:
+    if isinstance(made, list):
+        return [_without_nulls(inner) for inner in made]
+    if not isinstance(made, dict):
+        return made
+    return {key: _without_nulls(inner) for key, inner in made.items() if not key.startswith("against_null")}
