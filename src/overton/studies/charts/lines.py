@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
 from overton.studies.chart_layout import current_layout
-from overton.studies.charts import Axis, Series, colour, legend
-from overton.studies.charts.axes import drawn_interval, finite_ends
+from overton.studies.charts.axes import Axis, drawn_interval, finite_ends
+from overton.studies.charts.dots import Series, colour, legend
 from overton.studies.charts.drawing import (
     PADDING,
     are_names_above,

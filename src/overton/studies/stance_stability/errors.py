@@ -10,44 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cell_means import CellValues, cell_means
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
+from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
-from overton.studies.stance_stability.measures.assembly import labels_of
-from overton.studies.stance_stability.measures.cells import (
-    KINDS,
-    ConversationGroups,
-    GroupedValues,
-    Partition,
-    means,
-    range_of,
-    reason,
-)
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.sequences import (
+from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
+from overton.studies.stance_stability.sequences import (
     OfChanges,
     SequenceWeights,
     counted_changes,
     counted_flips,
     turn_of_flip,
 )
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations, traces_from
-from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
-
-if TYPE_CHECKING:
-    from overton.studies.stance_stability.how import StanceHow
-
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
 
@@ -59,43 +47,29 @@ _PEOPLES = 20
 
 
 def corrected_changes(
-    turns: pl.DataFrame,
-    people: pl.DataFrame,
-    *,
-    reading: FormulaRules | None = None,
-    over: str | None = None,
-    level: float = 0.95,
-    draws: int = 100,
-    seed: int = 0,
+    turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None, *, draws: int = _DRAWS
 ) -> LabelledNumbers:
     """Every one of `MEASURES` that the turns allow, for all conversations ('') and for each model.
 
     `turns` are as for `analyze`; `people` has one row per labelled turn and label (`people_table`): `id`
     ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics if every conversation's
-    is known, or as `over` says. The judge is assumed to err alike for all models.
+    is known, or as `how` says. The judge is assumed to err alike for all models.
 
     Raises:
         InputError: people labelled turns that the table does not have, or with labels that are not stances.
     """
-    return ChangeSums.of(turns, people, reading or FormulaRules(), over, (level, draws, seed)).summary()
+    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow(), draws).summary()
 
 
 def labels_for_width(
-    turns: pl.DataFrame,
-    people: pl.DataFrame,
-    measure: str,
-    width: float,
-    *,
-    reading: FormulaRules | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float, how: StanceHow | None = None
 ) -> tuple[LabelCount, ...]:
     """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
 
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
     to say nothing about a conversation's value, so fewer labels may suffice.
     """
-    case = ChangeSums.of(turns, people, reading or FormulaRules(), None, (level, 100, seed))
+    case = ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow())
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
@@ -105,13 +79,13 @@ def labels_for_width(
 class ChangeSums(UnitCase):
     """Conversations, people's labels of their turns, and what follows from both.
 
-    `place` has the indices, among the turns of `traces`, of the n turns that people labelled.
+    `place` has the indices, among the turns of `talks`, of the n turns that people labelled.
     """
 
-    traces: Conversations
+    talks: Conversations
     people: People
     place: Ints
-    reading: FormulaRules
+    formulas: StanceHow
     resampling: Resampling
     items: Sequence[str]
     draws: int
@@ -120,60 +94,34 @@ class ChangeSums(UnitCase):
     unit = "conversation"
 
     @classmethod
-    def of(
-        cls,
-        turns: pl.DataFrame,
-        people: pl.DataFrame,
-        reading: FormulaRules,
-        over: str | None,
-        asked: tuple[float, int, int],
-    ) -> ChangeSums:
-        """From the tables; `asked` are level, draws and seed."""
-        traces = traces_from(turns)
-        return cls.from_traces(traces, read_people(people, STANCES), _ids(turns, traces), reading, over, asked)
+    def of(cls, turns: pl.DataFrame, people: People, how: StanceHow, draws: int = _DRAWS) -> ChangeSums:
+        """From a table of turns."""
+        talks = conversations_of(turns)
+        how, unit = with_labels(talks, how), unit_of(talks, how)
+        if how.labels == "premise" and talks.premise is not None:
+            talks = replace(talks, stance=talks.premise)
+        people, place = _placed(people, _ids(turns, talks))
+        cluster = talks.topic if unit == "topics" and talks.topic is not None else np.arange(len(talks))
+        names = talks.about["topic" if unit == "topics" else "conversation"].to_list()
+        items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
+        resampling = Jackknife(how.level, unit=unit).over(cluster)
+        return cls(talks, people, place, how, resampling, items, draws, how.seed)
 
     @classmethod
     def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
         """From a run's records, as for its measures; None if these rest on labels other than `what`."""
-        traces = traces_from(records)
-        reading = FormulaRules(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
-        labels = labels_of(traces, reading)
-        if (labels == "premise") != (what == "premise_stance"):
-            return None
-        asked = (how.level, _DRAWS, how.seed)
-        return cls.from_traces(traces, people, _ids(records, traces), replace(reading, labels=labels), how.over, asked)
-
-    @classmethod
-    def from_traces(  # noqa: PLR0917
-        cls,
-        traces: Conversations,
-        people: People,
-        ids: pl.DataFrame,
-        reading: FormulaRules,
-        over: str | None,
-        asked: tuple[float, int, int],
-    ) -> ChangeSums:
-        """From conversations; `ids` has the place of each turn (`at`) by its `id`."""
-        if reading.labels == "premise" and traces.premise is not None:
-            traces = replace(traces, stance=traces.premise)
-        people, place = _placed(people, ids)
-        topics = over != "conversations" and traces.topic is not None
-        cluster = traces.topic if topics and traces.topic is not None else np.arange(len(traces))
-        level, draws, seed = asked
-        resampling = Jackknife(level, unit="topics" if topics else "conversations").over(cluster)
-        names = traces.about["topic" if topics else "conversation"].to_list()
-        items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
-        return cls(traces, people, place, reading, resampling, items, draws, seed)
+        made = cls.of(records, people, how)
+        return made if (made.formulas.labels == "premise") == (what == "premise_stance") else None
 
     @cached_property
     def labelled(self) -> LabelledUnits:
         """Conversations, and people's labels of their turns."""
-        return LabelledUnits(self.people, self.place, self.traces.conversation, self.resampling)
+        return LabelledUnits(self.people, self.place, self.talks.conversation, self.resampling)
 
     @cached_property
     def plain(self) -> Mapping[str, Floats]:
         """By the judge alone [N]."""
-        values = score(self.traces, self.reading).values
+        values = score(self.talks, self.formulas).values
         return {name: values[name] for name in MEASURES if name in values}
 
     @cached_property
@@ -182,9 +130,11 @@ class ChangeSums(UnitCase):
         sets = _sequences(self.people.value, self.seed)
         made: dict[str, list[Floats]] = {name: [] for name in self.plain}
         for labels in sets:
-            stance = self.traces.stance.copy()
+            stance = self.talks.stance.copy()
             stance[self.place] = labels
-            values = score(replace(self.traces, stance=stance), replace(self.reading, labels=None)).values
+            values = score(
+                replace(self.talks, stance=stance), msgspec.structs.replace(self.formulas, labels=None)
+            ).values
             for name, several in made.items():
                 several.append(np.where(self.labelled.whole, values[name], np.nan))
         return {name: np.mean(several, axis=0) for name, several in made.items()}
@@ -192,12 +142,12 @@ class ChangeSums(UnitCase):
     @cached_property
     def judged(self) -> Ints:
         """What the judge said about each turn [T]; the last outcome means no usable label."""
-        return np.where(self.traces.stance == UNLABELLED, len(STANCES), self.traces.stance)
+        return np.where(self.talks.stance == UNLABELLED, len(STANCES), self.talks.stance)
 
     @property
     def outcomes(self) -> int:
         """How many outcomes a judgement has."""
-        return len(STANCES) + bool((self.traces.stance == UNLABELLED).any())
+        return len(STANCES) + bool((self.talks.stance == UNLABELLED).any())
 
     @cached_property
     def readings(self) -> DoublyLabelled:
@@ -214,16 +164,16 @@ class ChangeSums(UnitCase):
         )
         if weights.why:
             return {}
-        traces, longest = self.traces, int(self.traces.length.max())
-        grid = np.zeros((len(traces), longest), np.int64)
-        grid[traces.conversation, traces.place] = self.judged
-        known = (traces.conversation[self.place], traces.place[self.place])
-        carried = None if self.reading.unclear == "stance" else _UNCLEAR
+        talks, longest = self.talks, int(self.talks.length.max())
+        grid = np.zeros((len(talks), longest), np.int64)
+        grid[talks.conversation, talks.place] = self.judged
+        known = (talks.conversation[self.place], talks.place[self.place])
+        carried = None if self.formulas.unclear == "stance" else _UNCLEAR
         parts = [
-            dict(self._measured(SequenceWeights.of(some, traces.length, carried)))
+            dict(self._measured(SequenceWeights.of(some, talks.length, carried)))
             for some in weights.of(grid, known, self.people.value, _AT_ONCE // longest)
         ]
-        kept = ~traces.void
+        kept = ~talks.void
         return {
             name: CorrectedSums(*(np.concatenate([part[name][side] for part in parts]) * kept for side in (0, 1)))
             for name in parts[0]
@@ -241,7 +191,7 @@ class ChangeSums(UnitCase):
         for name, values in made.items():
             scored = usable if name == "chameleon" else True
             yield name, (np.where(scored, values, 0.0), np.where(scored, some, 0.0))
-        target = None if self.reading.target == "first" else STANCES.index(self.reading.target)
+        target = None if self.formulas.target == "first" else STANCES.index(self.formulas.target)
         yield "flips", counted_flips(weights, target)
         yield "turn_of_flip", turn_of_flip(weights, target)
 
@@ -254,16 +204,22 @@ class ChangeSums(UnitCase):
 
     @cached_property
     def _parts(self) -> tuple[Floats, Floats, Floats]:
-        values = score(self.traces, replace(self.reading, no_change="mean")).values
-        usual = values["confidence"] if self.reading.no_change == "mean" else np.zeros(len(self.traces))
+        values = score(self.talks, msgspec.structs.replace(self.formulas, no_change="mean")).values
+        usual = values["confidence"] if self.formulas.no_change == "mean" else np.zeros(len(self.talks))
         return usual, values["confidence_at_changes"], values["source_reuse"]
 
     @cached_property
+    def groups(self) -> pl.DataFrame:
+        """Each conversation's model, and what else conversations are shown by, as texts [N]."""
+        about = self.talks.about
+        heat = pl.Series("temperature", [temperature_name(heat) for heat in about["temperature"].to_list()], pl.String)
+        return about.with_columns(heat).select("model", *(name for name in FACETS if name in about.columns))
+
+    @cached_property
     def kinds(self) -> Mapping[str, Sequence[str]]:
-        """Each conversation's model, and the other groups in which conversations are shown [N]."""
-        partition = Partition(self.traces.about, self.traces.void)
-        splits = [partition.of(kind) for kind in ("model", *KINDS) if partition.names(kind)]
-        return {split.name.replace("_", " "): [("", *split.names)[code + 1] for code in split.code] for split in splits}
+        """The same by name [N], '' where it is not known."""
+        groups = self.groups.fill_null("")
+        return {name.replace("_", " "): groups[name].to_list() for name in groups.columns}
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure for some conversations [N]."""
@@ -271,37 +227,34 @@ class ChangeSums(UnitCase):
 
     def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure for all conversations, for each model, and for both in each group of each kind."""
-        partition = Partition(self.traces.about, self.traces.void)
-        models = partition.of("model")
-        yield from self._resting("", np.ones(len(self.traces), bool), ("overall",))
-        for code, model in enumerate(models.names):
-            of = ("models", model, "overall")
-            yield from self._resting(model, models.code == code, of, model)
-        for kind in KINDS:
-            if partition.names(kind):
-                yield from self._by_kind(models, partition.of(kind))
+        models = [None, *self.groups["model"].unique().sort()]
+        for model in models:
+            yield from self._resting(model, None, None)
+        for facet in self.groups.columns[1:]:
+            for value in self.groups[facet].drop_nulls().unique().sort():
+                for model in models:
+                    yield from self._resting(model, facet, value)
 
-    def _by_kind(self, models: ConversationGroups, split: ConversationGroups) -> Iterator[JudgedNumber]:
-        """The groups of a kind, over all models and within each."""
-        for code, name in enumerate(split.names):
-            inside, field = split.code == code, f"{split.name}s"
-            yield from self._resting(None, inside, (field, name))
-            for number, model in enumerate(models.names):
-                units = inside & (models.code == number)
-                if units.any():
-                    yield from self._resting(None, units, ("models", model, field, name))
-
-    def _resting(self, group: str | None, units: Flags, of: Place, model: str = "") -> Iterator[JudgedNumber]:
+    def _resting(self, model: str | None, facet: str | None, value: str | None) -> Iterator[JudgedNumber]:
+        named = {name: key for name, key in (("model", model), (facet or "", value)) if key is not None}
+        units = np.ones(len(self.talks), bool)
+        for name, key in named.items():
+            units &= (self.groups[name] == key).fill_null(value=False).to_numpy()
+        if not units.any():
+            return
+        group = (model or "") if facet is None else None
         for name in self.plain:
-            compared = name if model and of[-1] == "overall" else ""
-            yield JudgedNumber(group, name, units, (*of, "measures", name, "mean"), model, compared)
+            compared = name if model is not None and facet is None else ""
+            yield JudgedNumber(group, name, units, (name, model, value, facet, None), model or "", compared)
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure for some conversations, as in the analysis."""
-        grouped = GroupedValues(
-            self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name)
-        )
-        return means([grouped], self.resampling)[0][0]
+        from overton.studies.stance_stability.measures import STUDY_MEASURES
+
+        declared = STUDY_MEASURES.declared[name]
+        cell = np.where(units, 0, -1)
+        cells = CellValues(self.plain[name], np.arange(len(units)), cell, 1, declared.within, declared.nothing)
+        return cell_means([cells], self.resampling)[0][0]
 
     def plans(self, name: str, width: float) -> tuple[LabelCount, ...]:
         """How many labels bring a measure for all conversations to a width."""
@@ -314,7 +267,7 @@ class ChangeSums(UnitCase):
         """The range of a measure."""
         if name in {"change_rate", "chameleon"}:
             return SHARE
-        longest = float(self.traces.length.max())
+        longest = float(self.talks.length.max())
         return (0.0, longest) if name == "turn_of_flip" else (0.0, longest - 1)
 
 
@@ -329,17 +282,17 @@ def _sequences(value: Floats, seed: int) -> Floats:
     return np.asarray((draws > value.cumsum(1)).sum(2).clip(max=value.shape[1] - 1))
 
 
-def _ids(turns: pl.DataFrame, traces: Conversations) -> pl.DataFrame:
-    """The index of every turn in `traces` by its id, as in a sheet for people."""
+def _ids(turns: pl.DataFrame, talks: Conversations) -> pl.DataFrame:
+    """The index of every turn in `talks` by its id, as in a sheet for people."""
     named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
     table = turns.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
     table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
-    about = traces.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
+    about = talks.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
     if "model" not in turns.columns:
         about = about.with_columns(model=pl.lit(""))
     rows = table.select(*KEY, "turn").join(about, on=KEY, how="inner", nulls_equal=True)
     rows = rows.with_columns(place=pl.col("turn").rank("ordinal").over("number") - 1)
-    starts = pl.DataFrame({"number": np.arange(len(traces)), "start": traces.start})
+    starts = pl.DataFrame({"number": np.arange(len(talks)), "start": talks.start})
     rows = rows.join(starts, on="number")
     return rows.select(
         id=pl.format("{}/{}/{}", pl.col("model").replace("not named", ""), "conversation", "turn"),

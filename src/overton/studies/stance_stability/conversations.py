@@ -17,11 +17,14 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.stance_stability.items import OVERALL
-from overton.studies.stance_stability.measures.documents import Documents, documents_of
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.sources import Documents, documents_of
 from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 
 _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
+
+LEFT_OUT = "faults_left_out"
+"""The column of records of a view in which answers with a fault of form are left out."""
 
 UNLABELLED = -1
 """The code of a turn for which the judge gave no usable label."""
@@ -45,8 +48,8 @@ class Conversations:
     faulty [T]      whether the answer's form has a fault; None if not known
     nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known
     weight [N]      what a conversation counts; None if all count alike
-    failed          conversations left out because one of their calls failed for good
-    gapped          conversations that lack a turn between their first and last
+    gapped [N]      whether a turn is missing between its first and last
+    refused [N]     whether an answer was flagged as a refusal
     """
 
     about: pl.DataFrame
@@ -63,8 +66,8 @@ class Conversations:
     overall: Flags | None
     faulty: Flags | None
     nothing: Flags | None
-    failed: int
-    gapped: int
+    gapped: Flags
+    refused: Flags
     weight: Floats | None = None
 
     def __len__(self) -> int:
@@ -116,18 +119,18 @@ class Conversations:
         )
 
 
-def traces_from(turns: pl.DataFrame) -> Conversations:
+def conversations_of(turns: pl.DataFrame) -> Conversations:
     """Arrange the turns; conversations with a failed call are left out entirely and counted.
 
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    table, failed = _without_failed(table_frames.check(TURNS, turns))
+    table = _without_failed(table_frames.check(TURNS, turns))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _TurnOrder.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
     rows.check_unique(about["conversation"])
-    return Conversations(
+    made = Conversations(
         about=about.drop("place"),
         length=rows.length,
         conversation=rows.conversation,
@@ -144,10 +147,11 @@ def traces_from(turns: pl.DataFrame) -> Conversations:
         if "faults" in table.columns
         else None,
         nothing=_nothing(table, rows),
-        failed=failed,
         gapped=rows.gapped,
+        refused=_refused(table, rows),
         weight=weights_of(turns, about.select(KEY)),
     )
+    return made.without(made.faulty) if LEFT_OUT in turns.columns and made.faulty is not None else made
 
 
 @dataclass(frozen=True)
@@ -176,10 +180,10 @@ class _TurnOrder:
         return made
 
     @property
-    def gapped(self) -> int:
-        """How many conversations lack a turn between their first and last."""
+    def gapped(self) -> Flags:
+        """Which conversations lack a turn between their first and last."""
         stop = np.cumsum(self.length)
-        return int((self.turn[stop - 1] - self.turn[stop - self.length] + 1 > self.length).sum())
+        return np.asarray(self.turn[stop - 1] - self.turn[stop - self.length] + 1 > self.length)
 
     def arranged(self, column: NDArray[_Number]) -> NDArray[_Number]:
         return column[self.order]
@@ -193,14 +197,25 @@ class _TurnOrder:
             raise InputError([Problem("turns", where, reason)])
 
 
-def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def failed_conversations(turns: pl.DataFrame) -> pl.DataFrame:
+    """The conversations with a failed call that models with others have, with their topic if that is known."""
+    table = table_frames.check(TURNS, turns)
+    known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
-        return table, 0
+        return table.select(known).clear()
+    failed = table.filter(pl.col("failure").is_not_null()).unique(KEY).select(known)
+    models = table.join(failed, on=KEY, how="anti", nulls_equal=True)["model"].unique()
+    return failed.filter(pl.col("model").is_in(models.implode())).sort(KEY, nulls_last=True)
+
+
+def _without_failed(table: pl.DataFrame) -> pl.DataFrame:
+    if "failure" not in table.columns:
+        return table
     failed = table.filter(pl.col("failure").is_not_null()).select(KEY).unique()
     kept = table.join(failed, on=KEY, how="anti", nulls_equal=True)
     if kept.is_empty():
         raise InputError([Problem("turns", "failure", "a call failed in every conversation: none can be measured")])
-    return kept, failed.height
+    return kept
 
 
 def _conversations(table: pl.DataFrame) -> pl.DataFrame:
@@ -227,6 +242,14 @@ def _asks_overall(questions: pl.Series) -> Flags:
     different = questions.unique().drop_nulls()
     asking = different.filter(different.str.contains(OVERALL))
     return questions.is_in(asking.implode()).fill_null(False).to_numpy()
+
+
+def _refused(table: pl.DataFrame, rows: _TurnOrder) -> Flags:
+    made = np.zeros(len(rows.length), bool)
+    if "refused" in table.columns:
+        flagged = rows.arranged(table["refused"].fill_null(value=False).to_numpy())
+        made[rows.conversation[flagged]] = True
+    return made
 
 
 def _nothing(table: pl.DataFrame, rows: _TurnOrder) -> Flags | None:

@@ -22,17 +22,12 @@ from overton.studies.charts.drawing import (
     specification,
 )
 from overton.studies.charts.grids import cells
-from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Method, Section, TrialTable
+from overton.studies.frame import Analysis, Cells
+from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Exhibit, Method, TrialTable
+from overton.studies.stance_stability.bands import CHAMELEON_BANDS, place_in_bands
 from overton.studies.stance_stability.items import Topic
-from overton.studies.stance_stability.measures.analysis import (
-    CHAMELEON_BANDS,
-    LETTERS,
-    Analysis,
-    conversation_names,
-    temperature_name,
-)
-from overton.studies.stance_stability.measures.groups import band
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import LETTERS, temperature_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,22 +40,22 @@ _NAMES = (*STANCES, "no label")
 _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], COLOURS["line"])
 
 
-def traces(analysis: Analysis, topics: Mapping[str, str]) -> Section | None:
-    """The conversations that change most; None if conversations have a single turn. `topics` maps ids to words."""
-    table = analysis.conversations.with_columns(name=_titles(analysis, topics))
+def trace_charts(analysis: Analysis, topics: Mapping[str, str]) -> Iterator[Exhibit]:
+    """The conversations that change most; none if they have a single turn. `topics` maps ids to words."""
+    listed = analysis.listed["conversations"]
+    table = listed.with_columns(name=_titles(listed, topics))
     shown = (
         table.filter(table["turns"] > 1)
         .sort("stance_changes", "name", descending=[True, False], nulls_last=True)
         .head(_MOST)
     )
     if shown.is_empty():
-        return None
+        return
     some = f", the {_MOST} that change most" if table.height > _MOST else ""
     about = "The judge's label for every turn of a conversation, from left to right, one row per conversation."
-    chart = Chart(
-        "traces", f"Stance traces{some}", about, partial(_drawn, shown["name"].to_list(), shown["trace"].to_list())
-    )
-    return Section("traces", "Stance traces", [chart, Method(_METHOD)])
+    drawn = partial(_drawn, shown["name"].to_list(), shown["trace"].to_list())
+    yield Chart("traces", f"Stance traces{some}", about, drawn)
+    yield Method(_METHOD)
 
 
 _METHOD = (
@@ -69,14 +64,33 @@ _METHOD = (
 )
 
 
-def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
+def conversation_names(listed: pl.DataFrame) -> list[str]:
+    """A name for each conversation: its own, preceded by the model and the temperature if others share it."""
+    import polars as pl
+
+    model, temperature = (
+        pl.col("model"),
+        pl.format("temperature {}", pl.col("temperature").cast(pl.String).fill_null("own")),
+    )
+    named = listed.select("conversation", "model", "temperature").with_columns(
+        alone=pl.col("conversation").is_unique(), of_model=pl.struct("model", "conversation").is_unique()
+    )
+    name = (
+        pl.when("alone")
+        .then("conversation")
+        .when("of_model")
+        .then(pl.format("{}/{}", model, "conversation"))
+        .otherwise(pl.format("{}/{}/{}", model, temperature, "conversation"))
+    )
+    return named.select(name.alias("name"))["name"].to_list()
+
+
+def _titles(listed: pl.DataFrame, topics: Mapping[str, str]) -> Any:
     """What each conversation is about, with which model and at which temperature; its name if that is not known."""
     import polars as pl
 
-    names = conversation_names(analysis.conversations)
-    if "topic" not in analysis.conversations.columns:
-        return pl.Series(names)
-    rows = analysis.conversations.select("topic", "model", "temperature").iter_rows()
+    names = conversation_names(listed)
+    rows = listed.select("topic", "model", "temperature").iter_rows()
     titles = [
         f"{topics[topic]}, {model}, {temperature_name(heat)}" if topic in topics else name
         for name, (topic, model, heat) in zip(names, rows, strict=True)
@@ -146,12 +160,13 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     placed = order.select(*_KEY, place=pl.int_range(pl.len()))
     known = [name for name in _SHOWN if name in records.columns]
     rows = records.select(known).join(placed, on=_KEY, nulls_equal=True).sort("place", "turn")
-    if analysis.reading["labels"] == "premise":
+    (rules,) = analysis.counts["rules"]
+    if rules["labels"] == "premise":
         rows = rows.with_columns(stance="premise_stance", premise_stance=pl.lit(None))
     stops = np.cumsum(order["turns"].to_numpy())
     starts = stops - order["turns"].to_numpy()
     scores = order.select(_KEY).join(
-        analysis.conversations, on=_KEY, how="left", nulls_equal=True, maintain_order="left"
+        analysis.listed["conversations"], on=_KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     heads, texts = [_outcome(row) for row in scores.iter_rows(named=True)], _texts(topics)
 
@@ -159,7 +174,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         last = min(stop, order.height)
         part = rows[int(starts[start]) : int(stops[last - 1])] if start < last else rows[:0]
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
-        return [_render_conversation(heads[place], list(turns), analysis.reading) for place, turns in talks]
+        return [_render_conversation(heads[place], list(turns), rules) for place, turns in talks]
 
     first = rows[starts.tolist()]
     return TrialTable(
@@ -210,8 +225,8 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
         _facet("Stance changes", changes, sorted(changes.unique().to_list(), key=_by_length), read=True),
     ]
     if "chameleon" in scores.columns:
-        codes = band(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
-        made.append(BrowseFilter("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes, read=True))
+        codes = place_in_bands(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
+        made.append(BrowseFilter("Chameleon score", [band.name for band in CHAMELEON_BANDS], codes, read=True))
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 
@@ -246,25 +261,25 @@ def _outcome(scores: Row) -> str:
     return f"{', '.join(parts)}. Trace: {' '.join(scores['trace'].upper())}"
 
 
-def _render_conversation(head: str, rows: Sequence[Row], reading: Mapping[str, str]) -> str:
+def _render_conversation(head: str, rows: Sequence[Row], rules: Cells) -> str:
     """One conversation: its outcome, then every turn, with changes of stance as 'critical → balanced'."""
     seen = dict[str, int]()
     turns = []
-    for row, left in zip(rows, _left([row["stance"] for row in rows], reading), strict=True):
+    for row, left in zip(rows, _left([row["stance"] for row in rows], rules), strict=True):
         turns.append(_turn(row, left, seen))
         for document in [*(row.get("cited") or ()), *(row.get("retrieved") or ())]:
             seen.setdefault(document, row["turn"])
     return ROUND_BREAK.join([head, *turns])
 
 
-def _left(labels: Iterable[str | None], reading: Mapping[str, str]) -> Iterator[str]:
+def _left(labels: Iterable[str | None], rules: Cells) -> Iterator[str]:
     """The stance that each turn changes from, '' if it changes none: as `stances_of` counts changes."""
     taken = before = ""  # the last stance taken, and the stance of the turn before
     for label in labels:
-        takes = label or "" if label != _UNCLEAR or reading["unclear"] == "stance" else ""
+        takes = label or "" if label != _UNCLEAR or rules["unclear"] == "stance" else ""
         yield before if takes not in ("", before) else ""
         taken = takes or taken
-        before = taken if label or reading["unlabelled"] == "carry" else ""
+        before = taken if label or rules["unlabelled"] == "carry" else ""
 
 
 def _turn(row: Row, left: str, seen: dict[str, int]) -> str:

@@ -107,16 +107,16 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
     """Each conversation's value of each measure, by its name; conversations without a value are left out."""
     from math import isnan
 
-    from overton.studies.stance_stability.measures.assembly import labels_of
-    from overton.studies.stance_stability.measures.scores import FormulaRules, score
-    from overton.studies.stance_stability.measures.traces import traces_from
+    from overton.studies.stance_stability.conversations import conversations_of
+    from overton.studies.stance_stability.options import StanceHow
+    from overton.studies.stance_stability.rows import score, with_labels
 
     try:
-        traces = traces_from(turns)
+        talks = conversations_of(turns)
     except InputError:  # so far a call failed in every conversation
         return {}
-    names = traces.about["conversation"].to_list()
-    values = score(traces, FormulaRules(labels=labels_of(traces, FormulaRules()))).values
+    names = talks.about["conversation"].to_list()
+    values = score(talks, with_labels(talks, StanceHow())).values
     return {
         measure: {name: value for name, value in zip(names, column.tolist(), strict=True) if not isnan(value)}
         for measure, column in values.items()
