@@ -10,7 +10,6 @@ import msgspec
 from overton.calls import Form, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.deliberation.prompts import LISTED, VALUES, evaluation_message, load, values_prompt
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import Order, form_in_order
 from overton.studies.questions import JudgePrompt, Material, Question, Questions, controls_in, from_columns
 from overton.studies.results import Results
@@ -143,4 +142,3 @@ QUESTIONS = Questions(
     controls=controls_in("overton.studies.deliberation"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -15,7 +15,6 @@ from overton.studies.asking import start_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import Order, reverse_last_lines
 from overton.studies.prompts import enclosing
 from overton.studies.questions import (
@@ -164,4 +163,3 @@ QUESTIONS = Questions(
     controls=controls_in("overton.studies.even_handedness"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -13,7 +13,7 @@ from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
-from overton.studies.open_mindedness.questions import SHEET
+from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.simulated import degenerate, respondent
@@ -90,7 +90,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=MEASURING,
-    sheet=SHEET,
+    questions=QUESTIONS,
     demo=_DEMO,
     nulls=NULLS,
     blocks=BLOCKS,

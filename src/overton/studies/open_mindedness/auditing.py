@@ -12,7 +12,6 @@ import msgspec
 from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import How, Reading, parse_json, schema_of
 from overton.studies.asking import as_it_came
-from overton.studies.judged_rows import sheet_of
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
@@ -317,7 +316,7 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     options=ParaphraseAuditOptions,
     record=ParaphraseVerdict,
     kind="makes",
-    sheet=sheet_of(QUESTIONS),
+    questions=QUESTIONS,
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

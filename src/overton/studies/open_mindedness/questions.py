@@ -13,7 +13,6 @@ import msgspec
 
 from overton.calls import Form, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
-from overton.studies.judged_rows import sheet_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
@@ -250,4 +249,3 @@ QUESTIONS = Questions(
     controls=controls_in("overton.studies.open_mindedness"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -14,7 +14,6 @@ import msgspec
 from overton.calls import Form, Trial
 from overton.judging import Reading, object_schema
 from overton.studies.asking import start_of, unless_refused
-from overton.studies.judged_rows import sheet_of
 from overton.studies.measurement import How
 from overton.studies.orders import Order, asked_in_order
 from overton.studies.pluralism import prompts
@@ -499,4 +498,3 @@ QUESTIONS = Questions(
     item=thread_of,
     plans=_PLANS,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -13,7 +13,6 @@ import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
 from overton.studies.questions import (
     LABEL_FIRST,
@@ -324,7 +323,6 @@ QUESTIONS = Questions(
     shared=_shared,
     plans=LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width),
 )
-SHEET = sheet_of(QUESTIONS)
 
 NOT_JUDGED = JudgedLabels({"stance": None, "premise_stance": None, **_details(None)})
 """The judge was not asked: there is no answer to judge."""
