@@ -50,6 +50,7 @@ class MeasureColumn:
     variant, against  as in the table of estimates
     sides    a facet with two sides: the difference between them within what the row is about. The column is left out if
              no row has it
+    condition  the condition of its numbers, if it is not that of the row
     detail   summaries leave it out
     """
 
@@ -59,6 +60,7 @@ class MeasureColumn:
     variant: str = "plain"
     against: str | None = None
     sides: str = ""
+    condition: str = ""
     detail: bool = False
 
 
@@ -69,6 +71,7 @@ class CountColumn:
     table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
     item    if it has a row for each item instead, its column with their ids
     words   texts in place of its cells
+    detail  summaries leave it out
     """
 
     name: str
@@ -76,11 +79,12 @@ class CountColumn:
     table: str = "counts"
     item: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    detail: bool = False
 
 
 @dataclass(frozen=True)
 class TableOf:
-    """A table with a row for everything of which its first measure has a number.
+    """A table with a row for everything of which its first measure without a condition of its own has a number.
 
     A table without rows is left out, or `otherwise` takes its place. `head` is the heading of the models' column. The
     other fields are those of `Table`.
@@ -193,7 +197,9 @@ class _Source:
         return part(self.analysis) if callable(part) else [part]
 
     def table(self, layout: TableOf) -> Exhibit | None:
-        measures = [column.measure for column in layout.columns if isinstance(column, MeasureColumn)]
+        measures = [
+            column.measure for column in layout.columns if isinstance(column, MeasureColumn) and not column.condition
+        ]
         groups = self.groups(layout.rows, measures[0]) if measures else self.settings
         by = [layout.rows.title] if layout.rows.by else []
         columns = [Column(head) for head in (layout.head, *by, *(("First", "Second") if layout.rows.sides else ()))]
@@ -256,8 +262,9 @@ class _Source:
             if facet is None:
                 yield _Group(model, condition, item=row.item)
             elif facet != CONDITION:
-                own = next(name for name in self.conditions if condition.startswith(f"{name} / "))
-                yield _Group(model, own, facet, (condition.removeprefix(f"{own} / "), *second), row.item)
+                own = next((name for name in self.conditions if condition.startswith(f"{name} / ")), "")
+                value = condition.removeprefix(f"{own} / ") if own else condition
+                yield _Group(model, own, facet, (value, *second), row.item)
             elif against in self.conditions:
                 yield _Group(model, "", values=(condition, *second))
 
@@ -270,7 +277,7 @@ class _Source:
 
     def column(self, column: MeasureColumn | CountColumn) -> Column:
         if isinstance(column, CountColumn):
-            return Column(column.title, "text" if column.words else "count")
+            return Column(column.title, "text" if column.words else "count", detail=column.detail)
         declared = self.analysis.measures[column.measure]
         differs = column.of == "difference" or column.against is not None or column.sides
         kind: Kind = "points" if differs and declared.kind == "share" else declared.kind
@@ -280,7 +287,7 @@ class _Source:
         if isinstance(column, MeasureColumn):
             return [self.number(column, group) for group in groups]
         cells = {
-            (row["model"], row["condition"], row[column.item or "facet"]): row.get(column.name)
+            (row["model"], row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
             for row in self.analysis.counts[column.table]
         }
         keys = [
@@ -310,7 +317,7 @@ class _Source:
             model=group.model,
             item=group.item,
             facet=facet,
-            condition=group.where(*values),
+            condition=column.condition or group.where(*values) or None,
             variant=column.variant,
             against=against,
         )

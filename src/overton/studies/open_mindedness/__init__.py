@@ -20,7 +20,7 @@ from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Command, Demo, Role, Study
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.measures import Analysis
+    from overton.studies.frame import Analysis
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 

@@ -93,7 +93,7 @@ def _shares(looked: InterimResult, width: float) -> tuple[list[PrecisionLimit], 
 
 
 def _score(looked: InterimResult, width: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
-    from overton.studies.open_mindedness.measures.scores import scores
+    from overton.studies.open_mindedness.score import scores
 
     title = "open-mindedness of these issues in these wordings, 0 to 100"
     issues, counts, signs = counted(looked.records)
@@ -112,7 +112,7 @@ def _score(looked: InterimResult, width: float | None) -> tuple[PrecisionLimit, 
 def _variances(shares: NDArray[np.float64], own: NDArray[np.float64], issues: Sequence[str]) -> dict[Arm, float]:
     """How much of each issue's variance is due to each condition: half the mean squared change when that condition
     alone is drawn again (Jansen 1999, Computer Physics Communications 117:35)."""
-    from overton.studies.open_mindedness.measures.scores import scores
+    from overton.studies.open_mindedness.score import scores
 
     made: dict[Arm, float] = {}
     for place, name in enumerate(PUBLISHED):

@@ -11,7 +11,7 @@ from overton.errors import InputError, Problem
 from overton.studies.reproduction import PublishedNumber, Reproduction
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.measures.analysis import ModelResult
+    from overton.studies.frame import Analysis
     from overton.studies.tables import RawTable
 
 
@@ -32,21 +32,16 @@ def _of(table: RawTable) -> list[PublishedNumber]:
         raise InputError([Problem(table.name, "", "is not one of the published tables of counts")])
     analysis = measures.analyze_counts(outcomes.table)
     published = _load_published()
-    return [
-        published_number
-        for name, model in analysis.models.items()
-        for published_number in _of_model(model, published.get(name, {}))
-    ]
+    return [made for name in analysis.models for made in _of_model(analysis, name, published.get(name, {}))]
 
 
-def _of_model(model: ModelResult, published: dict[str, float]) -> Iterator[PublishedNumber]:
+def _of_model(analysis: Analysis, name: str, published: dict[str, float]) -> Iterator[PublishedNumber]:
     """Each issue's score by equation 1 as printed, then equation 2's mean; then the mean by the worked example."""
-    for issue in model.issues.values():
-        what = f"{model.name}: {issue.issue}"
-        yield PublishedNumber(what, published.get(issue.issue), issue.scores.as_published.value, _DIGITS)
-    yield PublishedNumber(f"{model.name}: mean", published.get("mean"), model.scores.as_published.value, _DIGITS)
-    reading = "by the worked example and footnote 1, which lead here"
-    yield PublishedNumber(f"{model.name}: mean {reading}", None, model.scores.open_mindedness.value, _DIGITS)
+    for row in analysis.rows_of("open_mindedness_as_published", model=name, variant="plain"):
+        issue = row.item or "mean"
+        yield PublishedNumber(f"{name}: {issue}", published.get(issue), row.number.value, _DIGITS)
+    plain = analysis.estimate("open_mindedness", model=name, variant="plain").value
+    yield PublishedNumber(f"{name}: mean by the worked example and footnote 1, which lead here", None, plain, _DIGITS)
 
 
 MILLSTONE = Reproduction(

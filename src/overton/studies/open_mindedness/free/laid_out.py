@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from overton.studies.open_mindedness.answer_counts import with_answers
 from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.measures.free import with_answers
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Shares of stances in each configuration, as answered and corrected; and for a model, means and shares over issues.
+"""Shares of stances in each configuration, as answered and corrected.
 
 Corrected shares have the pulls of letter and position set to zero. In one issue and configuration, the share of a
 stance given to template t is modelled as
@@ -10,28 +10,37 @@ three template families (1, 4), (2, 5), (3, 6) adding up to zero: effects add on
 corrected share. All six templates together give it by weights alone: the mirrored pairs (2, 5) and (3, 6) average both
 pulls away whatever their size, and family (1, 4), in which A is always pro, is corrected by the pull of the letter that
 the other two show. With one mirrored pair it is the plain mean.
+
+Shares that are means of token probabilities have the variance of these: how much prompts differ, from few prompts in
+each cell, an issue in a configuration. If it has two prompts, their own spread says next to nothing about what others
+would give, and a normal interval from it covers the truth seven times in ten. So cells learn from each other. With V
+the variance that drawing one stance by the cell's mean probabilities would have, prompts of all cells spread by
+
+    phi = (sum of squares within cells + 2 * 0.04 / V0) / (their degrees of freedom * V + 2),
+
+a share of V (0 if all prompts agree, 1 if each is sure of one stance), with two prompts' worth of doubt around a fifth
+squared. A cell's own sum of squares with f degrees of freedom is pooled with up to four of phi * V, and its variance is
+that of Student's t with as many degrees of freedom in all: it is widened by the squared ratio of the two distributions'
+quantiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
-from overton.statistics import Estimate, not_computed
+from overton.statistics import Estimate
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.estimate import ends_of
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range
+from overton.statistics.jackknife import DIFFERENCE, Range
 from overton.statistics.proportions import wilson_limits
-from overton.studies.open_mindedness.measures.cells import PRO, AnswerCounts
-from overton.studies.open_mindedness.measures.results import Shares
-from overton.studies.open_mindedness.measures.weighed import between_prompts
+from overton.studies.open_mindedness.answer_counts import PRO, AnswerCounts
 
 _PRIOR = np.array([0.5, 0.5, 0.0])
 """One answer's worth of doubt in each configuration, half pro and half con (Jeffreys): without it, a configuration
@@ -133,17 +142,22 @@ def _effective(share: Floats, n: Ints, weights: Floats, variance: Floats) -> Flo
         return np.asarray(np.where(n > 0, simple / actual, 0.0))
 
 
-def share_estimates(table: ShareTable, level: float, method: str) -> list[list[Shares | None]]:
-    """The shares with Wilson intervals for the effective number of answers, by issue and condition."""
+StanceShares: TypeAlias = tuple[Estimate, Estimate, Estimate]
+"""Shares of pro, con and other among all answers."""
+
+
+def share_estimates(table: ShareTable, level: float, method: str) -> list[list[StanceShares | None]]:
+    """The shares with Wilson intervals for the effective number of answers, by issue and condition; `n` counts
+    answers."""
     low, high = wilson_limits(table.share, table.effective[..., None], level)
     rows = zip(table.share.tolist(), low.tolist(), high.tolist(), table.n.tolist(), strict=True)
+
+    def estimates(limits: list[list[float]], n: int) -> StanceShares:
+        pro, con, other = (Estimate(p, a, b, n, method, level) for p, a, b in zip(*limits, strict=True))
+        return pro, con, other
+
     return [
-        [
-            Shares(*(Estimate(p, a, b, n, method, level) for p, a, b in zip(*limits, strict=True)))
-            if not isnan(limits[0][PRO])
-            else None
-            for *limits, n in zip(*row, strict=True)
-        ]
+        [None if isnan(limits[0][PRO]) else estimates(limits, n) for *limits, n in zip(*row, strict=True)]
         for row in rows
     ]
 
@@ -203,27 +217,6 @@ def corrected(weighted: Floats) -> Floats:
         return np.asarray(clipped / clipped.sum(-1, keepdims=True))
 
 
-def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: str, within: Range) -> Estimate:
-    """The mean of the issues' values, which are `within` a range, with an interval over issues.
-
-    For a single issue it is that issue's own, from its answers, and says so. `n` counts the issues that have a value;
-    `reason` says why there is none.
-    """
-    known = [issue for issue in issues if not isnan(issue.value)]
-    if not known:
-        return not_computed(reason, level=jackknife.level)
-    if len(known) == 1:
-        estimate = known[0]
-        return msgspec.structs.replace(estimate, n=1, method=f"{estimate.method}, of the one issue")
-    return jackknife.mean([issue.value for issue in known], within)
-
-
-def share_of_issues(flags: Sequence[bool | None], jackknife: Jackknife, reason: str) -> Estimate:
-    """The share of issues that have a property, with Wilson's interval; None means that it is unknown for an issue."""
-    known = [float(flag) for flag in flags if flag is not None]
-    return jackknife.mean(known, SHARE) if known else not_computed(reason, level=jackknife.level)
-
-
 def difference(value: float, limits: Sequence[float], n: int, level: float) -> Estimate:
     """A difference of two shares with Newcombe's limits."""
     return Estimate(value, limits[0], limits[1], n, "Newcombe", level)
@@ -236,3 +229,54 @@ def wald(
     half = float(ndtri((1 + level) / 2)) * error
     low, high = max(value - half, within[0]), min(value + half, within[1])
     return Estimate(value, low, high, n, method, level, within=ends_of(within))
+
+
+_LENT = 4.0
+"""The most degrees of freedom that a cell borrows from others: enough to steady two prompts, few beside fifty."""
+_DOUBT, _DOUBTED = 0.04, 2.0
+"""The prior of the share of V, and how many degrees of freedom it is worth."""
+_TAIL = 0.975
+
+
+def between_prompts(by_template: NDArray[Any], coefficients: Floats | None, products: Floats) -> Floats:
+    """Variance of each template's mean of `coefficients` @ (pro, con, other); see `shares.cell_variance`.
+
+    Templates of a cell have means of their own; if none has two prompts, the spread between templates is taken, which
+    is too wide rather than too narrow.
+    """
+    sizes = np.rint(by_template.sum(-1))
+    combined = np.eye(3) if coefficients is None else coefficients[..., None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = by_template / np.maximum(sizes, 1)[..., None]
+        own = products - np.einsum("...,...s,...u->...su", sizes, mean, mean)
+        scatter = np.maximum(np.einsum("...ks,...su,...ku->...", combined, own, combined), 0.0)
+        about = np.einsum("...ks,...s->...k", combined, mean)
+        total = sizes.sum(-1)
+        middle = (about * sizes[..., None]).sum(-2, keepdims=True) / np.maximum(total, 1)[..., None, None]
+        apart = (((about - middle) ** 2).sum(-1) * (sizes > 0)).sum(-1)
+        free = np.maximum(sizes - 1, 0).sum(-1)
+        freedom = np.where(free > 0, free, np.maximum((sizes > 0).sum(-1) - 1, 0))
+        squares = np.where(free > 0, scatter.sum(-1), apart)
+        spread, known = _steadied(squares, freedom, _drawn(by_template, coefficients))
+        wider = (stdtrit(np.maximum(known, 1), _TAIL) / ndtri(_TAIL)) ** 2
+        return np.where(sizes > 0, (spread * wider)[..., None] / np.maximum(sizes, 1), np.inf)
+
+
+def _drawn(by_template: NDArray[Any], coefficients: Floats | None) -> Floats:
+    """V of each cell, with half a prompt added for pro and for con, so that no cell counts as certain."""
+    sums = by_template.sum(-2) + np.array([0.5, 0.5, 0.0])
+    chance = sums / sums.sum(-1, keepdims=True)
+    if coefficients is None:
+        return np.asarray(1 - (chance**2).sum(-1))
+    each = coefficients if coefficients.ndim > 1 else coefficients[None]
+    among = chance[..., None, :]
+    return np.asarray(((among * each**2).sum(-1) - ((among * each).sum(-1)) ** 2).max(-1))
+
+
+def _steadied(squares: Floats, freedom: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+    """Each cell's variance between prompts, and its degrees of freedom."""
+    every = float((freedom * drawn).sum())
+    worth = _DOUBTED * float(drawn.mean()) if drawn.size else 0.0
+    share = (float(squares.sum()) + _DOUBT * worth) / max(every + worth, 1e-12)
+    lent = np.minimum(_LENT, _DOUBTED + float(freedom.sum()) - freedom)
+    return (squares + lent * share * drawn) / (freedom + lent), freedom + lent

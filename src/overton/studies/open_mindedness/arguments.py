@@ -5,7 +5,7 @@ matters which were drawn, which is not in the paper.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
@@ -21,9 +21,9 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.correlation import clustered_pearson
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import wilson_limits
-from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
-from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, AnswerCounts
-from overton.studies.open_mindedness.measures.scores import plurality
+from overton.studies.frame import EstimateRow
+from overton.studies.open_mindedness.answer_counts import PRO, TEMPLATES, WEIGHTS, AnswerCounts
+from overton.studies.open_mindedness.score import plurality
 
 
 @dataclass(frozen=True)
@@ -64,29 +64,48 @@ def argument_table(cells: AnswerCounts) -> ArgumentTable | None:
     return ArgumentTable(ids, pro, np.bincount(flat, minlength=size).reshape(shape), places, rows)
 
 
-def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level: float) -> tuple[ArgumentShare, ...]:
-    """The pro share wherever an argument was shown, with Wilson's interval, for every argument of a model."""
+def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level: float) -> Iterator[EstimateRow]:
+    """The pro share of a model wherever an argument was shown, by issue, with Wilson's interval."""
     shown = np.argwhere(table.n[model] > 0)
     pro, n = (counts[model][tuple(shown.T)] for counts in (table.pro, table.n))
     low, high = wilson_limits(pro / n, n, level)
     numbers = zip(shown.tolist(), (pro / n).tolist(), low.tolist(), high.tolist(), n.tolist(), strict=True)
-    return tuple(
-        ArgumentShare(cells.issues[i], table.ids[a], Estimate(value, lower, upper, count, "Wilson", level))
-        for (i, a), value, lower, upper, count in numbers
-    )
+    for (issue, argument), value, lower, upper, count in numbers:
+        yield EstimateRow(
+            model=cells.models[model],
+            item=cells.issues[issue],
+            facet="argument",
+            condition=table.ids[argument],
+            measure="argument_pro",
+            number=Estimate(value, lower, upper, count, "Wilson", level),
+        )
+
+
+def same_family(families: Mapping[str, str], first: str, second: str) -> bool | None:
+    """Whether two models are of one family; None if that of either is not known."""
+    return families[first] == families[second] if first in families and second in families else None
 
 
 def agreements(
     cells: AnswerCounts, table: ArgumentTable, families: Mapping[str, str], jackknife: Jackknife
-) -> tuple[Agreement, ...]:
-    """Correlations between all pairs of models, over the arguments that both were shown."""
-    made = []
+) -> Iterator[EstimateRow]:
+    """Pearson correlations of single arguments' effects on two models (figure 6), for all pairs of models, over the
+    arguments that both were shown, which `n` counts; then their medians within and between families.
+
+    `agreement` is the paper's: of pro shares over all arguments. Most of it comes from differences between issues;
+    `agreement_within` removes each issue's and side's mean, so that only differences between the arguments of one side
+    remain.
+    """
+    by_family: dict[bool | None, list[float]] = defaultdict(list)
     for a, b in combinations(range(len(cells.models)), 2):
         first, second = cells.models[a], cells.models[b]
-        known = first in families and second in families
-        same = families[first] == families[second] if known else None
-        made.append(Agreement(first, second, same, *_correlations(table, a, b, jackknife)))
-    return tuple(made)
+        numbers = _correlations(table, a, b, jackknife)
+        for measure, number in zip(("agreement", "agreement_within"), numbers, strict=True):
+            yield EstimateRow(model=first, against=second, measure=measure, number=number)
+        by_family[same_family(families, first, second)].append(numbers[0].value)
+    for name, is_same in (("within", True), ("between", False)):
+        number = _median(by_family[is_same], jackknife.level)
+        yield EstimateRow(facet="families", condition=name, measure="agreement", number=number)
 
 
 def _correlations(table: ArgumentTable, first: int, second: int, jackknife: Jackknife) -> tuple[Estimate, Estimate]:
@@ -106,11 +125,9 @@ def _centred(values: Floats, groups: Ints) -> Floats:
     return np.asarray(np.round(values - (np.bincount(groups, values) / n)[groups], 12))
 
 
-def median_agreement(found: Sequence[Agreement], *, same_family: bool, level: float) -> Estimate:
-    """The median correlation of pairs within or between families; `n` counts pairs. Pairs share models and arguments,
-    so there is no interval."""
-    pairs = [pair.correlation.value for pair in found if pair.same_family is same_family]
-    values = [value for value in pairs if not isnan(value)]
+def _median(correlations: Sequence[float], level: float) -> Estimate:
+    """The median of pairs, which `n` counts. Pairs share models and arguments, so there is no interval."""
+    values = [value for value in correlations if not isnan(value)]
     if not values:
         return not_computed("no such pair of models with a known family", level=level)
     return Estimate(float(np.median(values)), float("nan"), float("nan"), len(values), "median of pairs", level)
@@ -130,10 +147,20 @@ class _AnswerPairs(NamedTuple):
     every: Ints
 
 
+DRAWS = ("flips_other_set", "flips_same_set", "flips_extra", "majority_flips", "set_variance")
+"""How much results depend on which arguments were drawn.
+
+Pairs are two answers to the same issue, configuration, wording and template. `flips_other_set` is the probability that
+they differ when different arguments were shown, `flips_same_set` when the same were, and `flips_extra` the first minus
+the second. With repeated sets (`--draws`): `majority_flips` is the share of pairs of sets whose most common stances
+differ, and `set_variance` the variance of the pro share between sets beyond sampling noise.
+"""
+
+
 def draw_dependence(
     cells: AnswerCounts, table: ArgumentTable | None, jackknife: Jackknife
-) -> list[DrawDependence] | None:
-    """For each model, how often answers differ with different and with the same arguments; None without records."""
+) -> list[dict[str, Estimate]] | None:
+    """For each model the numbers of `DRAWS`; None without records that show arguments."""
     if cells.design is None or table is None:
         return None
     rows = cells.design.rows
@@ -197,7 +224,7 @@ def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: 
 
 def _dependence(
     other: _AnswerPairs, same: _AnswerPairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
-) -> DrawDependence:
+) -> dict[str, Estimate]:
     """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
 
     Each has weight n1 n0 / (n1 + n0) by its pairs (Mantel-Haenszel), in all three numbers.
@@ -206,15 +233,12 @@ def _dependence(
     weight = other.every * same.every / np.maximum(other.every + same.every, 1)
     below = weight.sum(1)
     if not below.any():
-        return DrawDependence(*(not_computed(_NO_PAIRS, level=jackknife.level),) * 3, majority_flips, variance)
+        none = not_computed(_NO_PAIRS, level=jackknife.level)
+        return dict(zip(DRAWS, (none, none, none, majority_flips, variance), strict=True))
     rates = [weight * pairs.differing / np.maximum(pairs.every, 1) for pairs in (other, same)]
-    return DrawDependence(
-        jackknife.ratio(rates[0].sum(1), below, SHARE),
-        jackknife.ratio(rates[1].sum(1), below, SHARE),
-        jackknife.ratio((rates[0] - rates[1]).sum(1), below, DIFFERENCE),
-        majority_flips,
-        variance,
-    )
+    other_set, same_set = (jackknife.ratio(rate.sum(1), below, SHARE) for rate in rates)
+    extra = jackknife.ratio((rates[0] - rates[1]).sum(1), below, DIFFERENCE)
+    return dict(zip(DRAWS, (other_set, same_set, extra, majority_flips, variance), strict=True))
 
 
 _NO_SETS = "argument sets were not repeated: run with --draws"

@@ -1,15 +1,18 @@
-"""How often free answers differ from forced ones, corrected by people's labels of some of the free ones.
+"""Free answers: their numbers, their judge's token probabilities, and their correction by human labels.
 
-Each answer is a unit of its own, so its own value is corrected whatever the judge's errors are: prediction-powered,
-with power tuning, over issues.
+Forced choice is the standing objection to studies like this one. Here its effect is measured: how often the two answers
+differ when issue, evidence and order of positions are the same, but no letter is asked for. The two could differ by
+chance alone, as two forced answers do; `rows.forced_again` computes how often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -19,14 +22,84 @@ from overton.statistics.arrays import Flags, Floats
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
-from overton.studies.open_mindedness.free.compared import FREE
+from overton.studies.frame import Cells, EstimateRow
+from overton.studies.grouping import Frame
+from overton.studies.measures import Grouping
 from overton.studies.open_mindedness.free.judging import LABELS
-from overton.studies.open_mindedness.measures.free import KINDS, pairs_of
+from overton.studies.open_mindedness.measures import FREE, FREE_SIDES, OF_FREE, OF_PAIRS
+from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.rows import KINDS, free_answers, free_units, pairs_of
 from overton.studies.people_labels import People
+from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.how import OpenMindednessHow
+    from overton.studies.open_mindedness.options import OpenMindednessHow
+
+
+def free_rows(records: pl.DataFrame, jackknife: Jackknife) -> Iterator[EstimateRow]:
+    """Means over issues of shares of every model's free answers, and of pairs of a forced and a free one, also by
+    configuration; nothing if no answer is free."""
+    if free_answers(records).is_empty():
+        return
+    units = free_units(records)
+    own = {"free": OF_FREE, "free_in": (*OF_PAIRS, *FREE_SIDES)}
+    for kind, measures in own.items():
+        some = [replace(measure, units=kind) for measure in measures]
+        rows = list(Frame({kind: units[kind]}, some, jackknife).rows([Grouping(some)]))
+        if kind == "free":
+            yield from (msgspec.structs.replace(row, condition=None) for row in rows)
+            continue
+        for row in sorted(rows, key=lambda row: list(CONDITIONS).index(row.condition or "")):
+            if row.clusters:
+                yield msgspec.structs.replace(row, facet="configuration")
+
+
+def free_counts(records: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
+    """The table 'free', by model and in each configuration: free answers with a label, the model's calls that failed,
+    answers to which the judge gave no label, and pairs of a forced and a free answer to the same prompt."""
+    free = free_answers(records)
+    if free.is_empty():
+        return {}
+    pairs = pairs_of(records).with_columns(pl.col("model", "condition").cast(pl.String))
+    judged = pl.col("failure").str.starts_with("judge: ").fill_null(value=False)
+    made: list[Cells] = []
+    for keys in (["model"], ["model", "condition"]):
+        counted = (
+            free.with_columns(pl.col("model", "condition").cast(pl.String))
+            .group_by(keys)
+            .agg(
+                answers=pl.col("failure").is_null().sum().cast(pl.Int64),
+                failures=(pl.col("failure").is_not_null() & ~judged).sum().cast(pl.Int64),
+                unlabelled=judged.sum().cast(pl.Int64),
+            )
+            .join(pairs.group_by(keys).agg(pl.len().cast(pl.Int64).alias("pairs")), on=keys, how="left")
+            .with_columns(pl.col("pairs").fill_null(0))
+            .sort(keys)
+        )
+        made += [{"facet": None, "condition": None, **cells} for cells in counted.iter_rows(named=True)]
+    return {"free": tuple(made)}
+
+
+def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances | None:
+    """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
+    if "judge_shares" not in records.columns or not records["judge_shares"].count():
+        return None
+    free = free_answers(records).filter(pl.col("judge_attempts").is_not_null())
+    table = free.select(
+        "model",
+        pl.col("issue").alias("item"),
+        pl.when(pl.col("failure").is_null())
+        .then(pl.col("stance").cast(pl.String).replace("other", "neither"))
+        .alias("label"),
+        pl.when(pl.col("p_takes_pro").is_not_null())
+        .then(pl.concat_list(pl.col(f"p_takes_{label}").cast(pl.Float64) for label in LABELS))
+        .alias("chances"),
+        pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
+    )
+    return label_probabilities(
+        {"side": LabelProbabilityTable(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife
+    )
 
 
 class FreeCase(UnitCase):
@@ -76,7 +149,7 @@ class FreeCase(UnitCase):
         models = self.pairs["model"].to_numpy()
         for model in sorted(set(models.tolist())):
             for kind in KINDS:
-                place = ("free", model, kind)
+                place = (f"{FREE}{kind}", model, None, None, None)
                 yield JudgedNumber(model, f"free answers: {kind}", models == model, place, model, f"{FREE}{kind}")
 
     def _kind(self, name: str) -> str:

@@ -11,6 +11,8 @@ for the answers that take a stance; whether one does is a matter of the two refu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,37 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats
 from overton.statistics.logit import LogitFit, fit_logit
 from overton.statistics.proportions import proportion
-from overton.studies.open_mindedness.measures.analysis import RespondentFit
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, AnswerCounts, TemplateCounts
+from overton.studies.frame import EstimateRow
+from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, TemplateCounts
 
 SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
 """The shared parameters, in the order of the design's columns."""
+
+
+PARAMETERS = (*SLOPES, "refusal", "refusal_with_arguments")
+"""All shared parameters: logits, except for the two refusal rates. The key of a measure is 'respondent_' and one of
+these."""
+
+
+@dataclass(frozen=True)
+class RespondentFit:
+    """The respondent model of `simulated.py` fitted to a model's answers.
+
+    `parameters` are by name, and `leans` are prior leans by issue, both with `n` counting answers. `dispersion` is
+    Pearson's chi-square over its degrees of freedom: 1 if the model fits; intervals are widened by its square root if
+    it is above 1.
+    """
+
+    parameters: dict[str, Estimate]
+    leans: dict[str, Estimate]
+    dispersion: float
+
+    def rows(self, model: str) -> Iterator[EstimateRow]:
+        """Its numbers as rows."""
+        for name, number in self.parameters.items():
+            yield EstimateRow(model=model, measure=f"respondent_{name}", number=number)
+        for issue, number in self.leans.items():
+            yield EstimateRow(model=model, item=issue, measure="respondent_lean", number=number)
 
 
 def fit_respondents(cells: AnswerCounts, level: float = 0.95) -> list[RespondentFit] | None:
@@ -84,11 +112,11 @@ def _fit(
     ).astype(float)
     taken = answers[:, PRO] + answers[:, CON]
     fit = fit_logit(answers[:, PRO].astype(float), taken.astype(float), columns, i, len(cells.issues))
+    slopes = [_slope(fit, k, columns, level) for k in range(len(SLOPES))]
+    refusals = [_refusal(cells, model, level, argued=argued) for argued in (False, True)]
     return RespondentFit(
+        parameters=dict(zip(PARAMETERS, (*slopes, *refusals), strict=True)),
         leans={cells.issues[k]: _lean(fit, k, counts[k], level) for k in cells.asked(model)},
-        **{name: _slope(fit, k, columns, level) for k, name in enumerate(SLOPES)},
-        refusal=_refusal(cells, model, level, argued=False),
-        refusal_with_arguments=_refusal(cells, model, level, argued=True),
         dispersion=fit.dispersion,
     )
 

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
+from overton.statistics.calibration import Calibration, calibration
 from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
 from overton.studies.open_mindedness.items import SIDES
-from overton.studies.open_mindedness.measures.free import with_answers
-from overton.studies.open_mindedness.measures.weights import COLUMNS, weighing_of, weights
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
-from overton.studies.probabilities import Weighing
+from overton.studies.probabilities import Weighing, resolve_label
 from overton.studies.warnings import FaultCount, count_faults
 
 Answers = NDArray[Any]
@@ -133,6 +132,13 @@ def cells_from_records(
     return _cells(records, reading, shares)
 
 
+def with_answers(records: pl.DataFrame) -> pl.DataFrame:
+    """Records with the column `answers`: those made before there were free answers are forced."""
+    if "answers" not in records.columns:
+        return records.with_columns(answers=pl.lit("forced"))
+    return records.with_columns(pl.col("answers").fill_null("forced"))
+
+
 def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
     """The answers that are counted, and whether they are free."""
     both = with_answers(records)
@@ -150,15 +156,17 @@ def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal
 
 
 def _cells(records: pl.DataFrame, reading: str, shares: str) -> AnswerCounts:
-    table = table_frames.check(RECORDS, records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
+    table = table_frames.check(RECORDS, records, MEASURED).select(
+        *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES
+    )
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
         raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
-    weighing = weighing_of(table, shares, axes.models)
+    weighing = _weighing_of(table, shares, axes.models)
     if weighing is not None and weighing.used:
-        answered = answered.with_columns(**weights())
+        answered = answered.with_columns(**_weights())
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     cells = _by_design(answered, axes)
     made = AnswerCounts(
@@ -333,3 +341,48 @@ def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
 def _topics(coded: pl.DataFrame, axes: _Axes) -> tuple[str | None, ...]:
     known = dict(coded.group_by("i").agg(pl.col("topic").min()).iter_rows())
     return tuple(known.get(place) for place in range(len(axes.issues)))
+
+
+_OF_PROBABILITIES = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
+"""Columns of records that probabilities need."""
+
+
+def _weights() -> dict[str, pl.Expr]:
+    """What a row gives to pro, con and other: its probabilities; everything to its stance (coded `s`) if an answer
+    names a letter whose probability was not reported."""
+    a_pro, known = pl.col("a_is") == "pro", pl.col("p_a").is_not_null() & pl.col("p_b").is_not_null()
+    p_a, p_b = pl.col("p_a").clip(0, 1), pl.col("p_b").clip(0, 1)
+    pro, con = pl.when(a_pro).then(p_a).otherwise(p_b), pl.when(a_pro).then(p_b).otherwise(p_a)
+    most = pl.max_horizontal(pro + con, pl.lit(1.0))  # rounding may go past 1
+    chances = {"w_pro": pro / most, "w_con": con / most, "w_other": 1 - (pro + con) / most}
+    return {
+        name: pl.when(known).then(chance).otherwise((pl.col("s") == place).cast(pl.Float64))
+        for place, (name, chance) in enumerate(chances.items())
+    }
+
+
+def _weighing_of(table: pl.DataFrame, chosen: str, models: Sequence[str]) -> Weighing | None:
+    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities."""
+    asked = table["shares"].fill_null("sampled").unique().to_list()
+    if asked == ["sampled"]:
+        return None
+    answered = table.filter(pl.col("failure").is_null())
+    found = {model: _calibrated(answered.filter(pl.col("model") == model)) for model in models}
+    unreported = answered.filter(
+        pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null()
+    )
+    counts = {str(model): int(count) for model, count in unreported["model"].value_counts().sort("model").iter_rows()}
+    return resolve_label(chosen, asked, found, counts)
+
+
+def _calibrated(own: pl.DataFrame) -> Calibration:
+    """One model's letters: P(A) of those that name one, and how often none is named."""
+    drawn = own.filter(pl.col("sampled").list.len() > 0).sort("trial")
+    letters = drawn["sampled"].to_list()
+    counted = np.array([[names.count(letter) for letter in ("A", "B")] for names in letters], float).reshape(-1, 2)
+    reported = drawn.select("p_a", "p_b").cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_letters = reported / reported.sum(1, keepdims=True)
+    known = np.isfinite(reported).all(1)
+    none = np.array([names.count("neither") / len(names) for names in letters], float).reshape(-1)
+    return calibration(of_letters, counted, (1 - reported.sum(1)[known], none[known]))
