@@ -287,7 +287,7 @@ class _Source:
         if isinstance(column, MeasureColumn):
             return [self.number(column, group) for group in groups]
         cells = {
-            (row["model"], row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
+            (row["model"] or "", row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
             for row in self.analysis.counts[column.table]
         }
         keys = [
@@ -314,7 +314,7 @@ class _Source:
             facet, values = None, ()
         row = self.analysis.row(
             column.measure,
-            model=group.model,
+            model=group.model or None,
             item=group.item,
             facet=facet,
             condition=column.condition or group.where(*values) or None,
