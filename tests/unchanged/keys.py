@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from .schema_1 import open_mindedness
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -109,17 +112,18 @@ def _moved(document: Json) -> Iterator[_Moved]:
         if line.dropped or line.value == "itself":
             continue
         rows = document["tables"].get(line.table, ()) if line.table else document["rows"]
-        number = 0
-        for at, given in enumerate(rows):
-            row = {"item": given.get("topic"), **given}
+        numbers: Counter[str] = Counter()
+        for given in rows:
+            row = {"item": given.get("issue", given.get("topic")), **given}
             if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
             names = line.named(row, conditions)
             if names is None:
                 continue
-            names = {"label": row.get("label"), "role": row.get("role"), **names}
-            names["number"] = str(at if line.table else number)
-            number += 1
+            names = {**{name: cell for name, cell in row.items() if isinstance(cell, str)}, **names}
+            list_of = line.path.partition("{number}")[0].format_map(defaultdict(str, names))
+            names["number"] = str(numbers[list_of])
+            numbers[list_of] += 1
             yield _Moved(line, names, _value(line, row, names))
 
 
@@ -160,7 +164,10 @@ def _complete_even_handedness(made: Json) -> None:
         made["weighing"].setdefault("unweighed", {})
 
 
-_COMPLETE: dict[str, Callable[[Json], None]] = {"even-handedness": _complete_even_handedness}
+_COMPLETE: dict[str, Callable[[Json], None]] = {
+    "even-handedness": _complete_even_handedness,
+    "open-mindedness": open_mindedness.complete,
+}
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""
 
@@ -190,6 +197,11 @@ def estimates_1(document: Json) -> pl.DataFrame:
             continue
         model, conditions, fields = None, [], []
         *path, variant = moved.line.path.split(" > ")
+        variant = variant.format(**moved.names)
+        if document["study"] == "open-mindedness":
+            model, item, condition, measure = open_mindedness.where(path, moved.names)
+            rows.append((model, item, condition, measure, variant, *_cells(moved.value)))
+            continue
         for part in path:
             name = _NAME.fullmatch(part)
             if name is None:
@@ -203,13 +215,16 @@ def estimates_1(document: Json) -> pl.DataFrame:
             else:
                 conditions.append(moved.names[name[1]])
         fields = fields[fields[0] == "models" :]
-        value = moved.value
-        low, high = value["interval"]
         where = (model, None, " / ".join(conditions) or None, ".".join(fields), variant)
-        rows.append((*where, value["estimate"], low, high, value["n"], value["method"], value["why"]))
+        rows.append((*where, *_cells(moved.value)))
     kinds = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
     schema = {name: kinds.get(name, pl.String) for name in columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _cells(value: Json) -> tuple[Any, ...]:
+    low, high = value["interval"]
+    return value["estimate"], low, high, value["n"], value["method"], value["why"]
 
 
 def lines_used(document: Json) -> set[Line]:

@@ -16,7 +16,7 @@ from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
-from overton.studies.simulated import degenerate, respondent
+from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Demo, Role, Study
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def _open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str
 
 def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
     from overton.studies.open_mindedness.free.simulated import JudgeParameters, labelled
+    from overton.studies.simulated import respondent  # a module of this package has the same name
 
     return respondent(JudgeParameters, labelled)(issues, name, arguments)
 

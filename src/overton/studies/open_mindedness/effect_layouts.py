@@ -240,8 +240,10 @@ _DEPENDENCE = TableOf(
 
 def draws(shown: Shown) -> Section:
     """How much results depend on which arguments happened to be drawn."""
+    absent = [model for model in shown.models if shown.missing(model, "draws")]
+    parts = [shown.absent(model, "draws", f"How often two answers of {model} differ is") for model in absent]
     tables = make_exhibits([_DEPENDENCE], shown.analysis, "")
-    return Section("draws", "Which arguments were drawn", [*tables, Method(_DRAWS)])
+    return Section("draws", "Which arguments were drawn", [*parts, *tables, Method(_DRAWS)])
 
 
 _PULL_SERIES = (Series("Pull", COLOURS["accent"], "circle"),)

@@ -24,7 +24,6 @@ from overton.studies.measures import By, Grouping, Measure
 from overton.studies.open_mindedness import measures as declared
 from overton.studies.open_mindedness.answer_counts import AnswerCounts
 from overton.studies.open_mindedness.arguments import (
-    DRAWS,
     ArgumentTable,
     argument_shares,
     argument_table,
@@ -145,7 +144,11 @@ class AnswerNumbers:
         ]
         of_issues += [({"topic": "topic"}, scores)] if plain else []
         of_issues += [({"subset": "subset"}, subset)] if variant != "without_faults" else []
-        yield from self._over("issues", issue_units(self.every, variant, subset=self.subset), of_issues, variant)
+        units = issue_units(self.every, variant, subset=self.subset)
+        for row in self._over("issues", units, of_issues, variant):
+            yield row
+            if (row.measure, row.variant, row.facet) == (VARIANTS[0], "plain", None):
+                yield from self._like_these(row)
         if variant == "without_faults":
             return
         shifts = declared.SHIFTS if plain else declared.SHIFTS[:1]
@@ -154,6 +157,13 @@ class AnswerNumbers:
         yield from self._over("answers", answer_units(self.every, variant), of_answers, variant)
         if not plain:
             yield from self._uncorrected_rows()
+
+    def _like_these(self, row: EstimateRow) -> Iterator[EstimateRow]:
+        """The plain score with an interval for issues and wordings like these."""
+        arrays = self.every[self.cells.models.index(row.model or "")]
+        number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
+        if number is not None:
+            yield msgspec.structs.replace(row, variant="wordings_like_these", number=number)
 
     def _over(
         self, kind: str, units: Units | None, groupings: Sequence[tuple[By, Sequence[Measure]]], variant: str = "plain"
@@ -173,13 +183,13 @@ class AnswerNumbers:
         for row in frame.rows(Grouping(some, by) for by, some in own):
             if row.measure in SHIFTS and row.condition == "baseline":
                 continue
-            yield _in_words(self._finished(row, places[row.model or ""], units))
+            yield self._finished(row, places[row.model or ""], units)
 
     def _finished(self, row: EstimateRow, place: int, units: Units) -> EstimateRow:
         """A mean with the reason if there is none, or with the issue's own number if there is only one issue."""
-        condition, _, value = (row.condition or "").partition(" / ")
-        if row.facet is None:
-            condition, value = row.condition or "", ""
+        condition, value = row.condition or "", ""
+        if row.facet is not None:
+            condition, _, value = condition.rpartition(" / ")
         if not row.clusters:
             why = self._why_none(self.every[place], row, condition)
             return msgspec.structs.replace(row, number=not_computed(why, level=self.jackknife.level))
@@ -245,11 +255,6 @@ class AnswerNumbers:
         """Numbers of a model that are no means over issues."""
         for measure, number in self._numbers(arrays):
             yield EstimateRow(model=arrays.name, measure=measure, number=number)
-        value = float(np.nan_to_num(arrays.answered.scores.value[arrays.asked, 0], nan=-1).max(initial=-1))
-        if value >= 0 and (
-            like_these := limits_like_these(self.cells, arrays.model, arrays.asked, self._score(arrays))
-        ):
-            yield EstimateRow(model=arrays.name, measure=VARIANTS[0], variant="wordings_like_these", number=like_these)
         if self.cells.design is not None and not self.cells.unequal:
             counted = self.cells.design.readings[arrays.model].sum((1, 2))
             for condition, (unflagged, flagged) in zip(self.cells.conditions, counted.tolist(), strict=True):
@@ -265,11 +270,6 @@ class AnswerNumbers:
                     measure="counter_shift",
                     number=shift,
                 )
-
-    def _score(self, arrays: ModelArrays) -> Estimate:
-        """The plain score: a mean over the issues that have one."""
-        values = arrays.answered.scores.value[arrays.asked, 0]
-        return self.jackknife.mean(values, (0.0, 100.0))
 
     def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
         for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
@@ -300,14 +300,9 @@ class AnswerNumbers:
 
     def _draw_rows(self) -> Iterator[EstimateRow]:
         found = draw_dependence(self.cells, self.arguments, self.jackknife)
-        for place, arrays in enumerate(self.every):
-            if found is None:
-                why = {str(cells["part"]): str(cells["why"]) for cells in self._missing(arrays)}["draws"]
-                numbers = dict.fromkeys(DRAWS, not_computed(why, level=self.jackknife.level))
-            else:
-                numbers = found[place]
+        for model, numbers in zip(self.cells.models, found or (), strict=False):
             for measure, number in numbers.items():
-                yield EstimateRow(model=arrays.name, measure=measure, number=number)
+                yield EstimateRow(model=model, measure=measure, number=number)
 
     def tables(self) -> dict[str, tuple[Cells, ...]]:
         """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
@@ -316,7 +311,13 @@ class AnswerNumbers:
             "issues": tuple(cells for own in self.issues for cells in own.issues_table()),
             "conditions": tuple(cells for own in self.issues for cells in own.conditions_table()),
             "wordings": tuple(
-                {"model": arrays.name, "facet": "wording", "condition": wording, "answers": count}
+                {
+                    "model": arrays.name,
+                    "facet": "wording",
+                    "condition": wording,
+                    "template": int(wording),
+                    "answers": count,
+                }
                 for arrays in self.every
                 for wording, count in wording_counts(arrays).items()
             ),
@@ -334,7 +335,7 @@ class AnswerNumbers:
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
             "missing": tuple(cells for arrays in self.every for cells in self._missing(arrays)),
-            **({} if self.agreement is None else self.agreement.tables(self.families)),
+            **({} if self.agreement is None else self.agreement.tables(self.families, self.arguments)),
         }
 
     def _counts(self, arrays: ModelArrays) -> Cells:
@@ -409,9 +410,3 @@ class AnswerNumbers:
             missing["subset"] = "no controversial issues: name some, or compare several models"
         for part, why in missing.items():
             yield {"model": arrays.name, "part": part, "why": why}
-
-
-def _in_words(row: EstimateRow) -> EstimateRow:
-    """The row without an empty condition."""
-    condition = (row.condition or "").removeprefix(" / ") or None
-    return row if condition == row.condition else msgspec.structs.replace(row, condition=condition)

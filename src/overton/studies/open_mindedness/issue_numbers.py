@@ -268,6 +268,7 @@ class IssueNumbers:
     def issues_table(self) -> Iterator[Cells]:
         """The model's rows of the table 'issues'."""
         moved = {name: column.tolist() for name, column in moved_issues(self.arrays).items()}
+        unmoved = moved.pop("unmoved_by_one_sided")
         for issue in self.arrays.asked:
             plain, corrected = (
                 self.sides[name].baseline_cells(issue) if name in self.sides else {} for name in _METHODS
@@ -287,6 +288,7 @@ class IssueNumbers:
                 **plain,
                 **{f"{name}_letter_balanced": corrected.get(name) for name in plain},
                 **{name: None if isnan(values[issue]) else bool(values[issue]) for name, values in moved.items()},
+                "moved_by_one_sided": None if isnan(unmoved[issue]) else not unmoved[issue],
                 **follow,
                 **compared,
                 "why_not_corrected": "" if self._is_corrected(issue) else self.why_uncorrected,

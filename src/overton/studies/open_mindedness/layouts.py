@@ -349,14 +349,21 @@ def _definition(shown: Shown) -> Section:
         Column("Not moved by one-sided arguments", items=True),
         Column("Baseline of 95% or more", items=True),
     ]
-    names = ("unmoved_by_one_sided", "strong_prior")
-    rows: list[list[Cell]] = [[model, *(_listed(shown, model, name) for name in names)] for model in shown.models]
+    rows: list[list[Cell]] = [
+        [
+            model,
+            _listed(shown, model, "moved_by_one_sided", applies=False),
+            _listed(shown, model, "strong_prior", applies=True),
+        ]
+        for model in shown.models
+    ]
     listed = Table("Which issues these are", heads, rows)
     return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), *_tables(shown, _MOVED), listed])
 
 
-def _listed(shown: Shown, model: str, name: str) -> str:
-    return ", ".join(str(cells["issue"]) for cells in shown.cells("issues", model) if cells[name]) or "none"
+def _listed(shown: Shown, model: str, name: str, *, applies: bool) -> str:
+    """The issues that have a property, or that do not have it."""
+    return ", ".join(str(cells["issue"]) for cells in shown.cells("issues", model) if cells[name] is applies) or "none"
 
 
 _PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)

@@ -75,9 +75,9 @@ class ModelAgreement:
         if arguments is not None:
             yield from agreements(self.cells, arguments, families, jackknife)
 
-    def tables(self, families: Mapping[str, str]) -> dict[str, tuple[Cells, ...]]:
-        """The tables 'disagreements', of issues, and 'families', of pairs of models."""
-        pairs = combinations(self.cells.models, 2)
+    def tables(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> dict[str, tuple[Cells, ...]]:
+        """The tables 'disagreements', of issues, and 'families', of pairs of models that were shown arguments."""
+        pairs = combinations(self.cells.models if arguments is not None else (), 2)
         return {
             "disagreements": tuple(found.cells for found in self.issues.values()),
             "families": tuple(

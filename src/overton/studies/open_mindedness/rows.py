@@ -257,8 +257,10 @@ def crossed_columns(arrays: ModelArrays) -> dict[str, Floats]:
 
 
 def _pull_columns(arrays: ModelArrays) -> dict[str, Floats]:
+    if arrays.pulls is None:
+        return {}
     made = {f"pulls_{name}": np.full(len(arrays.cells.issues), np.nan) for name in MEANS}
-    for name, numbers in {} if arrays.pulls is None else arrays.pulls.issues.items():
+    for name, numbers in arrays.pulls.issues.items():
         if name in MEANS:
             made[f"pulls_{name}"][list(numbers)] = [number.value for number in numbers.values()]
     return made
