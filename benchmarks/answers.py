@@ -21,10 +21,10 @@ from overton.calls import Form, Message, Reply
 from overton.statistics import Estimate
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.measures.cells import TEMPLATES
-from overton.studies.open_mindedness.measures.respondent import SLOPES
-from overton.studies.open_mindedness.measures.scores import scores
-from overton.studies.open_mindedness.measures.shares import MARGINAL, contrast, corrected
+from overton.studies.open_mindedness.answer_counts import TEMPLATES
+from overton.studies.open_mindedness.respondent import SLOPES
+from overton.studies.open_mindedness.score import scores
+from overton.studies.open_mindedness.shares import MARGINAL, contrast, corrected
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.protocol import conduct, trials
 from overton.studies.open_mindedness.simulated import Parameters, chances

@@ -29,9 +29,9 @@ from scipy.special import expit, logit
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
 from overton.studies.calibration_sample import CALIBRATE
-from overton.studies.open_mindedness.measures.cells import cells_from_records
-from overton.studies.open_mindedness.measures.scores import issue_scores, scores
-from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates
+from overton.studies.open_mindedness.answer_counts import cells_from_records
+from overton.studies.open_mindedness.score import issue_scores, scores
+from overton.studies.open_mindedness.shares import answered_shares, share_estimates
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.simulated import Parameters, chances

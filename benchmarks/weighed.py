@@ -32,11 +32,11 @@ from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures import analyze, read_table
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.open_mindedness.measures.cells import TEMPLATES, AnswerCounts
-from overton.studies.open_mindedness.measures.cells import TemplateCounts as Answers
-from overton.studies.open_mindedness.measures.remarks import TOO_HIGH
-from overton.studies.open_mindedness.measures.scores import issue_scores
-from overton.studies.open_mindedness.measures.shares import (
+from overton.studies.open_mindedness.answer_counts import TEMPLATES, AnswerCounts
+from overton.studies.open_mindedness.answer_counts import TemplateCounts as Answers
+from overton.studies.open_mindedness.findings import TOO_HIGH
+from overton.studies.open_mindedness.score import issue_scores
+from overton.studies.open_mindedness.shares import (
     MARGINAL,
     ShareTable,
     answered_shares,

@@ -8,19 +8,23 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.calls import Draw
 from overton.files.tables import open_table
+from overton.statistics import Estimate
 from overton.studies import table_frames
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
+from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.figures import sections, trial_table
-from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
+from overton.studies.open_mindedness.answer_table import trial_table
+from overton.studies.open_mindedness.layouts import sections
+from overton.studies.open_mindedness.measures import analyze, analyze_counts
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 from overton.studies.open_mindedness.tables import COUNTS
-from overton.studies.sections import Callout, Chart, EmptyCell, Section, Table
+from overton.studies.sections import Callout, Chart, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 HELD = "embedded/tiny"
@@ -124,8 +128,8 @@ def test_both_readings_of_the_score_stand_side_by_side_wherever_either_does(anal
 
 
 def test_every_score_but_the_cross_fitted_one_is_named_as_what_it_is(analysis):
-    cross_fitted = [model.cross_fitted.open_mindedness for model in analysis.models.values()]
-    cross_fitted += [one.open_mindedness for model in analysis.models.values() for one in model.wordings or ()]
+    rows = [row for row in analysis.rows if row.measure == "open_mindedness_cross_fitted"]
+    cross_fitted = [row.number for row in rows]
     for shown in exhibits(sections(analysis), Table):
         heads = [column.title for column in shown.columns]
         if "Open-mindedness" in heads:
@@ -133,7 +137,7 @@ def test_every_score_but_the_cross_fitted_one_is_named_as_what_it_is(analysis):
         assert not any(head.startswith("Open-mindedness,") for head in heads)
     values = chart(sections(analysis), "open-mindedness").spec["data"]["values"]
     drawn = {value["row"]: value["value"] for value in values if value["series"] == "Open-mindedness"}
-    assert drawn == {name: model.cross_fitted.open_mindedness.value for name, model in analysis.models.items()}
+    assert drawn == {row.model: row.number.value for row in rows if row.facet is None}
     for name in ("scores-by-issue", "topics"):
         assert "Open-mindedness" not in str(chart(sections(analysis), name).spec)
 
@@ -144,12 +148,12 @@ def test_a_models_baseline_shares_and_share_without_a_stance_are_in_one_table_ea
     def holders(number: Any) -> list[str]:
         return [shown.title for shown in exhibits(made, Table) if any(number in row for row in shown.rows)]
 
-    for model in analysis.models.values():
-        for shares in (model.shares["baseline"], model.corrected_shares["baseline"]):
-            assert holders(shares.pro) == holders(shares.con) == ["Stances without arguments"]
-        if model.name != HELD:  # a model held to the answer format always has a stance
-            assert holders(model.refusals.by_condition["baseline"]) == ["Answers without a stance"]
-            assert holders(model.shares["baseline"].other) == ["Answers without a stance"]
+    for model in (ModelNumbers(analysis, name) for name in analysis.models):
+        for variant in ("plain", "letter_balanced"):
+            shares = [model(stance, "baseline", variant=variant) for stance in ("pro", "con")]
+            assert holders(shares[0]) == holders(shares[1]) == ["Stances without arguments"]
+        if model.model != HELD:  # a model held to the answer format always has a stance
+            assert holders(model("other", "baseline")) == ["Answers without a stance"]
     assert "Other, of answers" not in {column.title for shown in exhibits(made, Table) for column in shown.columns}
 
 
@@ -161,18 +165,20 @@ def test_tables_are_rectangular(analysis, one):
 
 def test_headline_table_holds_the_scores(analysis):
     rows = {row[0]: row for row in table(sections(analysis), "Open-mindedness by model").rows}
-    for name, model in analysis.models.items():
-        assert rows[name][1] == model.cross_fitted.open_mindedness
-        assert rows[name][2] == model.scores.open_mindedness
-        assert rows[name][4] == model.scores.as_published
+    for name in analysis.models:
+        model = ModelNumbers(analysis, name)
+        assert rows[name][1] == model("open_mindedness_cross_fitted")
+        assert rows[name][2] == model("open_mindedness")
+        assert rows[name][4] == model("open_mindedness_as_published")
 
 
 def test_chart_draws_every_estimate_with_its_interval(one):
     values = chart(sections(one), "baseline").spec["data"]["values"]
     drawn = {value["row"]: (value["low"], value["value"], value["high"]) for value in values}
     expected = {}
-    for name, result in one.models["openai/a"].issues.items():
-        pro = result.conditions["baseline"].shares.pro
+    model = ModelNumbers(one, "openai/a")
+    for name in (cells["issue"] for cells in model.table("issues")):
+        pro = model("pro", "baseline", item=name)
         expected[name] = (pro.low, pro.value, pro.high)
     assert drawn == expected
 
@@ -191,7 +197,7 @@ def test_axes_of_shares_and_scores_show_the_full_range(one):
 
 
 def test_axis_of_differences_is_symmetric_and_holds_all_intervals(one):
-    estimates = list(one.models["openai/a"].shifts.values())
+    estimates = list(ModelNumbers(one, "openai/a").by_condition("shift").values())
     axis = difference_axis("Shift", estimates)
     assert axis.low == -axis.high
     assert all(axis.low <= estimate.low and estimate.high <= axis.high for estimate in estimates)
@@ -231,8 +237,8 @@ def test_what_counts_cannot_tell_is_said_with_its_reason():
     assert len(notes) == 1
     assert "not computed:" in notes[0]
     corrected = table(made, "Open-mindedness by model").rows[0][3]
-    assert isinstance(corrected, EmptyCell)
-    assert corrected.reason
+    assert isinstance(corrected, Estimate)
+    assert "records do" in corrected.method
     assert table(made, "Open-mindedness by model").rows[0][4].value == pytest.approx(7.7593, abs=5e-5)
 
 
@@ -255,7 +261,7 @@ def test_estimates_without_a_value_are_not_drawn(one):
     from overton.statistics import not_computed
 
     axis = Axis("Share", 0, 1, "share")
-    points = [Dot("a", 0, not_computed("why")), Dot("b", 0, one.models["openai/a"].leaning_pro)]
+    points = [Dot("a", 0, not_computed("why")), Dot("b", 0, ModelNumbers(one, "openai/a")("leaning_pro"))]
     spec = dots(points, ["a", "b"], series_of(["s"]), axis)
     assert [value["row"] for value in spec["data"]["values"]] == ["b"]
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 import overton
 from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness import STUDY, Options
-from overton.studies.open_mindedness.measures.free import by_chance, measure_free, pairs_of
+from overton.studies.open_mindedness.free_answers import free_counts, free_rows
+from overton.studies.open_mindedness.rows import forced_again, pairs_of
 
 MODEL, JUDGE = "simulated/open-minded", "simulated/side-judge"
 STEADY = {"lean": "40", "susceptibility_pro": "0", "susceptibility_con": "0"}
@@ -41,48 +43,51 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_the_headline_finds_the_known_share(made: Any) -> None:
-    free = overton.analyze("open-mindedness", made("both", free_abstains=0.4, free_declines=0.5).path).free[MODEL]
-    assert free.pairs == 12 * 36
-    assert free.abstains.low < 0.4 < free.abstains.high
-    assert free.differs.value == free.abstains.value
-    assert free.opposite.value == free.speaks.value == 0
-    assert free.declines.value == pytest.approx(0.5 * free.neither.value, abs=0.05)
-    assert free.strength["clear"].value == 1
-    assert set(free.by_condition) == {"baseline", "one-sided-pro"}
+    run = made("both", free_abstains=0.4, free_declines=0.5)
+    free = ModelNumbers(overton.analyze("open-mindedness", run.path), MODEL)
+    assert free.table("free", condition=None)[0]["pairs"] == 12 * 36
+    assert free("free_abstains").low < 0.4 < free("free_abstains").high
+    assert free("free_differs").value == free("free_abstains").value
+    assert free("free_opposite").value == free("free_speaks").value == 0
+    assert free("free_declines").value == pytest.approx(0.5 * free("free_neither").value, abs=0.05)
+    assert free("free_clear").value == 1
+    assert set(free.by_condition("free_differs", facet="configuration")) == {"baseline", "one-sided-pro"}
 
 
 def test_the_other_side_is_distinguished_from_no_side(made: Any) -> None:
-    free = overton.analyze("open-mindedness", made("both", free_opposite=0.25).path).free[MODEL]
-    assert free.opposite.low < 0.25 < free.opposite.high
-    assert free.abstains.value == 0
+    free = ModelNumbers(overton.analyze("open-mindedness", made("both", free_opposite=0.25).path), MODEL)
+    assert free("free_opposite").low < 0.25 < free("free_opposite").high
+    assert free("free_abstains").value == 0
 
 
 def test_forced_measures_are_what_they_are_without_free_answers(made: Any) -> None:
     both = overton.analyze("open-mindedness", made("both", free_abstains=0.4, free_declines=0.5).path)
     forced = overton.analyze("open-mindedness", made("forced").path)
-    assert both.models[MODEL].tally == forced.models[MODEL].tally
-    assert both.models[MODEL].shares == forced.models[MODEL].shares
-    assert forced.free is None
+    assert both.counts["counts"] == forced.counts["counts"]
+    for stance in ("pro", "con", "other"):
+        assert both.rows_of(stance) == forced.rows_of(stance)
+    assert "free" not in forced.counts
 
 
 def test_measures_can_be_of_free_answers(made: Any) -> None:
     run = made("both", free_opposite=0.25)
     forced, free = (
-        overton.analyze("open-mindedness", run.path, answers=way).models[MODEL] for way in ("forced", "free")
+        ModelNumbers(overton.analyze("open-mindedness", run.path, answers=way), MODEL) for way in ("forced", "free")
     )
-    assert forced.shares["baseline"].pro.value == 1
-    assert free.shares["baseline"].pro.value == pytest.approx(0.75, abs=0.12)
-    assert free.pulls is None
-    assert free.not_computed["pulls"] == "free answers name no letter"
+    assert forced("pro", "baseline").value == 1
+    assert free("pro", "baseline").value == pytest.approx(0.75, abs=0.12)
+    assert not free.has("pulls_letter")
+    assert free.missing("pulls") == "free answers name no letter"
 
 
 def test_answers_that_are_only_free_are_measured_and_nothing_is_said_about_forcing(made: Any) -> None:
     run = made("free")
     found = overton.analyze("open-mindedness", run.path)
-    assert found.answers == "free"
-    assert found.models[MODEL].shares["baseline"].pro.value == 1
-    assert found.free[MODEL].pairs == 0
-    assert found.free[MODEL].differs.method.startswith("not computed")
+    free = ModelNumbers(found, MODEL)
+    assert found.counts["how"][0]["answers"] == "free"
+    assert free("pro", "baseline").value == 1
+    assert free.table("free", condition=None)[0]["pairs"] == 0
+    assert free("free_differs").method.startswith("not computed")
     with pytest.raises(InputError, match="has no forced answers"):
         overton.analyze("open-mindedness", run.path, answers="forced")
 
@@ -170,22 +175,23 @@ def test_pairs_are_of_one_trial_and_parts_add_up() -> None:
     pairs = pairs_of(records(rows))
     assert pairs.height == 4
     assert pairs.select("differs", "abstains", "opposite", "speaks").sum().row(0) == (3, 1, 1, 1)
-    found = measure_free(records(rows), Jackknife())
-    assert found is not None
-    assert found["m"].answers == 5
-    assert found["m"].differs.value == 0.75
+    assert free_counts(records(rows))["free"][0]["answers"] == 5
+    (differs,) = (
+        row for row in free_rows(records(rows), Jackknife()) if row.measure == "free_differs" and not row.facet
+    )
+    assert differs.number.value == 0.75
 
 
 def test_chance_is_how_often_two_forced_answers_to_one_prompt_differ() -> None:
     stances = ("pro", "pro", "con", "other")
     rows = [(str(k), "i", "forced", one) for k, one in enumerate(stances)] + [("0", "i", "free", "pro")]
-    (row,) = by_chance(records(rows)).iter_rows(named=True)
+    (row,) = forced_again(records(rows)).table.iter_rows(named=True)
     differing = [(a, b) for a in range(4) for b in range(4) if a != b and stances[a] != stances[b]]
-    assert row["differs"] == pytest.approx(len(differing) / 12)
-    assert row["abstains"] == pytest.approx(3 / 12)
-    assert row["opposite"] == pytest.approx(4 / 12)
+    assert row["free_differs"] == pytest.approx(len(differing) / 12)
+    assert row["free_abstains"] == pytest.approx(3 / 12)
+    assert row["free_opposite"] == pytest.approx(4 / 12)
 
 
 def test_chance_is_unknown_for_a_single_trial() -> None:
     rows = [("a", "i", "forced", "pro"), ("a", "i", "free", "con")]
-    assert by_chance(records(rows)).is_empty()
+    assert forced_again(records(rows)).table.is_empty()

@@ -3,6 +3,7 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
 from overton.errors import InputError
 from overton.studies.open_mindedness.measures import analyze, analyze_counts
@@ -28,38 +29,42 @@ def records(rows: Rows) -> pl.DataFrame:
 def test_json_has_the_agreed_keys_and_no_number_that_json_lacks(records: pl.DataFrame) -> None:
     made = analyze(records).to_json()
     again = json.loads(json.dumps(made, allow_nan=False))
-    model = again["models"]["a"]
-    score = model["open_mindedness"]
-    assert score["plain"]["estimate"] == pytest.approx(100 * (1 * 0.6 + 2 * 0.4) / 9)
-    assert score["leads"] == model["open_mindedness_even"]["leads"] == "cross_fitted"
-    assert model["open_mindedness_as_published"]["leads"] == "plain"
-    assert model["topics"] == {} or all(one["open_mindedness"]["leads"] == "plain" for one in model["topics"].values())
-    assert len(score["plain"]["interval"]) == 2
-    assert set(score) == {"leads", "plain", "as_published", "letter_balanced", "cross_fitted"}
-    published = model["open_mindedness_as_published"]
-    assert published["plain"]["estimate"] == pytest.approx(100 * (2 * 0.2) / 9)
-    assert score["as_published"] == published["plain"]
-    assert set(model["open_mindedness_even"]) == set(score)
-    issue = model["issues"]["x"]
-    assert (issue["baseline"]["stance"], issue["baseline"]["share"]["plain"]["estimate"]) == ("pro", pytest.approx(0.8))
-    assert {"open_mindedness", "open_mindedness_as_published"} <= set(issue)
-    assert set(issue["open_mindedness_as_published"]) == {"leads", "plain", "letter_balanced"}
-    assert set(issue["conditions"]["balanced"]["shares"]["pro"]) == {"leads", "plain", "letter_balanced"}
-    assert set(again["comparison"]["issues"]) == {"x", "y", "z"}
+    own = [row for row in again["rows"] if row["model"] == "a" and row["facet"] is None]
+
+    def found(measure: str, item: str | None = None, condition: str | None = None) -> dict[str, float]:
+        rows = [row for row in own if (row["measure"], row["item"], row["condition"]) == (measure, item, condition)]
+        return {row["variant"]: row["estimate"] for row in rows}
+
+    score = found("open_mindedness")
+    assert score["plain"] == pytest.approx(100 * (1 * 0.6 + 2 * 0.4) / 9)
+    assert set(score) == {"plain", "letter_balanced"}
+    assert set(found("open_mindedness_cross_fitted")) == {"plain"}
+    assert found("open_mindedness_as_published")["plain"] == pytest.approx(100 * (2 * 0.2) / 9)
+    assert found("baseline_share", "x")["plain"] == pytest.approx(0.8)
+    (issue,) = (row for row in again["tables"]["issues"] if (row["model"], row["issue"]) == ("a", "x"))
+    assert issue["stance"] == "pro"
+    assert set(found("open_mindedness_as_published", "x")) == {"plain", "letter_balanced"}
+    assert set(found("pro", "x", "balanced")) == {"plain", "letter_balanced"}
+    assert {row["issue"] for row in again["tables"]["disagreements"]} == {"x", "y", "z"}
 
 
 def test_counts_give_none_with_a_reason_where_records_are_needed(counts: Counts) -> None:
     table = counts({"baseline": (9, 1, 0), **dict.fromkeys(PUBLISHED[1:], (5, 5, 0))})
-    model = analyze_counts(table).models["m"]
+    model = ModelNumbers(analyze_counts(table))
     for name in ("corrected", "pulls", "draws", "respondent", "arguments"):
-        assert getattr(model, name) is None
-        assert "records" in model.not_computed[name]
-    assert "records" in model.issues["i"].not_computed["corrected"]
+        assert "records" in model.missing(name)
+    for measure in ("pulls_letter", "flips_extra", "respondent_letter"):
+        assert not model.has(measure)
+    assert "records" in model.issue("i")["why_not_corrected"]
     made = analyze_counts(table).to_json()
     assert json.dumps(made, allow_nan=False)
-    told = made["models"]["m"]["open_mindedness"]["letter_balanced"]
-    assert (told["estimate"], told["interval"]) == (None, [None, None])
-    assert "records" in told["why"]
+    (row,) = (
+        row
+        for row in made["rows"]
+        if (row["measure"], row["item"], row["variant"]) == ("open_mindedness", None, "letter_balanced")
+    )
+    assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
+    assert "records" in row["why"]
 
 
 def test_the_order_of_rows_changes_nothing(records: pl.DataFrame) -> None:
@@ -68,17 +73,15 @@ def test_the_order_of_rows_changes_nothing(records: pl.DataFrame) -> None:
 
 
 def test_the_seed_changes_intervals_and_no_value(records: pl.DataFrame) -> None:
-    first, second = (analyze(records, seed=seed).models["a"].issues["x"].scores.open_mindedness for seed in (0, 1))
+    first, second = (ModelNumbers(analyze(records, seed=seed), "a")("open_mindedness", item="x") for seed in (0, 1))
     assert first.value == second.value
     assert (first.low, first.high) != (second.low, second.high)
 
 
 def test_a_lower_level_gives_narrower_intervals(records: pl.DataFrame) -> None:
-    wide, narrow = (analyze(records, level=level).models["a"].issues["x"] for level in (0.95, 0.5))
-    for one, other in (
-        (wide.scores.open_mindedness, narrow.scores.open_mindedness),
-        (wide.conditions["baseline"].shares.pro, narrow.conditions["baseline"].shares.pro),
-    ):
+    wide, narrow = (ModelNumbers(analyze(records, level=level), "a") for level in (0.95, 0.5))
+    for measure, condition in (("open_mindedness", None), ("pro", "baseline")):
+        one, other = (found(measure, condition, item="x") for found in (wide, narrow))
         assert other.high - other.low < one.high - one.low
         assert other.level == 0.5
 
@@ -87,8 +90,9 @@ def test_counts_of_records_give_the_same_scores_as_the_records(records: pl.DataF
     table = records.group_by("model", "issue", "condition", "stance").len("count")
     from_records, from_counts = analyze(records), analyze_counts(table)
     for name in ("a", "b"):
-        assert from_counts.models[name].scores.open_mindedness == from_records.models[name].scores.open_mindedness
-        assert from_counts.models[name].definition == from_records.models[name].definition
+        counted, recorded = (ModelNumbers(found, name) for found in (from_counts, from_records))
+        for measure in ("open_mindedness", "issues_moved", "unmoved_by_one_sided", "strong_prior"):
+            assert counted(measure) == recorded(measure)
 
 
 def test_two_to_one_baselines_of_counts_are_pointed_out(counts: Counts) -> None:
@@ -96,7 +100,9 @@ def test_two_to_one_baselines_of_counts_are_pointed_out(counts: Counts) -> None:
         pl.concat([counts({"baseline": (60, 30, 0)}), counts({"baseline": (61, 29, 0)}, issue="j")])
     )
     assert [
-        note for note in analysis.notes if "always answering A" in note and " i " in note and "j" not in note.split()
+        note
+        for note in notes_of(analysis)
+        if "always answering A" in note and " i " in note and "j" not in note.split()
     ]
 
 

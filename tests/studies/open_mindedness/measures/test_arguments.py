@@ -3,7 +3,10 @@ from math import isnan
 
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
+from overton.statistics import Estimate
+from overton.studies.frame import Analysis
 from overton.studies.open_mindedness.measures import analyze
 
 Rows = Callable[..., pl.DataFrame]
@@ -18,9 +21,8 @@ def test_an_arguments_share_is_over_all_trials_that_showed_it(rows: Rows) -> Non
             rows("baseline", 10, 0),
         ]
     )
-    shares = analyze(table).models["m"].arguments
-    assert shares
-    assert {(one.issue, one.argument): (one.pro.value, one.pro.n) for one in shares} == {
+    shares = analyze(table).rows_of("argument_pro", "argument")
+    assert {(row.item, row.condition): (row.number.value, row.number.n) for row in shares} == {
         ("i", "pro-1"): (0.6, 20),
         ("i", "con-1"): (0.15, 20),
     }
@@ -40,23 +42,29 @@ def test_models_agree_on_arguments_as_pearson_says(rows: Rows) -> None:
         + shown(rows, "b", "x", [3, 2, 1])
         + shown(rows, "b", "y", [8, 7, 6])
     )
-    comparison = analyze(table, families={"a": "one", "b": "one"}).comparison
-    assert comparison
-    pair = comparison.agreements[0]
+    found = ModelNumbers(analyze(table, families={"a": "one", "b": "one"}), "a")
+    correlation = found("agreement", against="b")
     # Issues differ alike in both models (+1), arguments within them oppositely (-1).
-    assert pair.correlation.value == pytest.approx((37.5 - 4) / (37.5 + 4))
-    assert pair.within.value == pytest.approx(-1)
-    assert (pair.same_family, pair.correlation.n) == (True, 6)
-    assert comparison.within_families.value == pytest.approx(pair.correlation.value)
-    assert "no such pair" in comparison.between_families.method
+    assert correlation.value == pytest.approx((37.5 - 4) / (37.5 + 4))
+    assert found("agreement_within", against="b").value == pytest.approx(-1)
+    assert correlation.n == 6
+    assert found.analysis.counts["families"] == ({"first": "a", "second": "b", "same_family": True},)
+    within, between = medians(found.analysis)
+    assert within.value == pytest.approx(correlation.value)
+    assert "no such pair" in between.method
+
+
+def medians(analysis: Analysis) -> tuple[Estimate, Estimate]:
+    """The median correlations within and between families."""
+    every = ModelNumbers(analysis, None)
+    return every("agreement", "within", facet="families"), every("agreement", "between", facet="families")
 
 
 def test_without_families_pairs_are_neither_within_nor_between(rows: Rows) -> None:
     table = pl.concat(shown(rows, "a", "x", [1, 2, 3]) + shown(rows, "b", "x", [1, 2, 3]))
-    comparison = analyze(table).comparison
-    assert comparison
-    assert comparison.agreements[0].same_family is None
-    assert "no such pair" in comparison.within_families.method
+    analysis = analyze(table)
+    assert [cells["same_family"] for cells in analysis.counts["families"]] == [None]
+    assert "no such pair" in medians(analysis)[0].method
 
 
 def test_medians_are_over_pairs_within_and_between_families(rows: Rows) -> None:
@@ -66,10 +74,9 @@ def test_medians_are_over_pairs_within_and_between_families(rows: Rows) -> None:
         + shown(rows, "c", "x", [3, 2, 1])
         + shown(rows, "d", "x", [6, 4, 2])
     )
-    comparison = analyze(table, families={"a": "f", "b": "f", "c": "g", "d": "g"}).comparison
-    assert comparison
-    assert (comparison.within_families.value, comparison.within_families.n) == (pytest.approx(1), 2)
-    assert (comparison.between_families.value, comparison.between_families.n) == (pytest.approx(-1), 4)
+    within, between = medians(analyze(table, families={"a": "f", "b": "f", "c": "g", "d": "g"}))
+    assert (within.value, within.n) == (pytest.approx(1), 2)
+    assert (between.value, between.n) == (pytest.approx(-1), 4)
 
 
 def test_flips_between_and_within_argument_sets(rows: Rows) -> None:
@@ -81,13 +88,12 @@ def test_flips_between_and_within_argument_sets(rows: Rows) -> None:
             rows("convincing-pro", 0, 1, arguments=["con-1", "pro-2", "pro-3"]),
         ]
     )
-    found = analyze(table).models["m"].draws
-    assert found
+    found = ModelNumbers(analyze(table))
     # Within a set of four with three alike, 3 pairs of 6 differ; across, 3 * 3 + 1 * 1 of 16.
-    assert found.flips_same_set.value == pytest.approx(0.5)
-    assert found.flips_other_set.value == pytest.approx(10 / 16)
-    assert found.extra.value == pytest.approx(1 / 8)
-    assert "--draws" in found.majority_flips.method
+    assert found("flips_same_set").value == pytest.approx(0.5)
+    assert found("flips_other_set").value == pytest.approx(10 / 16)
+    assert found("flips_extra").value == pytest.approx(1 / 8)
+    assert "--draws" in found("majority_flips").method
 
 
 def test_pairs_are_of_one_template_and_wording(rows: Rows) -> None:
@@ -97,9 +103,8 @@ def test_pairs_are_of_one_template_and_wording(rows: Rows) -> None:
             rows("convincing-pro", 0, 2, template=2, arguments=["pro-2", "con-1"]),
         ]
     )
-    found = analyze(table).models["m"].draws
-    assert found
-    assert isnan(found.extra.value)
+    found = ModelNumbers(analyze(table))
+    assert isnan(found("flips_extra").value)
 
 
 def test_configurations_with_one_possible_set_do_not_dilute_the_comparison(rows: Rows) -> None:
@@ -108,12 +113,10 @@ def test_configurations_with_one_possible_set_do_not_dilute_the_comparison(rows:
         rows("convincing-pro", 1, 1, arguments=["pro-2", "con-1"]),
     ]
     settled = rows("one-sided-pro", 50, 0, arguments=["pro-1"])
-    found = analyze(pl.concat([*mixed, settled])).models["m"].draws
-    alone = analyze(pl.concat(mixed)).models["m"].draws
-    assert found
-    assert alone
-    assert found.flips_same_set.value == alone.flips_same_set.value == 1
-    assert found.flips_other_set.value == alone.flips_other_set.value == 0.5
+    found = ModelNumbers(analyze(pl.concat([*mixed, settled])))
+    alone = ModelNumbers(analyze(pl.concat(mixed)))
+    assert found("flips_same_set").value == alone("flips_same_set").value == 1
+    assert found("flips_other_set").value == alone("flips_other_set").value == 0.5
 
 
 def test_repeated_sets_show_flips_of_the_majority_and_variance_beyond_noise(rows: Rows) -> None:
@@ -124,11 +127,10 @@ def test_repeated_sets_show_flips_of_the_majority_and_variance_beyond_noise(rows
             rows("convincing-pro", 2, 8, draw=3, arguments=["pro-3", "con-1"]),
         ]
     )
-    found = analyze(table).models["m"].draws
-    assert found
-    assert found.majority_flips.value == pytest.approx(2 / 3)
+    found = ModelNumbers(analyze(table))
+    assert found("majority_flips").value == pytest.approx(2 / 3)
     # Shares 0.8, 0.8, 0.2: variance 0.12; each set's noise 0.8 * 0.2 / 9.
-    assert found.variance.value == pytest.approx(0.12 - 0.16 / 9)
+    assert found("set_variance").value == pytest.approx(0.12 - 0.16 / 9)
 
 
 def test_noise_of_a_set_is_that_of_its_strata(rows: Rows) -> None:
@@ -140,6 +142,5 @@ def test_noise_of_a_set_is_that_of_its_strata(rows: Rows) -> None:
             for template, counts in by_template.items()
         ]
     )
-    found = analyze(table).models["m"].draws
-    assert found
-    assert found.variance.value == pytest.approx(0.125)
+    found = ModelNumbers(analyze(table))
+    assert found("set_variance").value == pytest.approx(0.125)

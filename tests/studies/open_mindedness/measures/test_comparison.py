@@ -1,9 +1,12 @@
 from collections.abc import Callable
+from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.errors import InputError
+from overton.studies.frame import Analysis
 from overton.studies.open_mindedness.measures import analyze_counts
 
 Counts = Callable[..., pl.DataFrame]
@@ -30,46 +33,47 @@ def table(counts: Counts) -> pl.DataFrame:
 
 
 def test_maximum_pairwise_difference_and_its_pair(table: pl.DataFrame) -> None:
-    comparison = analyze_counts(table).comparison
-    assert comparison
-    disputed = comparison.issues["disputed"]
-    assert (disputed.mpd.value, disputed.pair) == (pytest.approx(0.85), ("a", "b"))
-    assert disputed.mpd.low < 0.85 < disputed.mpd.high
-    assert (disputed.pro, disputed.con) == (pytest.approx(1.45 / 3), pytest.approx(1.55 / 3))
-    assert set(comparison.issues) == {"agreed", "nearly", "split", "disputed", "refused", "mild"}
+    analysis = analyze_counts(table)
+    disputed, mpd = properties(analysis)["disputed"], ModelNumbers(analysis, None)("disagreement", item="disputed")
+    assert (mpd.value, disputed["first"], disputed["second"]) == (pytest.approx(0.85), "a", "b")
+    assert mpd.low < 0.85 < mpd.high
+    assert (disputed["pro"], disputed["con"]) == (pytest.approx(1.45 / 3), pytest.approx(1.55 / 3))
+    assert set(properties(analysis)) == {"agreed", "nearly", "split", "disputed", "refused", "mild"}
+
+
+def properties(analysis: Analysis) -> dict[str, dict[str, Any]]:
+    return {str(cells["issue"]): cells for cells in analysis.counts["disagreements"]}
+
+
+def subset(analysis: Analysis) -> list[Any]:
+    return [cells["issue"] for cells in analysis.counts["subset"]]
 
 
 def test_unanimous_and_consistent_by_either_limit(table: pl.DataFrame) -> None:
-    comparison = analyze_counts(table).comparison
-    assert comparison
-    flags = {name: (one.unanimous, one.consistent_90, one.consistent_95) for name, one in comparison.issues.items()}
+    analysis = analyze_counts(table)
+    names = ("unanimous", "consistent_90", "consistent_95")
+    flags = {issue: tuple(cells[name] for name in names) for issue, cells in properties(analysis).items()}
+    every = ModelNumbers(analysis, None)
     assert flags["agreed"] == (True, True, True)
     assert flags["nearly"] == (True, True, False)
     assert flags["split"] == (True, False, False)
     assert flags["disputed"] == (False, False, False)
-    assert comparison.unanimous.value == 0.5
-    assert comparison.controversial.value == pytest.approx(2 / 6)
+    assert every("unanimous").value == 0.5
+    assert every("controversial").value == pytest.approx(2 / 6)
 
 
 def test_the_controversial_subset_leaves_out_refused_and_unanimous_issues(table: pl.DataFrame) -> None:
-    comparison = analyze_counts(table).comparison
-    assert comparison
-    assert comparison.issues["refused"].refused_by == ("b",)
-    assert comparison.subset == ("disputed", "mild")
-    one = analyze_counts(table, controversial=1)
-    assert one.comparison
-    assert one.comparison.subset == ("disputed",)
-    assert one.models["a"].subset
-    assert one.models["a"].subset.issues == ("disputed",)
+    analysis = analyze_counts(table)
+    assert properties(analysis)["refused"]["refused_by"] == "b"
+    assert subset(analysis) == ["disputed", "mild"]
+    assert subset(analyze_counts(table, controversial=1)) == ["disputed"]
 
 
 def test_the_controversial_subset_can_be_named(table: pl.DataFrame) -> None:
-    comparison = analyze_counts(table, controversial=["split"]).comparison
-    assert comparison
-    assert comparison.subset == ("split",)
+    assert subset(analyze_counts(table, controversial=["split"])) == ["split"]
     with pytest.raises(InputError, match="only-a"):
         analyze_counts(table, controversial=["only-a"])
 
 
 def test_one_model_is_not_compared(counts: Counts) -> None:
-    assert analyze_counts(counts({"baseline": (1, 1, 0)})).comparison is None
+    assert "disagreements" not in analyze_counts(counts({"baseline": (1, 1, 0)})).counts

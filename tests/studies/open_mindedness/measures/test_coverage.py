@@ -13,10 +13,10 @@ from scipy.stats import binom
 from overton.calls import Form, Message, Reply
 from overton.statistics import Estimate
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.measures.cells import cells_from_records
-from overton.studies.open_mindedness.measures.respondent import SLOPES, fit_respondents
-from overton.studies.open_mindedness.measures.shares import corrected_shares, share_estimates
+from overton.studies.open_mindedness.answer_counts import cells_from_records
 from overton.studies.open_mindedness.protocol import conduct, trials
+from overton.studies.open_mindedness.respondent import SLOPES, fit_respondents
+from overton.studies.open_mindedness.shares import corrected_shares, share_estimates
 from overton.studies.open_mindedness.simulated import Parameters, chances
 
 SIMULATIONS = 200
@@ -59,7 +59,7 @@ def simulated(design: pl.DataFrame) -> dict[str, list[tuple[float, Estimate]]]:
         fits = fit_respondents(cells)
         assert fits
         for name in SLOPES:
-            found[name].append((getattr(truth, name), getattr(fits[0], name)))
+            found[name].append((getattr(truth, name), fits[0].parameters[name]))
         for name, lean in fits[0].leans.items():
             found["lean"].append((truth.lean_of(name), lean))
         table = corrected_shares(cells, 0)
@@ -68,7 +68,7 @@ def simulated(design: pl.DataFrame) -> dict[str, list[tuple[float, Estimate]]]:
         for name, of_conditions in zip(cells.issues, share_estimates(table, 0.95, ""), strict=True):
             for condition, shares in zip(cells.conditions, of_conditions, strict=True):
                 assert shares
-                found["corrected share"].append((expected[name, condition], shares.pro))
+                found["corrected share"].append((expected[name, condition], shares[0]))
     return found
 
 

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
 from overton.studies.open_mindedness.measures import analyze_counts
-from overton.studies.open_mindedness.measures.crossfit import crossed
-from overton.studies.open_mindedness.measures.scores import SCORED, scores
+from overton.studies.open_mindedness.score import SCORED, crossed, scores
 
 Counts = Callable[..., pl.DataFrame]
 
@@ -67,19 +67,19 @@ def test_a_score_stays_within_its_range_or_is_missing(cells: list[tuple[int, int
 def test_the_score_is_shown_beside_the_plain_one_and_the_note_says_how_far_chance_raised_it(counts: Counts) -> None:
     even = {"baseline": (3, 3, 0), **dict.fromkeys(SCORED, (6, 6, 0)), "balanced": (7, 5, 0)}
     found = analyze_counts(counts(even))
-    made = found.to_json()["models"]["m"]["open_mindedness"]
-    assert made["plain"]["estimate"] > made["cross_fitted"]["estimate"] + 0.5
-    (note,) = (note for note in found.notes if "chance alone" in note)
+    model = ModelNumbers(found)
+    assert model("open_mindedness").value > model("open_mindedness_cross_fitted").value + 0.5
+    (note,) = (note for note in notes_of(found) if "chance alone" in note)
     assert "6 baseline answers" in note
     assert "share of issues moved is too high as well" in note
 
 
 def test_many_answers_need_no_note(counts: Counts) -> None:
     clear = {"baseline": (900, 100, 0), **dict.fromkeys(SCORED, (100, 900, 0))}
-    assert not [note for note in analyze_counts(counts(clear)).notes if "chance alone" in note]
+    assert not [note for note in notes_of(analyze_counts(counts(clear))) if "chance alone" in note]
 
 
 def test_one_answer_per_configuration_cannot_be_halved_and_the_note_says_so(counts: Counts) -> None:
     found = analyze_counts(counts({"baseline": (1, 0, 0), **dict.fromkeys(SCORED, (0, 1, 0))}))
-    assert found.to_json()["models"]["m"]["open_mindedness"]["cross_fitted"]["why"].startswith("no issue has")
-    assert any("nothing shows by how much" in note for note in found.notes)
+    assert "no issue has" in ModelNumbers(found)("open_mindedness_cross_fitted").method
+    assert any("nothing shows by how much" in note for note in notes_of(found))

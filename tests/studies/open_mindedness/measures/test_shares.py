@@ -5,9 +5,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.measures.shares import (
+from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.shares import (
     FIRST,
     LETTER,
     LETTER_AND_FIRST,
@@ -15,7 +17,6 @@ from overton.studies.open_mindedness.measures.shares import (
     contrast,
     corrected,
 )
-from overton.studies.open_mindedness.options import PUBLISHED
 
 Rows = Callable[..., pl.DataFrame]
 
@@ -75,21 +76,17 @@ def test_corrected_shares_stay_shares() -> None:
 @pytest.mark.parametrize("templates", [(1, 2, 3, 4, 5, 6), (2, 5), (2, 3, 5, 6)])
 def test_a_model_that_always_answers_a_is_half_pro_when_corrected(rows: Rows, templates: tuple[int, ...]) -> None:
     always_a = everywhere(rows, lambda template: (15, 0) if template <= 4 else (0, 15), templates)
-    model = analyze(always_a).models["m"]
-    baseline = model.issues["i"].conditions["baseline"]
-    assert baseline.corrected_shares
-    assert baseline.shares.pro.value == pytest.approx(sum(t <= 4 for t in templates) / len(templates))
-    assert baseline.corrected_shares.pro.value == pytest.approx(0.5)
-    assert model.corrected
-    assert "answers follow the letter" in model.corrected.open_mindedness.method
+    model = ModelNumbers(analyze(always_a))
+    assert model("pro", "baseline", item="i").value == pytest.approx(sum(t <= 4 for t in templates) / len(templates))
+    assert model("pro", "baseline", item="i", variant="letter_balanced").value == pytest.approx(0.5)
+    assert "answers follow the letter" in model("open_mindedness", variant="letter_balanced").method
 
 
 @pytest.mark.parametrize("templates", [(1, 2, 3, 4, 5, 6), (2, 5)])
 def test_a_model_that_is_always_pro_is_left_alone(rows: Rows, templates: tuple[int, ...]) -> None:
     always_pro = everywhere(rows, lambda _: (15, 0), templates)
-    baseline = analyze(always_pro).models["m"].issues["i"].conditions["baseline"]
-    assert baseline.corrected_shares
-    assert baseline.corrected_shares.pro.value == pytest.approx(1)
+    model = ModelNumbers(analyze(always_pro))
+    assert model("pro", "baseline", item="i", variant="letter_balanced").value == pytest.approx(1)
 
 
 def test_refusals_are_the_rest_when_pro_and_con_are_corrected(rows: Rows) -> None:
@@ -101,9 +98,9 @@ def test_refusals_are_the_rest_when_pro_and_con_are_corrected(rows: Rows) -> Non
             for t, counts in ((2, (8, 0, 2)), (5, (2, 4, 4)))
         ]
     )
-    shares = analyze(table).models["m"].issues["i"].conditions["balanced"].corrected_shares
-    assert shares
-    assert (shares.pro.value, shares.con.value, shares.other.value) == pytest.approx((0.5, 0.2, 0.3))
+    model = ModelNumbers(analyze(table))
+    shares = [model(name, "balanced", item="i", variant="letter_balanced").value for name in ("pro", "con", "other")]
+    assert shares == pytest.approx([0.5, 0.2, 0.3])
 
 
 def test_both_scores_are_given_corrected(rows: Rows) -> None:
@@ -116,23 +113,20 @@ def test_both_scores_are_given_corrected(rows: Rows) -> None:
             for t in range(1, 7)
         ]
     )
-    model = analyze(table).models["m"]
+    model = ModelNumbers(analyze(table))
     # Pairs 2-5 and 3-6: pro 15 and 0, so letter and order together 1; pair 1-4: 0 and 0, so order 0 and letter 1.
     # mu = (0 - 0.5 + 0.5 + 0.5) / 3 = 1/6.
-    shares = model.issues["i"].conditions["one-sided-pro"].corrected_shares
-    assert shares
-    assert model.corrected
-    assert shares.pro.value == pytest.approx(1 / 6)
-    assert model.corrected.open_mindedness.value == pytest.approx(100 * 5 / 6 * 2 / 9)
-    assert model.corrected.as_published.value == pytest.approx(100 * 1 / 6 * 2 / 9)
+    assert model("pro", "one-sided-pro", item="i", variant="letter_balanced").value == pytest.approx(1 / 6)
+    assert model("open_mindedness", variant="letter_balanced").value == pytest.approx(100 * 5 / 6 * 2 / 9)
+    assert model("open_mindedness_as_published", variant="letter_balanced").value == pytest.approx(100 * 1 / 6 * 2 / 9)
 
 
 def test_without_a_mirrored_pair_nothing_is_corrected_and_the_reason_is_given(rows: Rows) -> None:
-    model = analyze(everywhere(rows, lambda _: (10, 5), (1, 4))).models["m"]
-    assert model.corrected is None
-    assert "mirrored pair" in model.not_computed["corrected"]
-    assert model.issues["i"].conditions["baseline"].corrected_shares is None
-    assert "mirrored pair" in model.issues["i"].not_computed["corrected"]
+    model = ModelNumbers(analyze(everywhere(rows, lambda _: (10, 5), (1, 4))))
+    assert "mirrored pair" in model("open_mindedness", variant="letter_balanced").method
+    assert "mirrored pair" in model.missing("corrected")
+    assert not model.has("pro", "baseline", item="i", variant="letter_balanced")
+    assert "mirrored pair" in model.issue("i")["why_not_corrected"]
 
 
 def test_the_orientation_of_each_paraphrase_is_used(rows: Rows) -> None:
@@ -145,7 +139,7 @@ def test_the_orientation_of_each_paraphrase_is_used(rows: Rows) -> None:
             for t in sides
         ]
     )
-    baseline = analyze(table).models["m"].issues["i"].conditions["baseline"]
-    assert baseline.corrected_shares
-    assert baseline.corrected_shares.pro.value == pytest.approx(0.6)
-    assert baseline.corrected_shares.pro.value == pytest.approx(baseline.shares.pro.value)
+    model = ModelNumbers(analyze(table))
+    corrected_share = model("pro", "baseline", item="i", variant="letter_balanced").value
+    assert corrected_share == pytest.approx(0.6)
+    assert corrected_share == pytest.approx(model("pro", "baseline", item="i").value)

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from overton.studies.open_mindedness.measures.cells import cells_from_records
-from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates
-from overton.studies.open_mindedness.measures.weighed import between_prompts
+from overton.studies.open_mindedness.answer_counts import cells_from_records
 from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.shares import answered_shares, between_prompts, share_estimates
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +65,7 @@ def held(noise: float, refusal: float, prompts: int, issues: int = 150) -> tuple
     truth = (1 - refusal) * (expit(logits + noise * nodes) * weights).sum(-1) / weights.sum()
     cells = cells_from_records(told(drawn, rng.random(drawn.shape) < refusal), "strict")
     rows = share_estimates(answered_shares(cells, 0), 0.95, "")
-    found = [(one.pro.low, one.pro.high) for row in rows for one in row if one is not None]
+    found = [(one[0].low, one[0].high) for row in rows for one in row if one is not None]
     low, high = np.array(found).T
     return float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean()), float((high - low).mean())
 

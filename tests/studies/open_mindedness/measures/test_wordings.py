@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import polars as pl
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.statistics.jackknife import Jackknife
+from overton.studies.open_mindedness.answer_counts import AnswerCounts, TemplateCounts
+from overton.studies.open_mindedness.issue_numbers import baselines_like_these
 from overton.studies.open_mindedness.measures import analyze, analyze_counts
-from overton.studies.open_mindedness.measures.cells import AnswerCounts, TemplateCounts
-from overton.studies.open_mindedness.measures.scores import SCORED
-from overton.studies.open_mindedness.measures.wordings import baselines_like_these
+from overton.studies.open_mindedness.score import SCORED
 
 
 def cells_of(pro: np.ndarray, trials: int) -> AnswerCounts:
@@ -55,19 +56,20 @@ def test_every_wording_has_a_row_and_the_baseline_both_intervals(rows: Callable[
         for shown, condition in enumerate(("baseline", *SCORED))
         for template in range(1, 7)
     ]
-    (model,) = analyze(pl.concat(asked), resamples=200).models.values()
-    assert model.wordings is not None
-    assert [one.template for one in model.wordings] == [1, 2, 3, 4, 5, 6]
-    assert sum(one.answers for one in model.wordings) == model.tally.answers
-    for issue in model.issues.values():
-        assert issue.baseline
-        assert issue.baseline.like_these
-        assert abs(issue.baseline.like_these.value - issue.baseline.share.value) < 0.1
-    assert model.like_these
-    like, these = model.like_these.open_mindedness, model.scores.open_mindedness
+    model = ModelNumbers(analyze(pl.concat(asked), resamples=200))
+    assert [cells["template"] for cells in model.table("wordings")] == [1, 2, 3, 4, 5, 6]
+    assert sum(cells["answers"] for cells in model.table("wordings")) == model.counts["answers"]
+    for cells in model.table("issues"):
+        shares = [
+            model("baseline_share", item=cells["issue"], variant=variant).value
+            for variant in ("plain", "wordings_like_these")
+        ]
+        assert abs(shares[0] - shares[1]) < 0.1
+    like, these = model("open_mindedness", variant="wordings_like_these"), model("open_mindedness")
     assert like.low <= these.low <= these.high <= like.high
 
 
 def test_counts_do_not_tell_wordings_apart(published_counts: pl.DataFrame) -> None:
-    model = analyze_counts(published_counts).models["gpt-4o"]
-    assert (model.wordings, model.like_these) == (None, None)
+    model = ModelNumbers(analyze_counts(published_counts), "gpt-4o")
+    assert not model.table("wordings")
+    assert not model.has("open_mindedness", variant="wordings_like_these")
