@@ -71,11 +71,11 @@ def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_other
 def test_a_row_says_whom_and_what_it_is_of(analysis: Callable[[str], Any]) -> None:
     found = analysis("open-mindedness")
     frame = found.estimates()
-    share = found.models["simulated/open-minded"].issues["voting-age"].conditions["balanced"].shares.pro
+    share = found.estimate("pro", item="voting-age", condition="balanced")
     row = frame.row(
         by_predicate=(pl.col("item") == "voting-age")
         & (pl.col("condition") == "balanced")
-        & (pl.col("measure") == "conditions.shares.pro")
+        & (pl.col("measure") == "pro")
         & (pl.col("variant") == "plain"),
         named=True,
     )

@@ -25,11 +25,11 @@ from overton.studies.contrasts import Against
 from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.document import SCHEMA, document, plain, schema, with_key
 from overton.studies.findings import Finding
+from overton.studies.frame import Analysis
 from overton.studies.label_shares import with_labels
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness import auditing
-from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
 from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
@@ -53,7 +53,6 @@ RUNS: dict[str, dict[str, Any]] = {
     },
 }
 ANALYSES: dict[str, type] = {
-    "open-mindedness": OpenMindedness,
     "stance-stability": StanceStability,
     "pluralism": Pluralism,
     "deliberation": Deliberation,
@@ -208,7 +207,7 @@ def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytes
     assert study.measuring is not None
     newer = replace(study, measuring=replace(study.measuring, schema=7))
     monkeypatch.setattr(open_mindedness, "STUDY", newer)
-    assert overton.schema("open-mindedness") == with_labels(schema(OpenMindedness, "open-mindedness", 7, FINDINGS))
+    assert overton.schema("open-mindedness") == with_labels(schema(Analysis, "open-mindedness", 7, FINDINGS))
 
 
 def test_a_study_that_makes_items_has_no_schema() -> None:

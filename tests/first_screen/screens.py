@@ -92,7 +92,7 @@ def only_what_is_shown_first() -> Iterator[None]:
     conditions: they decide only how rows of tables are called."""
     from overton.studies.even_handedness import rows as even
     from overton.studies.grouping import Frame
-    from overton.studies.open_mindedness.measures import comparison
+    from overton.studies.open_mindedness import model_agreement
     from overton.studies.pluralism.measures import contrasts
     from overton.studies.stance_stability.measures import groups
 
@@ -112,7 +112,7 @@ def only_what_is_shown_first() -> Iterator[None]:
             (StudyMeasures, "facets", ()),
             (Frame, "rows", rows_shown_first),
             (even, "counts_of", counts_shown_first),
-            (comparison, "agreements", lambda *_: ()),
+            (model_agreement, "agreements", lambda *_: ()),
             (contrasts, "signed_rank", lambda _: 1.0),
             (groups, "_split", shown_first),
         ):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan
+from math import isnan, nan
 
 import msgspec
 import numpy as np
@@ -370,9 +370,13 @@ class AnswerNumbers:
             "why_withheld": arrays.withheld,
             "raised": arrays.answered.scores.raised if raised else None,
             "is_known": self._has_several_prompts(model) if raised else None,
-            "dispersion": None if self.respondents is None else self.respondents[model].dispersion,
+            "dispersion": self._dispersion(model),
             "without_faults": is_malformed(cells, model),
         }
+
+    def _dispersion(self, model: int) -> float | None:
+        found = nan if self.respondents is None else self.respondents[model].dispersion
+        return None if isnan(found) else found
 
     def _has_several_prompts(self, model: int) -> bool:
         assert self.cells.design is not None
