@@ -31,7 +31,7 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.calibration_sample import CALIBRATE
 from overton.studies.open_mindedness.answer_counts import cells_from_records
 from overton.studies.open_mindedness.options import PUBLISHED
-from overton.studies.open_mindedness.precise import BLOCKS
+from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.score import issue_scores, scores
 from overton.studies.open_mindedness.shares import answered_shares, share_estimates
 from overton.studies.open_mindedness.simulated import Parameters, chances

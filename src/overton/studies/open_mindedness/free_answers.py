@@ -25,9 +25,9 @@ from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Grouping
-from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures import FREE, FREE_SIDES, OF_FREE, OF_PAIRS
 from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.rows import KINDS, free_answers, free_units, pairs_of
 from overton.studies.people_labels import People

@@ -15,9 +15,9 @@ from overton.studies.measurement import Comparing, Correcting, Headline, Measuri
 from overton.studies.measures import key_in
 from overton.studies.open_mindedness import measures
 from overton.studies.open_mindedness.measures import FREE
+from overton.studies.open_mindedness.millstone import MILLSTONE
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
