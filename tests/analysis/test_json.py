@@ -29,8 +29,8 @@ from overton.studies.frame import Analysis
 from overton.studies.label_shares import with_labels
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges
-from overton.studies.open_mindedness import auditing
-from overton.studies.open_mindedness.neutrality import Agreement
+from overton.studies.open_mindedness.paraphrases import audit
+from overton.studies.open_mindedness.paraphrases.neutrality import Agreement
 from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
@@ -169,7 +169,7 @@ def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: p
 
 
 def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Measured(auditing.STUDY, Agreement([], [], HALF, [], []), How(), None)
+    made = Measured(audit.STUDY, Agreement([], [], HALF, [], []), How(), None)
     monkeypatch.setattr("overton.analysis.analyze.measure_run", lambda *_, **__: made)
     done = CliRunner().invoke(app, ["analyze", "audit", "audited", "--json"])
     told = json.loads(done.stdout)

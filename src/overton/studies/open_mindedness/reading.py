@@ -25,7 +25,7 @@ from overton.studies.open_mindedness.item_layouts import (
     read_positions,
 )
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.templates import TemplateMatch, recognise_all
+from overton.studies.open_mindedness.paraphrases.templates import TemplateMatch, recognise_all
 from overton.studies.options import Option
 from overton.studies.parsing import (
     ID_RULE,

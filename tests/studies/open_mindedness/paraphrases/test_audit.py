@@ -9,10 +9,15 @@ import pytest
 
 from overton.calls import Form, Message, Reply
 from overton.errors import CallFailed
-from overton.studies.open_mindedness.auditing import STUDY, ParaphraseAuditOptions, ParaphraseTrial, ParaphraseVerdict
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
+from overton.studies.open_mindedness.paraphrases.audit import (
+    STUDY,
+    ParaphraseAuditOptions,
+    ParaphraseTrial,
+    ParaphraseVerdict,
+)
 
-DATA = json.loads((Path(__file__).parents[2] / "data" / "procon" / "night-buses.json").read_text())
+DATA = json.loads((Path(__file__).parents[3] / "data" / "procon" / "night-buses.json").read_text())
 ISSUE = Issue(
     "night-buses",
     DATA["question"],

@@ -13,9 +13,9 @@ from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
-from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label, controls
+from overton.studies.open_mindedness.paraphrases.neutrality import CONTROLS, MEASURING, Label, controls
+from overton.studies.open_mindedness.paraphrases.templates import recognise_all
 from overton.studies.open_mindedness.reading import PHRASED
-from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.options import StudyOptions
 from overton.studies.orders import asked_in_order, reorder
 from overton.studies.self_agreement import RETEST, Retest, is_retested, retest_speaker

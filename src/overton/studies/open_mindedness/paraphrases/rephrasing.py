@@ -12,8 +12,13 @@ from overton.judging import Reading, object_schema, parse_json
 from overton.studies.asking import UnreadableReply, as_it_came, ask_until_read
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.paraphrases.templates import (
+    TEMPLATE_FAMILIES,
+    TemplateMatch,
+    recognise_all,
+    same_words,
+)
 from overton.studies.open_mindedness.reading import UNPHRASED
-from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, TemplateMatch, recognise_all, same_words
 from overton.studies.options import Option, StudyOptions
 from overton.studies.study import Dataset, Role, Study
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.templates import (
+from overton.studies.open_mindedness.paraphrases.templates import (
     TEMPLATE_FAMILIES,
     orientation_of,
     recognise,
@@ -18,7 +18,7 @@ from overton.studies.open_mindedness.templates import (
 )
 
 PRO, CON = "The city should run buses all night", "The city should not run buses all night"
-NIGHT_BUSES = Path(__file__).parents[2] / "data" / "procon" / "night-buses.json"
+NIGHT_BUSES = Path(__file__).parents[3] / "data" / "procon" / "night-buses.json"
 
 
 def published() -> list[tuple[str, str]]:

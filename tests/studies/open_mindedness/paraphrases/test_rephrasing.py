@@ -9,9 +9,9 @@ import pytest
 from overton.calls import Form, Message, Reply
 from overton.errors import CallFailed
 from overton.studies.open_mindedness.items import Argument, Issue
-from overton.studies.open_mindedness.rephrasing import STUDY, RephraseOptions, Rephrasing, with_paraphrases
+from overton.studies.open_mindedness.paraphrases.rephrasing import STUDY, RephraseOptions, Rephrasing, with_paraphrases
 
-DATA = json.loads((Path(__file__).parents[2] / "data" / "procon" / "night-buses.json").read_text())
+DATA = json.loads((Path(__file__).parents[3] / "data" / "procon" / "night-buses.json").read_text())
 SIX = DATA["paraphrases"]
 ISSUE = Issue("night-buses", DATA["question"], (Argument("pro-1", "For."),), (Argument("con-1", "Against."),))
 GOOD = json.dumps(SIX)

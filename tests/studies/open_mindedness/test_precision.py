@@ -15,10 +15,10 @@ from overton.calls import Trial
 from overton.errors import InputError
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
 from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.paraphrases.templates import render_templates
 from overton.studies.open_mindedness.precision import BLOCKS, judged
 from overton.studies.open_mindedness.protocol import trials
 from overton.studies.open_mindedness.score import scores
-from overton.studies.open_mindedness.templates import render_templates
 from overton.studies.precision import (
     Arm,
     Blocks,
