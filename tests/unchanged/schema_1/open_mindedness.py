@@ -12,7 +12,7 @@ Json = Any
 _HALF, _OFTEN = 0.5, 0.3
 
 
-def complete(made: Json) -> None:
+def complete(made: Json, document: Json) -> None:
     """An analysis with everything that its lines do not say."""
     for name, value in made.items():
         made[name] = _with_lists(value)
@@ -37,8 +37,6 @@ def complete(made: Json) -> None:
         _complete_model(model, subset)
     for free in (made["free"] or {}).values():
         free.setdefault("by_condition", {})
-        for name in ("differs", "abstains", "opposite", "speaks"):
-            free[name]["leads"] = next(variant for variant in free[name] if variant != "leads")
         free["by_condition"] = {name: pairs for name, pairs in free["by_condition"].items() if "differs" in pairs}
     for weighing in filter(None, (made["weighing"], (made["chances"] or {}).get("weighing"))):
         weighing.setdefault("unweighed", {})

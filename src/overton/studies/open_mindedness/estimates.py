@@ -19,7 +19,7 @@ from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import proportion
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.frame import Cells, EstimateRow
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.measures import By, Grouping, Measure
 from overton.studies.open_mindedness import measures as declared
 from overton.studies.open_mindedness.answer_counts import AnswerCounts
@@ -48,6 +48,7 @@ from overton.studies.open_mindedness.rows import (
     wording_units,
 )
 from overton.studies.open_mindedness.score import VARIANTS, limits_like_these, scored_places
+from overton.studies.units import Units
 
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
 """Draws of scores within issues: the number over all models and issues, and the least for each."""

@@ -23,13 +23,13 @@ from overton.studies.open_mindedness.options import OpenMindednessHow
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.grouping import Units
     from overton.studies.open_mindedness.answer_counts import AnswerCounts
     from overton.studies.open_mindedness.rows import ModelArrays
     from overton.studies.open_mindedness.score import ChanceDeals
     from overton.studies.probabilities import Weighing
     from overton.studies.results import Results
     from overton.studies.tables import RawTable
+    from overton.studies.units import Units
 
 STUDY = "open-mindedness"
 SCORE: Range = (0.0, 100.0)

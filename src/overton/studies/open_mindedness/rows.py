@@ -16,7 +16,6 @@ import polars as pl
 
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import Jackknife
-from overton.studies.grouping import Units
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, with_answers
 from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
 from overton.studies.open_mindedness.record import STANCES
@@ -32,6 +31,7 @@ from overton.studies.open_mindedness.score import (
     scored_places,
 )
 from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
+from overton.studies.units import Units
 
 if TYPE_CHECKING:
     from overton.studies.results import Results
