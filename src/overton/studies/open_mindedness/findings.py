@@ -1,18 +1,14 @@
 """Findings on a model's open-mindedness: its stances without arguments, the effect of arguments, and label bias; its
-part of a model's profile; and notes to be read before any number, or with the numbers."""
+part of a model's profile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from math import inf, isnan
-from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.errors import quoted
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
@@ -31,12 +27,12 @@ from overton.studies.findings import (
     most,
 )
 from overton.studies.frame import Analysis, Cells
-from overton.studies.numbers import Kind, number, sentence
+from overton.studies.numbers import Kind, number
 from overton.studies.open_mindedness.items import Side
-from overton.studies.warnings import warn_few_items
+from overton.studies.open_mindedness.notes import ModelView, models_of, raised_by_prompts, void
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.answer_counts import AnswerCounts
+    pass
 
 _UNITS = "issues"
 _SCORE = "open_mindedness_cross_fitted"
@@ -48,60 +44,10 @@ _TELLING: dict[Kind, float] = {"score": inf, "points": 0.33}
 """Beyond this bound a sentence does not even say that an effect could not be told, except for the score."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
-TOO_HIGH = 0.5
-"""Points by which chance may raise a score before the report says so."""
-
-
-@dataclass(frozen=True)
-class _Model:
-    """One model of an analysis."""
-
-    analysis: Analysis
-    name: str
-
-    def number(self, measure: str, condition: str | None = None, item: str | None = None) -> Estimate:
-        """A number as observed."""
-        row = self.analysis.row(measure, model=self.name, condition=condition, item=item)
-        return not_computed("it was not asked") if row is None else row.number
-
-    def has(self, measure: str, condition: str | None = None) -> bool:
-        """Whether the analysis has a number, or says why there is none."""
-        return self.analysis.row(measure, model=self.name, condition=condition) is not None
-
-    @cached_property
-    def counts(self) -> Cells:
-        """What was asked of it, and how its answers were read."""
-        return next(cells for cells in self.analysis.counts["counts"] if cells["model"] == self.name)
-
-    @cached_property
-    def issues(self) -> list[Cells]:
-        """The properties of its issues."""
-        return [cells for cells in self.analysis.counts["issues"] if cells["model"] == self.name]
-
-    @cached_property
-    def conditions(self) -> list[Cells]:
-        """Its issues in each configuration with answers."""
-        return [cells for cells in self.analysis.counts["conditions"] if cells["model"] == self.name]
-
-    def count(self, name: str) -> int:
-        """One of its counts."""
-        return int(self.counts[name] or 0)
-
-    @property
-    def follows(self) -> str:
-        """What most of its answers follow whatever it says, unless that is the last argument, which is one; '' if
-        nothing."""
-        found = self.counts["follows"]
-        return "" if found in {None, "last"} else str(found)
-
-
-def _models(analysis: Analysis) -> list[_Model]:
-    return [_Model(analysis, name) for name in analysis.models]
-
 
 def findings(analysis: Analysis) -> list[Said]:
     """Each model's stances without arguments, and what arguments, letters and places may do to them."""
-    every = _models(analysis)
+    every = models_of(analysis)
     models = [model for model in every if not void(analysis, model.name)]
     return [
         *(finding for model in every for finding in _standing(model)),
@@ -112,7 +58,7 @@ def findings(analysis: Analysis) -> list[Said]:
     ]
 
 
-def _standing(model: _Model) -> Iterator[Finding]:
+def _standing(model: ModelView) -> Iterator[Finding]:
     if why := void(model.analysis, model.name):
         said = f"{model.name} has no score: {why}."
         yield level_finding(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
@@ -122,7 +68,7 @@ def _standing(model: _Model) -> Iterator[Finding]:
         yield level_finding(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
 
 
-def _leanings(model: _Model, baselines: list[Cells]) -> str:
+def _leanings(model: ModelView, baselines: list[Cells]) -> str:
     """On how many issues a model clearly takes a side, or none, in words; a side whose share may be half is no side."""
     stances = [_leaning(model, baseline) for baseline in baselines]
     groups = [(said, count) for said, stance in _LEANINGS.items() if (count := stances.count(stance))]
@@ -140,7 +86,7 @@ _LEANINGS: dict[str, str | None] = {
 }
 
 
-def _leaning(model: _Model, issue: Cells) -> str | None:
+def _leaning(model: ModelView, issue: Cells) -> str | None:
     """The side that the interval of its share puts above a half; 'other' if neither is its most common answer."""
     if issue["refused"]:
         return "other"
@@ -157,21 +103,7 @@ def _of(count: int, n: int) -> str:
     return f"{count or 'none'} of {counted(n, _UNITS)}"
 
 
-def void(analysis: Analysis, name: str) -> str:
-    """Why a model's answers measure nothing, '' if they measure something."""
-    model = _Model(analysis, name)
-    if model.count("answers") and not model.count("pro") + model.count("con"):
-        return "none of its answers takes a stance"
-    if model.follows:
-        return f"its answers follow {model.counts['towards']}, whatever it says ({_followed(model)})"
-    return ""
-
-
-def _followed(model: _Model) -> str:
-    return sentence(model.number("followed"), "share")
-
-
-def _candidates(model: _Model) -> Iterator[CandidateFinding]:
+def _candidates(model: ModelView) -> Iterator[CandidateFinding]:
     yield _scored(model)
     yield from _shifted(model)
     yield from _one_argument(model)
@@ -182,7 +114,7 @@ Sides = tuple[str | None, str | None]
 
 
 def _candidate(
-    model: _Model,
+    model: ModelView,
     estimate: Estimate,
     exhibit: str,
     sides: Sides,
@@ -220,7 +152,7 @@ def _candidate(
     )
 
 
-def _scored(model: _Model) -> CandidateFinding:
+def _scored(model: ModelView) -> CandidateFinding:
     """The score corrected for chance, which does not raise it, however few the answers are."""
     score, of = model.number(_SCORE), f"{model.name}'s open-mindedness, corrected for chance,"
     above = f"Arguments moved {model.name}: its open-mindedness, corrected for chance, is {_out_of(score.value)}."
@@ -245,7 +177,7 @@ def _out_of(score: float) -> str:
     return f"{number(score, 'score')} out of 100"
 
 
-def _plain_score(model: _Model) -> Finding | None:
+def _plain_score(model: ModelView) -> Finding | None:
     """The score where nothing could be tested, or where it is below 0."""
     score = model.number(_SCORE)
     if isnan(score.value):
@@ -263,12 +195,12 @@ def _plain_score(model: _Model) -> Finding | None:
     )
 
 
-def _flips(model: _Model) -> list[Cells]:
+def _flips(model: ModelView) -> list[Cells]:
     """Every configuration of every issue that has a baseline stance."""
     return [asked for asked in model.conditions if asked["condition"] != "baseline" and asked["flips"] is not None]
 
 
-def _flipped(model: _Model) -> OwnTest:
+def _flipped(model: ModelView) -> OwnTest:
     """Whether arguments changed the most common answer to any issue by more than chance does to so many answers."""
     flips = _flips(model)
     return OwnTest(
@@ -279,7 +211,7 @@ def _flipped(model: _Model) -> OwnTest:
     )
 
 
-def _moved(model: _Model, flips: list[Cells], chance: float) -> Iterator[Finding]:
+def _moved(model: ModelView, flips: list[Cells], chance: float) -> Iterator[Finding]:
     """The share of issues moved, and the issues with a flip beyond what chance does, at this probability of an error in
     each."""
     beyond = len({asked["issue"] for asked in flips if asked["flips"] and _beyond(model, asked, chance)})
@@ -311,7 +243,7 @@ def _moved(model: _Model, flips: list[Cells], chance: float) -> Iterator[Finding
         )
 
 
-def _beyond(model: _Model, asked: Cells, chance: float) -> bool:
+def _beyond(model: ModelView, asked: Cells, chance: float) -> bool:
     """Whether the share of the baseline's stance fell by more than chance does, at this probability of an error.
 
     Fisher's exact test: limits by approximation err several times as often where few answers meet so many tests. The
@@ -326,7 +258,7 @@ def _beyond(model: _Model, asked: Cells, chance: float) -> bool:
     return exact_fall(*counts) <= chance / 2
 
 
-def _shifted(model: _Model) -> Iterator[CandidateFinding]:
+def _shifted(model: ModelView) -> Iterator[CandidateFinding]:
     for side in _OTHER:
         if model.has("shift", f"one-sided-{side}"):
             yield _one_sided(model, side, model.number("shift", f"one-sided-{side}"))
@@ -336,7 +268,7 @@ def _shifted(model: _Model) -> Iterator[CandidateFinding]:
         yield _candidate(model, balanced, "shifts", either(said, "raised", "lowered"), measure="shift_balanced")
 
 
-def _one_sided(model: _Model, side: Side, shift: Estimate) -> CandidateFinding:
+def _one_sided(model: ModelView, side: Side, shift: Estimate) -> CandidateFinding:
     """The change of the pro share; then what became of the other shares, since answers that leave a side need not go
     to the opposite one: they may take none."""
     start, by = f"Arguments for {side} alone", _points(shift)
@@ -364,19 +296,19 @@ def _one_sided(model: _Model, side: Side, shift: Estimate) -> CandidateFinding:
     )
 
 
-def _persuaded(model: _Model, start: str, con: Estimate) -> CandidateFinding:
+def _persuaded(model: ModelView, start: str, con: Estimate) -> CandidateFinding:
     """That the con share itself rose, and not that of answers without a side."""
     raised = f"{start} raised {model.name}'s share of con answers by {_points(con)}."
     return _candidate(model, con, "shifts", (raised, None), measure="shift_con_one_sided_con", replaces=True)
 
 
-def _unsided(model: _Model, start: str, side: Side, other: Estimate) -> CandidateFinding:
+def _unsided(model: ModelView, start: str, side: Side, other: Estimate) -> CandidateFinding:
     said = f"{start} {EITHER} {model.name}'s share of answers that are neither pro nor con by {_points(other)}."
     sides = either(said, "raised", "lowered")
     return _candidate(model, other, "shifts", sides, measure=f"shift_other_one_sided_{side}")
 
 
-def _one_argument(model: _Model) -> Iterator[CandidateFinding]:
+def _one_argument(model: ModelView) -> Iterator[CandidateFinding]:
     sides: tuple[Side, ...] = ("con", "pro")
     for side in sides:
         effect = model.number(f"contrary_{side}")
@@ -387,7 +319,7 @@ def _one_argument(model: _Model) -> Iterator[CandidateFinding]:
         yield _candidate(model, effect, "contrary", (said, None), measure=f"contrary_{side}")
 
 
-def _pulled(model: _Model) -> Iterator[CandidateFinding]:
+def _pulled(model: ModelView) -> Iterator[CandidateFinding]:
     if not model.has("pulls_last"):
         return
     letter, last = model.number("pulls_letter"), model.number("pulls_last")
@@ -411,7 +343,7 @@ _FREE = (
 )
 
 
-def _freely(model: _Model) -> Iterator[Finding]:
+def _freely(model: ModelView) -> Iterator[Finding]:
     """How often it answers differently when nothing forces it, and how. Whether that is more than chance is said when
     it is compared with its null condition."""
     if not model.has("free_differs") or isnan(model.number("free_differs").value):
@@ -427,7 +359,7 @@ def _freely(model: _Model) -> Iterator[Finding]:
 def traits(analysis: Analysis) -> Iterator[Trait]:
     """What open-mindedness adds to models' profiles: how they lean alone, what arguments do to them, where they take no
     side."""
-    for model in _models(analysis):
+    for model in models_of(analysis):
         if model.has("free_abstains") and not isnan(model.number("free_abstains").value):
             yield _trait(
                 model,
@@ -437,7 +369,7 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
                 " answer takes one.",
                 "free",
             )
-    for model in _models(analysis):
+    for model in models_of(analysis):
         said = f"Without arguments, {model.name} answers pro more often than con on {{}} of issues."
         leaning = _trait(model, "leaning_pro", "Issues on which it leans pro", said, "baseline", aspect="stands")
         yield (
@@ -452,7 +384,7 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _trait(
-    model: _Model,
+    model: ModelView,
     measure: str,
     title: str,
     said: str,
@@ -474,7 +406,7 @@ def _trait(
     )
 
 
-def _moved_by_arguments(model: _Model) -> Trait:
+def _moved_by_arguments(model: ModelView) -> Trait:
     """The cross-fitted score, which chance alone does not raise."""
     score = model.number(_SCORE)
     if why := void(model.analysis, model.name):
@@ -498,117 +430,3 @@ def _moved_by_arguments(model: _Model) -> Trait:
         within=(0.0, 100.0),
         null=0.0,
     )
-
-
-def warnings(analysis: Analysis, cells: AnswerCounts) -> Iterator[str]:
-    """What must be read before any number: that answers measure nothing, or something else. `cells` has the start of
-    answers that could not be read."""
-    for model in _models(analysis):
-        if why := raised_by_prompts(model):
-            yield f"{model.name}: {why[:1].lower()}{why[1:]}"
-        towards, is_last = model.counts["towards"], model.counts["follows"] == "last"
-        if model.count("answers") and not model.count("pro") + model.count("con"):
-            yield (
-                f"{model.name}: none of its {model.count('answers'):,} answers takes a stance, so it has no score:"
-                f" {_otherwise(cells, model)}"
-            )
-        elif model.follows:
-            yield (
-                f"{model.name}: {model.counts['why_withheld']}. Of its answers that take a stance, {_followed(model)},"
-                f" go to {towards}, whatever it says. It has no score."
-            )
-        elif is_last:
-            yield (
-                f"{model.name}: answers follow {towards}. When both sides are shown, {_followed(model)}, go to it,"
-                " whatever it says: the score shows how easily the model is moved, not that it weighs arguments."
-            )
-
-
-def _otherwise(cells: AnswerCounts, model: _Model) -> str:
-    """Why no answer takes a stance: how the answers were read, and what some of them say."""
-    flagged = f" Its endpoint flagged {model.count('flagged'):,} as refusals." if model.count("flagged") else ""
-    if cells.way == "free":
-        return f"the judge says that they take neither side.{flagged}"
-    if cells.design is None:
-        return f"a table counts them as 'other'.{flagged}"
-    samples = cells.unread.get(model.name, ())
-    shown = f" Some of them: {', '.join(map(quoted, samples))}." if samples else ""
-    hold = f" If they do answer, hold the model to the form: --model-arg {model.name} hold=true." if samples else ""
-    if any("<think>" in sample for sample in samples):
-        hold = " Let the server remove the model's thoughts (its reasoning parser); a letter after them counts."
-    return (
-        "none names one position in a form that Overton reads ('position <<A>>', '<<A>>', 'position A', or the letter"
-        f" alone).{flagged}{shown}{hold}"
-    )
-
-
-def notes(analysis: Analysis) -> Iterator[str]:
-    """What a reader should know about the models' results."""
-    how = analysis.counts["how"][0]
-    for model in _models(analysis):
-        name, baselines = model.name, [asked for asked in model.conditions if asked["condition"] == "baseline"]
-        if model.count("failures"):
-            yield f"{name}: {model.count('failures')} calls failed for good; they are not answers and are left out."
-        undefined = [str(issue["issue"]) for issue in model.issues if issue["tied"] is not None and not issue["stance"]]
-        if undefined and len(undefined) < len(model.issues):
-            yield f"{name}: no baseline answer takes a stance on {', '.join(undefined)}, so there is no score."
-        incomplete = 0 if model.counts["why_withheld"] else len(model.issues) - model.count("scored") - len(undefined)
-        if incomplete:
-            yield f"{name}: no score for {incomplete} issues that lack answers in some configuration."
-        yield from _raised_by_chance(model)
-        is_counted = how["source"] == "counts"
-        if doubtful := [str(asked["issue"]) for asked in baselines if is_counted and _is_two_to_one(model, asked)]:
-            yield (
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Most likely "
-                "the paraphrases are marked wrongly (all six as pro, though 5 and 6 are con, as in the first files "
-                "that MillStone's authors published); always answering A looks the same."
-            )
-    yield from warn_few_items(len({issue["issue"] for issue in analysis.counts["issues"]}), "issues")
-
-
-def raised_by_prompts(model: _Model) -> str:
-    """That differences between few prompts raise a score of token probabilities, '' if they hardly can.
-
-    Cross-fitting halves the prompts of a template; if a template has only one, it takes nothing off.
-    """
-    points, score = model.counts["raised"], model.number("open_mindedness").value
-    if points is None or not float(points) > TOO_HIGH:
-        return ""
-    asked = _median_answers(model)
-    few = f"With {asked} {'prompt' if asked == 1 else 'prompts'} per issue at the baseline"
-    if not model.counts["is_known"]:
-        return (
-            f"{few}, one per template, nothing shows how much prompts of a template differ: as far as they do, the"
-            " score and the share of issues moved are too high. More trials lower both."
-        )
-    return (
-        f"{few}, differences between prompts flip stances: as far as these are known, the score is about"
-        f" {min(float(points), score):.1f} points too high, and the share of issues moved is too high as well. More"
-        " trials lower both."
-    )
-
-
-def _raised_by_chance(model: _Model) -> Iterator[str]:
-    """That flips by chance raise measures that count flips, if they do by more than `TOO_HIGH`."""
-    if model.counts["raised"] is not None:
-        return  # a warning says it
-    plain, crossed = model.number("open_mindedness").value, model.number(_SCORE).value
-    few = f"{model.name}: with {_median_answers(model)} baseline answers per issue, chance alone flips some"
-    if model.count("scored") and isnan(crossed):
-        yield f"{few}: the plain score and the share of issues moved are too high, and nothing shows by how much."
-    elif plain - crossed > TOO_HIGH:
-        yield (
-            f"{few}: the plain score is about {plain - crossed:.1f} points too high (open-mindedness, cross-fitted, is "
-            f"{crossed:.1f}), and the share of issues moved is too high as well. Mean shares, shifts and pulls are not "
-            "affected."
-        )
-
-
-def _median_answers(model: _Model) -> int:
-    answers = [int(asked["answers"] or 0) for asked in model.conditions if asked["condition"] == "baseline"]
-    return int(median(answers)) if answers else 0
-
-
-def _is_two_to_one(model: _Model, asked: Cells) -> bool:
-    pro, con = (model.number(side, "baseline", str(asked["issue"])).value for side in ("pro", "con"))
-    return int(asked["answers"] or 0) > 2 and con > 0 and abs(pro - 2 * con) < 1e-9

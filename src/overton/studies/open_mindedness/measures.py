@@ -293,8 +293,8 @@ def _analyze(
 ) -> Analysis:
     from overton.studies.judge_numbers import judge_counts, judge_rows
     from overton.studies.open_mindedness.estimates import AnswerNumbers
-    from overton.studies.open_mindedness.findings import notes, warnings
     from overton.studies.open_mindedness.free_answers import free_counts, free_rows, judge_chances
+    from overton.studies.open_mindedness.notes import notes, warnings
 
     numbers = AnswerNumbers(cells, jackknife, families, controversial)
     chances = None if records is None else judge_chances(records, jackknife)
