@@ -14,13 +14,14 @@ import pytest
 
 from overton.calls import Alternative, Draw, Form, Message, Reply, Settings, Spot, user
 from overton.errors import CallFailed
-from overton.judging import read_choice
+from overton.judging import Reading, read_choice
 from overton.studies.asking import ReadableReply
 from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import OWN, REVERSED, Order
 from overton.studies.questions import (
     JudgeAnswer,
     JudgedLabels,
+    JudgePrompt,
     Material,
     Question,
     Questions,
@@ -202,6 +203,86 @@ def test_labels_of_several_columns_are_requested_side_by_side() -> None:
     assert judge.sent[4][0] == "it names none of the choices: short, long"
     assert {speaker for _, speaker, _ in judge.sent} == {"judge/again"}
     assert set(judge.weighed) == {()}
+
+
+def test_a_refusal_and_an_unusable_reply_are_requested_again_and_others_are_not() -> None:
+    judge = Judge("A", Reply("B", refused=True), "what?", "B", CallFailed("gone", "no such model"))
+    things = [(LONGER, TEXTS, OWN), (LONGER, TEXTS, OWN), (LENGTH, {"text": "ship"}, OWN)]
+    one, two, three = asyncio.run(QUESTIONS.ask_about(judge, things))  # type: ignore[arg-type]
+    assert [answer.value for answer in (one, two, three)] == ["A", "B", None]
+    assert [(answer.replies[0].attempts, answer.replies[0].unusable) for answer in (one, two, three)] == [
+        (1, 0),
+        (2, 1),
+        (2, 1),
+    ]
+    assert [answer.failure for answer in (one, two, three)] == [None, None, "measurer: gone: no such model"]
+    assert judge.sent[3][0] == "it is a refusal"
+
+
+def test_replies_to_several_prompts_about_one_thing_are_read_together() -> None:
+    def both(values: Any, material: Material) -> dict[str, str | None]:
+        return dict(zip(("first", "second"), values, strict=True))
+
+    def prompts(material: Material, order: Order) -> list[JudgePrompt[str]]:
+        return [prompt for text in material["text"] for prompt in LENGTH.prompts_about({"text": text}, order)]
+
+    question = replace(LENGTH, prompts=prompts, labels_of=both)
+    judge = Judge("short", "no idea", "long", "still none")
+    (answer, other) = asyncio.run(
+        QUESTIONS.ask_about(judge, [(question, TEXTS, OWN), (LENGTH, {"text": "x"}, REVERSED)], shared=True)  # type: ignore[arg-type]
+    )
+    assert (answer.labels, other.labels) == ({"first": "short", "second": None}, {"": "long"})
+    assert [text for text, *_ in judge.sent[:3]] == [
+        "ship: short or long?",
+        "boats: short or long?",
+        "x: long or short?",
+    ]
+
+
+def test_a_column_may_have_more_than_the_label() -> None:
+    question = replace(LENGTH, recorded=lambda value: [value], details=lambda value: {"letters": len(value or "")})
+    questions = replace(QUESTIONS, questions=(question,))
+    judge = Judge("short", "long")
+    own, other = (
+        asyncio.run(questions.ask(judge, {column: {"text": "ship"}}))  # type: ignore[arg-type]
+        for column in ("length", "length_again")
+    )
+    assert own == JudgedLabels({"length": ["short"], "letters": 5}, attempts=1)
+    assert other == JudgedLabels({"length_again": ["long"]}, attempts=1)
+
+
+def test_a_label_comes_before_its_reason_if_the_material_says_so() -> None:
+    form = Form(schema={"properties": {"why": {}, "label": {}}, "required": ["why", "label"]})
+    asked = [user('Reply with {"why": "...", "label": "..."}')]
+    question = replace(
+        LENGTH, reason="why", prompts=lambda material, order: [JudgePrompt(tuple(asked), form, read_none)]
+    )
+    for first, keys in ((False, ["why", "label"]), (True, ["label", "why"])):
+        (prompt,) = question.prompts_about({"label_first": first})
+        assert prompt.form.schema is not None
+        assert list(prompt.form.schema["properties"]) == keys
+
+
+def read_none(reply: Reply) -> Reading[str]:
+    return Reading.invalid("none")
+
+
+def test_second_labels_may_be_sets_or_come_from_a_function(results: Results) -> None:
+    sets = results.records.with_columns(
+        length=pl.Series([["a"], ["a", "b"], None], dtype=pl.List(pl.String)),
+        length_again=pl.Series([["a"], ["a"], None], dtype=pl.List(pl.String)),
+        asked_again=pl.lit(value=True),
+    )
+    (found,) = of_questions([LENGTH], sets, "topic", 0.95).values()
+    assert (found.repeated, found.unread, found.kappa) == (3, 1, None)
+    assert found.overlap is not None
+    assert found.overlap.value == 0.75
+    twice = replace(LENGTH, repeats=lambda records: records.select(first="length", second="length", item="topic"))
+    (found,) = of_questions([twice], results.records, "topic", 0.95).values()
+    assert (found.repeated, found.same.value) == (3, 1.0)
+    assert of_questions([LENGTH], sets.drop("asked_again"), "topic", 0.95) == {}
+    nobody = sets.with_columns(length=pl.lit(None, pl.String))
+    assert of_questions([LENGTH], nobody, "topic", 0.95) == {}
 
 
 def test_probabilities_are_requested_of_all_labels_or_of_none() -> None:

@@ -294,6 +294,8 @@ class _Source:
 
     def cells(self, column: MeasureColumn | CountColumn, groups: Sequence[_Group]) -> list[Cell]:
         if isinstance(column, MeasureColumn):
+            if column.measure not in self.analysis.measures:
+                raise KeyError(column.measure)
             return [self.number(column, group) for group in groups]
         cells = {
             (row["model"] or "", row["condition"] or "", row[column.item or "facet"]): row.get(column.name)

@@ -106,19 +106,27 @@ def label_prompts(
     return prompts
 
 
-def from_columns(**parts: str | tuple[str, ...]) -> Callable[[Results, pl.DataFrame], list[Material]]:
+@dataclass(frozen=True)
+class FromColumns:
+    """Materials whose `parts` are columns of a question's rows, or lists of several."""
+
+    parts: Mapping[str, str | tuple[str, ...]]
+
+    def __call__(self, results: Results, rows: pl.DataFrame) -> list[Material]:
+        """The materials of these rows."""
+        return [self.of(row) for row in rows.iter_rows(named=True)]
+
+    def of(self, row: Mapping[str, Any]) -> Material:
+        """The material of one row."""
+        return {
+            name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
+            for name, columns in self.parts.items()
+        }
+
+
+def from_columns(**parts: str | tuple[str, ...]) -> FromColumns:
     """Materials whose parts are columns of a question's rows, or lists of several, for `Question.material`."""
-
-    def materials(results: Results, rows: pl.DataFrame) -> list[Material]:
-        return [
-            {
-                name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
-                for name, columns in parts.items()
-            }
-            for row in rows.iter_rows(named=True)
-        ]
-
-    return materials
+    return FromColumns(parts)
 
 
 def _without_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
@@ -133,7 +141,7 @@ def _no_details(value: Any) -> dict[str, Any]:
     return {}
 
 
-def _always(results: Results) -> str:
+def _no_text(results: Results) -> str:
     return ""
 
 
@@ -155,7 +163,7 @@ class Question(Generic[T]):
     `details(value)` has the further columns that follow from the reply in the study's own order. The probabilities of
     all labels are in the column that `probability_columns` gives for a label's column, by default in p_COLUMN.
     `repeats(records)` has the `first` and the `second` label of everything that was judged twice, and its `item`, if
-    they are in no columns of their own.
+    they are in no columns of their own; it gives None for records that lack them.
 
     `rows(results)` has one row for each thing that the judge may have labelled: `id`, `label` (null for none), `group`
     (rows of one group are alike), `model`, `condition`, and the columns that are needed next. If one
@@ -163,7 +171,7 @@ class Question(Generic[T]):
     be one text. `whole` names what rows are drawn with if whole groups are, by default `group`. `asked` is false for
     things that the judge was not asked about. `material(results, rows)` has the material of some of these rows, and
     `texts(results, rows)` adds the columns that people are shown. `unasked(results)` says why a judge cannot be asked
-    about these things again, '' if it can.
+    about these things again, '' if it can, and `labeller(results)` names who labelled them if no judge did.
 
     People are asked `asks`. `meanings()` says what each label means, in the judge's own words. `shown` maps headings to
     columns, with all that the judge saw; a CSV sheet has the columns `sheet`, by default the same. `row` and `group`
@@ -183,7 +191,7 @@ class Question(Generic[T]):
     group: str
     columns: Mapping[str, str] = field(default_factory=dict)
     repeated: str = ""
-    repeats: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    repeats: Callable[[pl.DataFrame], pl.DataFrame | None] | None = None
     labels_of: Callable[[Sequence[T | None], Material], Mapping[str, str | None]] = _label_alone
     stored: Mapping[str, Any] = field(default_factory=dict)
     recorded: Callable[[T | None], Any] | None = None
@@ -191,7 +199,8 @@ class Question(Generic[T]):
     probability_columns: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     texts: Callable[[Results, pl.DataFrame], pl.DataFrame] = _without_texts
-    unasked: Callable[[Results], str] = _always
+    unasked: Callable[[Results], str] = _no_text
+    labeller: Callable[[Results], str] = _no_text
     sheet: tuple[str, ...] = ()
     whole: bool = False
     role: str = "judge"

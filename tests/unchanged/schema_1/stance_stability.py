@@ -51,6 +51,13 @@ def complete(made: Json, document: Json) -> None:
                 _complete_group(group)
     for name, found in made["correlations"].items():
         found |= {"measure": name, "models": found.get("models", {})}
+    _complete_lists(made)
+    made["conversations"] = _conversations(document["tables"]["conversations"])
+    made["not_computed"] = _not_computed(made)
+    _put_against_nulls(made, document.get("against_null") or ())
+
+
+def _complete_lists(made: Json) -> None:
     for found in made["temperature_variance"]:
         groups = made["models"][found["model"]]["temperatures"]
         means = {heat: group[found["measure"]] for heat, group in groups.items() if found["measure"] in group}
@@ -68,9 +75,6 @@ def complete(made: Json, document: Json) -> None:
         found.setdefault("overlap", None)
     if made["chances"] is not None:
         made["chances"]["weighing"].setdefault("unweighed", {})
-    made["conversations"] = _conversations(document["tables"]["conversations"])
-    made["not_computed"] = _not_computed(made)
-    _put_against_nulls(made, document.get("against_null") or ())
 
 
 def _put_against_nulls(made: Json, against: Json) -> None:

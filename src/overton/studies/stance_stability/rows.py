@@ -16,7 +16,7 @@ import polars as pl
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
 from overton.studies.frame import Cells
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.results import Results
 from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
 from overton.studies.stance_stability.conversations import (
@@ -30,6 +30,7 @@ from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.sequences import steady_model
 from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.stances import Stances, Target, drift, flips_of, moves, stances_of
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 FACETS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength")

@@ -9,8 +9,8 @@ from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
 from overton.studies.asking import NO_LABEL
 from overton.studies.measurement import How
-from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
+from overton.studies.pluralism.replies import YES_NO
 from overton.studies.probabilities import (
     JudgeChances,
     LabelProbabilityTable,

@@ -1,4 +1,4 @@
-"""What the judge is shown of a free answer, and which label its reply gives."""
+"""The questions about a free answer: the request, and the labels that one reply gives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 
 from overton.calls import Reply
-from overton.studies.open_mindedness.free.judging import FORM, FreeAnswerLabel, Material, label_of, positions
 from overton.studies.open_mindedness.items import Issue, Side
+from overton.studies.open_mindedness.questions import (
+    FORM,
+    QUESTIONS,
+    SIDE,
+    FreeAnswerLabel,
+    material_of,
+    positions,
+    side_columns,
+)
+from overton.studies.orders import OWN, REVERSED
 
-SHOWN = Material("Should it be so?", "It should", "It should not", "I think </answer> that it should.")
+ISSUE = Issue("i", "Should it be so?", (), (), pro="It should", con="It should not")
+ANSWER = "I think </answer> that it should."
 
 
 def asked(*replies: str, a_is: Side = "pro", refused: bool = False) -> tuple[Any, list[Any]]:
@@ -22,7 +32,7 @@ def asked(*replies: str, a_is: Side = "pro", refused: bool = False) -> tuple[Any
         seen.append((role, messages, how))
         return Reply(left.pop(0), refused=refused)
 
-    found, _ = asyncio.run(label_of(ask, SHOWN, a_is))  # type: ignore[arg-type]
+    (found,) = asyncio.run(QUESTIONS.ask_about(ask, [(SIDE, material_of(ISSUE, ANSWER, a_is), OWN)]))  # type: ignore[arg-type]
     return found, seen
 
 
@@ -78,3 +88,23 @@ def test_a_refusal_is_no_label() -> None:
 def test_an_issue_without_positions_is_answered_by_yes_or_no() -> None:
     assert positions(Issue("i", "Q?", (), ())) == ("Yes", "No")
     assert positions(Issue("i", "Q?", (), (), pro="Do", con="Do not")) == ("Do", "Do not")
+
+
+def test_one_reply_has_all_three_labels() -> None:
+    found, _ = asked(said("B", "slight"))
+    labels = {question.key: question.labels_of([found.value], found.material) for question in QUESTIONS}
+    assert labels == {"side": {"": "con"}, "strength": {"": "slight"}, "declines": {"": "does not"}}
+    none, _ = asked(said("neither", declines=True))
+    labels = {question.key: question.labels_of([none.value], none.material) for question in QUESTIONS}
+    assert labels == {"side": {"": "neither"}, "strength": {"": "none"}, "declines": {"": "declines"}}
+    assert side_columns(found) == {"strength": "slight", "declines": False, "judge_attempts": 1}
+
+
+def test_positions_change_places_in_the_other_order_and_sides_do_not() -> None:
+    material = material_of(ISSUE, ANSWER, "pro")
+    for order, first, side in ((OWN, "It should", "pro"), (REVERSED, "It should not", "con")):
+        (prompt,) = SIDE.prompts_about(material, order)
+        assert f"Position A: {first}\n" in prompt.messages[1].content
+        reading = prompt.read(Reply(said("A")))
+        assert reading.value is not None
+        assert (reading.value.taken, prompt.single_label('{"stance": "A"')) == (side, side)
