@@ -9,7 +9,7 @@ import pytest
 
 import overton
 from overton.studies.simulated import KINDS
-from overton.studies.stance_stability.measures import BANDS, REUSE_SHARES
+from overton.studies.stance_stability.declarations import BANDS, REUSE_SHARES
 
 TOPICS = ("nutrition-low-carbohydrate-first", "education-policy-school-phones")
 SCORES = (

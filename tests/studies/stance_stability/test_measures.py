@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
+from overton.studies.stance_stability.declarations import MEASURES
 from overton.studies.stance_stability.findings import counts_of_model
-from overton.studies.stance_stability.measures import MEASURES, analyze
+from overton.studies.stance_stability.measures import analyze
 
 near = pytest.approx
 PLACE = ("model", "facet", "condition")
