@@ -22,8 +22,8 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
 from overton.studies.measures import find_shared_items
+from overton.studies.open_mindedness.analysis import free_by_chance, free_contributions
 from overton.studies.open_mindedness.free_answers import FreeCase, free_rows
-from overton.studies.open_mindedness.measures import free_by_chance, free_contributions
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.people_labels import read_people

@@ -122,7 +122,7 @@ HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "open_mindedness_cross_fitted",
         lambda found: found.estimate("open_mindedness_cross_fitted", model="a"),
     ),
-    "stance-stability": ("chameleon", lambda found: found.models["a"].overall.measures["chameleon"].mean),
+    "stance-stability": ("chameleon", lambda found: found.estimate("chameleon", model="a")),
     "pluralism": (
         "ranking_spearman_biased",
         lambda found: found.group("a").experiments["ranking"]["biased"].measures["spearman"],

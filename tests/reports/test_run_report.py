@@ -42,12 +42,12 @@ def drifting(tmp_path: Path) -> Path:
 
 def test_the_rate_of_change_of_a_stopped_run_is_the_mean_of_its_arms_everywhere(drifting: Path) -> None:
     analysis = overton.analyze("stance-stability", drifting)
-    conversations = analysis.conversations
+    conversations = analysis.listed["conversations"]
     asked = conversations.group_by("topic").len()["len"]
     assert asked.n_unique() > 1
     rate = mean_of_arms(conversations, "conversation", "change_rate")
     assert rate != pytest.approx(conversations["change_rate"].mean(), abs=1e-3)
-    found = analysis.models["drifting"].overall.measures["change_rate"].mean
+    found = analysis.estimate("change_rate", model="drifting")
     assert found.value == pytest.approx(rate)
     assert found.n == conversations.height
     (pair,) = overton.compare(drifting, unpack("stance-stability-precision", drifting / "again")).pairs

@@ -13,8 +13,9 @@ from overton.studies import deliberation, open_mindedness, pluralism, stance_sta
 from overton.studies.deliberation import crowd
 from overton.studies.open_mindedness.paraphrases import audit, rephrasing
 from overton.studies.pluralism.referencing import REFERENCING
-from overton.studies.stance_stability import JUDGING, generating
+from overton.studies.stance_stability import generating
 from overton.studies.stance_stability.generating import Domain
+from overton.studies.stance_stability.transcripts import JUDGING
 
 WITH_STARTER = [
     (open_mindedness.STUDY, 12),

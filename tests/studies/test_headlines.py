@@ -27,9 +27,9 @@ def open_minded(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
 
 
 def stable(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
-    for name, model in analysis.models.items():
+    for name in analysis.models:
         for measure in ("change_rate", "chameleon", "drift"):
-            yield name, measure, model.overall.measures[measure].mean
+            yield name, measure, analysis.estimate(measure, model=name)
 
 
 def deliberated(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:

@@ -14,7 +14,7 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 from overton.calls import Form, Message, Reply, Request, Settings
 from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.measures import analyze
+from overton.studies.open_mindedness.analysis import analyze
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials

@@ -14,8 +14,8 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 import overton
 from overton.statistics import Estimate
 from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
+from overton.studies.open_mindedness.analysis import analyze_counts
 from overton.studies.open_mindedness.findings import findings
-from overton.studies.open_mindedness.measures import analyze_counts
 from overton.studies.open_mindedness.options import PUBLISHED
 
 COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"

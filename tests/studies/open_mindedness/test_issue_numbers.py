@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
-from overton.studies.open_mindedness.measures import analyze, analyze_counts
+from overton.studies.open_mindedness.analysis import analyze, analyze_counts
 
 Counts = Callable[..., pl.DataFrame]
 Rows = Callable[..., pl.DataFrame]

@@ -7,7 +7,7 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.errors import InputError
 from overton.studies.frame import Analysis
-from overton.studies.open_mindedness.measures import analyze_counts
+from overton.studies.open_mindedness.analysis import analyze_counts
 
 Counts = Callable[..., pl.DataFrame]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
-from overton.studies.open_mindedness.measures import analyze_counts
+from overton.studies.open_mindedness.analysis import analyze_counts
 from overton.studies.open_mindedness.score import SCORED, baseline_stance, plurality, scores
 
 Counts = Callable[..., pl.DataFrame]

@@ -9,9 +9,9 @@ import polars as pl
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.statistics.jackknife import Jackknife
+from overton.studies.open_mindedness.analysis import analyze, analyze_counts
 from overton.studies.open_mindedness.answer_counts import AnswerCounts, TemplateCounts
 from overton.studies.open_mindedness.issue_numbers import baselines_like_these
-from overton.studies.open_mindedness.measures import analyze, analyze_counts
 from overton.studies.open_mindedness.score import SCORED
 
 

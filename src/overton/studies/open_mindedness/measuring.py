@@ -13,8 +13,8 @@ from overton.studies.findings import Profiling
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
-from overton.studies.open_mindedness import measures
-from overton.studies.open_mindedness.measures import FREE
+from overton.studies.open_mindedness import analysis as computed
+from overton.studies.open_mindedness.measures import CROSS_FITTED, FREE, MOVED
 from overton.studies.open_mindedness.millstone import MILLSTONE
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
@@ -44,9 +44,9 @@ def _measure_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     if outcomes.kind == "counts":
         for name in ("reading", "shares", "answers"):
             chosen.pop(name)
-        analysis = measures.analyze_counts(outcomes.table, **chosen)
+        analysis = computed.analyze_counts(outcomes.table, **chosen)
     else:
-        analysis = measures.analyze(outcomes.table, **chosen)
+        analysis = computed.analyze(outcomes.table, **chosen)
     notes = (*analysis.counts["notes"], *({"note": note} for note in _notes(table.name, outcomes)))
     return msgspec.structs.replace(analysis, counts={**analysis.counts, "notes": notes})
 
@@ -214,14 +214,14 @@ _CORRECTING: Correcting[Analysis] = Correcting(
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
     """Where the JSON has a headline: among its rows."""
-    is_headline = measure in {measures.CROSS_FITTED.name, measures.MOVED.name} or measure.startswith(FREE)
+    is_headline = measure in {CROSS_FITTED.name, MOVED.name} or measure.startswith(FREE)
     return ("rows",) if is_headline else ()
 
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
     analysis=lambda: Analysis,
-    records=measures.measure_records,
+    records=computed.measure_records,
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
     read=(RECORDS, COUNTS),
     table=_measure_table,
@@ -243,14 +243,14 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     without_faults=_without_faults,
     comparing=Comparing(
         "issues",
-        measures.contributions,
-        measures.contributions_of_table,
+        computed.contributions,
+        computed.contributions_of_table,
         ("trials", "draws", "conditions"),
         judge=_judged,
         place=_place,
         trial="trial",
-        weighing=measures.weighing,
-        few=measures.cross_fitted,
+        weighing=computed.weighing,
+        few=computed.cross_fitted,
     ),
     headline=Headline(
         figures=_figures,

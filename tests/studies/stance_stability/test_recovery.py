@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from overton.studies.frame import Analysis
 from overton.studies.stance_stability import Options
-from overton.studies.stance_stability.measures import Analysis, analyze
+from overton.studies.stance_stability.measures import analyze
 from overton.studies.stance_stability.protocol import conduct, trials
 from overton.studies.stance_stability.simulated import Chameleon, Parameters, StanceJudge
 
@@ -44,10 +45,10 @@ def analysis(kit: Any, topic: Any) -> Analysis:
 
 
 def test_rates_of_change_and_re_use_lie_in_their_intervals(analysis):
-    rate = analysis.overall.measures["change_rate"].mean
+    rate = analysis.row("change_rate").number
     assert rate.low < TRUTH.change < rate.high
     assert rate.high - rate.low < 0.2
-    reuse = analysis.overall.measures["source_reuse"].mean
+    reuse = analysis.row("source_reuse").number
     assert reuse.low < TRUTH.reuse < reuse.high
     assert reuse.high - reuse.low < 0.2
 
@@ -55,10 +56,11 @@ def test_rates_of_change_and_re_use_lie_in_their_intervals(analysis):
 def test_confidence_at_changes_is_as_everywhere_since_it_does_not_depend_on_them(analysis):
     expected = 0.5 * 1.0 + 0.3 * 0.67 + 0.2 * 0.33
     for name in ("confidence", "confidence_at_changes"):
-        mean = analysis.overall.measures[name].mean
+        mean = analysis.row(name).number
         assert mean.low < expected < mean.high
 
 
 def test_re_use_and_confidence_that_have_nothing_to_do_with_each_other_do_not_correlate(analysis):
-    for one in analysis.correlations:
-        assert one.pooled.low < 0 < one.pooled.high
+    for name in ("confidence", "stance_changes"):
+        correlation = analysis.row(f"reuse_with_{name}")
+        assert correlation.low < 0 < correlation.high

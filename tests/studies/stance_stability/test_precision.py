@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overton.studies.stance_stability.precise import BLOCKS, judged
 
 from overton.errors import InputError
 from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 from overton.studies.stance_stability import STUDY, Options, Record
+from overton.studies.stance_stability.precision import BLOCKS, judged
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 
 TURNS = 5
@@ -127,11 +127,11 @@ def test_numbers_are_those_of_the_analysis_where_all_were_asked_alike(plan: Any,
     records = {trial.name: recorded(trial, talked(trial, 0.4, 1)) for trial in asked}
     rows = [msgspec.to_builtins(record) for some in records.values() for record in some]
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(model=pl.lit("one"))
-    usual = analyze(table).overall.measures
+    usual = analyze(table)
     wanted = {"change_rate": 0.1, "chameleon": 0.1, "drift": 0.5}
     for limit in judged(looked(records, asked), wanted).limits:
         assert limit.value == pytest.approx(
-            usual[limit.measure].mean.value, abs=0.02 * (1 + 3 * (limit.measure == "drift"))
+            usual.row(limit.measure).estimate, abs=0.02 * (1 + 3 * (limit.measure == "drift"))
         )
 
 

@@ -8,14 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from overton.studies.stance_stability.measures.corrected import (
-    MEASURES,
-    ChangeSums,
-    corrected_changes,
-    labels_for_width,
-)
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.traces import traces_from
 
 from overton.errors import InputError
 from overton.statistics import Estimate
@@ -24,9 +16,14 @@ from overton.studies.correction import corrected_difference
 from overton.studies.document import plain
 from overton.studies.label_parts import measures_exhibits
 from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.people_labels import read_people
 from overton.studies.sections import Callout
+from overton.studies.stance_stability.conversations import conversations_of
+from overton.studies.stance_stability.errors import MEASURES, ChangeSums, corrected_changes, labels_for_width
 from overton.studies.stance_stability.measures import analyze
+from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import score
 
 Array = np.ndarray[Any, Any]
 TURNS = 8
@@ -119,7 +116,7 @@ def test_changes_that_were_the_judges_errors_are_taken_off(undone: LabelledNumbe
 def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
     chain: tuple[Array, Array], undone: LabelledNumbers
 ) -> None:
-    truth = score(traces_from(table(chain[0])), FormulaRules()).values
+    truth = score(conversations_of(table(chain[0])), StanceHow()).values
     for name in MEASURES:
         found, true = of(undone, name), truth[name].mean()
         assert holds(found.corrected, true), name
@@ -129,9 +126,9 @@ def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
 def test_the_plain_numbers_are_the_analysis_own(chain: tuple[Array, Array]) -> None:
     judged = table(chain[1][:20])
     found = corrected_changes(judged, labels(chain[0], first(20, 2)))
-    usual = analyze(judged, resamples=10).overall.means
+    usual = analyze(judged, resamples=10)
     for name in MEASURES:
-        plain, own = of(found, name).plain, usual[name]
+        plain, own = of(found, name).plain, usual.row(name).number
         assert (plain.value, plain.low, plain.high) == pytest.approx((own.value, own.low, own.high)), name
 
 
@@ -150,16 +147,14 @@ def test_a_judge_without_errors_is_left_as_it_is(chain: tuple[Array, Array]) -> 
         assert of(found, name).corrected.value == pytest.approx(of(found, name).plain.value, abs=0.01), name
 
 
-@pytest.mark.parametrize(
-    "reading", [FormulaRules(unclear="stance"), FormulaRules(target="first"), FormulaRules(no_change="mean")]
-)
+@pytest.mark.parametrize("how", [StanceHow(unclear="stance"), StanceHow(target="first"), StanceHow(no_change="mean")])
 def test_known_conversations_have_their_own_numbers_however_formulas_are_read(
-    chain: tuple[Array, Array], reading: FormulaRules
+    chain: tuple[Array, Array], how: StanceHow
 ) -> None:
     judged = chain[1][:30]  # with unclear turns, which carry or are stances
     shown = np.ones(judged.shape, bool)
     shown[0, 0] = False  # not quite whole, so that errors are undone
-    found = corrected_changes(table(judged), labels(judged, shown), reading=reading)
+    found = corrected_changes(table(judged), labels(judged, shown), how)
     assert found.how == "errors undone"
     for name in MEASURES:
         assert of(found, name).corrected.value == pytest.approx(of(found, name).plain.value, abs=0.01), name
@@ -177,7 +172,7 @@ def test_whole_conversations_are_corrected_by_their_own_values(chain: tuple[Arra
     true, judged = chain
     found = corrected_changes(table(judged), labels(true, first(200, 40)))
     assert (found.how, found.whole, found.labels) == ("whole units", 40, 40 * TURNS)
-    rate, own = of(found, "change_rate"), analyze(table(true[:40]), resamples=10).overall.means["change_rate"]
+    rate, own = of(found, "change_rate"), analyze(table(true[:40]), resamples=10).row("change_rate").number
     assert rate.labelled.value == pytest.approx(own.value)
     assert holds(rate.corrected, 0.1)
     assert rate.corrected.high - rate.corrected.low < rate.labelled.high - rate.labelled.low
@@ -198,7 +193,7 @@ def test_people_who_differ_count_in_parts(chain: tuple[Array, Array]) -> None:
     assert found.labels == 12 * TURNS
     assert (
         of(found, "change_rate").labelled.value
-        > analyze(table(true[:12]), resamples=10).overall.means["change_rate"].value + 0.2
+        > analyze(table(true[:12]), resamples=10).row("change_rate").number.value + 0.2
     )
 
 
@@ -268,7 +263,7 @@ def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> Change
         .alias(name)
         for name in ("id", "group")
     )
-    return ChangeSums.of(table(judged, model=names), people, FormulaRules(), None, (0.95, 100, 0))
+    return ChangeSums.of(table(judged, model=names), read_people(people, STANCES), StanceHow())
 
 
 def compared(case: ChangeSums) -> tuple[Estimate, dict[str, Variants]]:

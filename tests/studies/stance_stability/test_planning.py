@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from overton.studies.stance_stability import JUDGING, STUDY
+from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
-from overton.studies.stance_stability.transcripts import JudgingOptions
+from overton.studies.stance_stability.transcripts import JUDGING, JudgingOptions
 
 
 def course(kit: Any, canned: Any) -> Any:

@@ -8,11 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
-from overton.studies.stance_stability.figures import conversation_table, sections
+import pytest
 
 from overton.reporting import Report, render
 from overton.reporting.charts import draw_svg
 from overton.studies.sections import Callout, Chart, Method, Section, Table
+from overton.studies.stance_stability.browsing import conversation_table
+from overton.studies.stance_stability.layouts import sections
 from overton.studies.stance_stability.measures import analyze
 
 
@@ -26,6 +28,13 @@ def table(made: list[Section], title: str) -> Table:
 
 def chart(made: list[Section], name: str) -> Chart:
     return next(chart for chart in exhibits(made, Chart) if chart.name == name)
+
+
+def test_few_faulty_answers_leave_the_score_and_stand_beside_it(talk: Any) -> None:
+    turns = talk("sscs", cited=["a", "a", "b", "a"]).with_columns(faults=pl.Series([[], [], ["cut"], []]))
+    shown = table(sections(analyze(turns, resamples=10)), "With and without answers that have a fault of form")
+    rates = [row[[column.title for column in shown.columns].index("Change rate")].value for row in shown.rows]
+    assert rates == [pytest.approx(2 / 3), 0]
 
 
 def test_every_figure_and_table_of_the_paper_is_there(analysis):
@@ -54,8 +63,9 @@ def test_table_1_has_temperatures_then_models_and_all_together_with_deviations(a
     assert [row[:2] for row in shown.rows] == [
         [model, heat] for heat in ("0.0", "1.0", "all") for model in ("gemini", f"gpt {hostile}")
     ]
-    first = analysis.models["gemini"].temperatures["0.0"].measures["chameleon"]
-    assert shown.rows[0][2:5] == [first.mean.n, first.mean, first.sd.value]
+    place = {"model": "gemini", "facet": "temperature", "condition": "0.0"}
+    mean, spread = (analysis.row("chameleon", variant=variant, **place) for variant in ("plain", "sd"))
+    assert shown.rows[0][2:5] == [mean.n, mean.number, spread.estimate]
 
 
 def test_what_is_missing_is_replaced_by_its_reason(least):
@@ -70,12 +80,15 @@ def test_what_is_missing_is_replaced_by_its_reason(least):
 
 
 def test_notes_stand_at_the_head(least):
-    first = next(exhibits(sections(least), Callout))
-    assert "There are 3 conversations" in first.text
+    head = sections(least)[0]
+    assert head.key == "warnings"
+    assert any("There are 3 conversations" in callout.text for callout in exhibits([head], Callout))
 
 
 def test_who_judged_and_how_well_stands_in_every_section(analysis):
-    for section in sections(analysis, "Judge: x. 90% of 500."):
+    of_study = [one for one in sections(analysis, "Judge: x. 90% of 500.") if one.key not in {"warnings", "faults"}]
+    assert len(of_study) == 10
+    for section in of_study:
         assert any(isinstance(one, Method) and "90% of 500" in one.text for one in section.exhibits)
 
 
@@ -123,7 +136,7 @@ def test_a_model_whose_confidence_does_not_vary_is_named_instead_of_drawn(record
 def test_traces_show_every_turn_of_those_that_change_most(analysis):
     values = chart(sections(analysis), "traces").spec["data"]["values"]
     first = [value for value in values if value["row"] == values[0]["row"]]
-    most = analysis.conversations.sort("stance_changes", descending=True)
+    most = analysis.listed["conversations"].sort("stance_changes", descending=True)
     assert len(first) == 5
     changes = sum(a["letter"] != b["letter"] for a, b in pairwise(first))
     assert changes >= most["stance_changes"][0]  # unclear turns are letters, and no stances

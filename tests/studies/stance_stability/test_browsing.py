@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from overton.studies.stance_stability.figures import conversation_table
 
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK
+from overton.studies.stance_stability.browsing import conversation_names, conversation_table
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures import analyze
 
@@ -94,7 +94,7 @@ def test_as_many_changes_are_marked_as_are_counted(stances, how):
     records = one_talk(*stances)
     analysis = analyze(records, resamples=10, **how)
     (answer,) = conversation_table(records, analysis).answers(0, 1)
-    assert answer.count("→") == analysis.conversations["stance_changes"].item()
+    assert answer.count("→") == analysis.listed["conversations"]["stance_changes"].item()
 
 
 def test_the_published_prompts_label_stands_beside_ours():
@@ -144,3 +144,11 @@ def test_every_conversation_is_there_once_and_can_be_asked_for_in_any_slice(reco
     assert labels(table, "Temperature")[:2] == ["0.0", "1.0"]
     bands = labels(table, "Chameleon score")
     assert set(bands) <= {"low", "moderate", "high"}
+
+
+def test_models_share_names_of_conversations_and_temperatures_tell_them_apart(talk):
+    turns = pl.concat([talk("sc", model=model, temperature=heat) for model in "ab" for heat in (0.0, 1.0)])
+    names = conversation_names(analyze(turns, resamples=10).listed["conversations"])
+    assert names == ["a/temperature 0.0/t", "a/temperature 1.0/t", "b/temperature 0.0/t", "b/temperature 1.0/t"]
+    alone = analyze(pl.concat([talk("sc", model=model) for model in "ab"]), resamples=10)
+    assert conversation_names(alone.listed["conversations"]) == ["a/t", "b/t"]

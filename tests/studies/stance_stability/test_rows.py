@@ -1,4 +1,4 @@
-"""Equations 1 and 2 against scores worked out by hand, every undefined place included."""
+"""Units: equations 1 and 2 against scores worked out by hand, every undefined place included."""
 
 from math import sqrt
 
@@ -173,7 +173,7 @@ def test_every_value_lies_in_its_range_whatever_the_turns(talk):
             for n, one in enumerate(conversations)
         ]
         how = {"no_change": "mean", "no_documents": "zero", "unclear": "stance", "unlabelled": "carry"} if other else {}
-        rows = analyze(pl.concat(tables), resamples=10, **how).conversations
+        rows = analyze(pl.concat(tables), resamples=10, **how).listed["conversations"]
         for name in ("change_rate", "confidence", "confidence_at_changes", "source_reuse", "chameleon"):
             for value in rows[name].to_list() if name in rows.columns else []:
                 assert value is None or -1e-12 <= value <= 1 + 1e-12

@@ -6,7 +6,7 @@ import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
 from overton.errors import InputError
-from overton.studies.open_mindedness.measures import analyze, analyze_counts
+from overton.studies.open_mindedness.analysis import analyze, analyze_counts
 from overton.studies.open_mindedness.options import PUBLISHED
 
 Rows = Callable[..., pl.DataFrame]
