@@ -87,8 +87,8 @@ def drawn(run: Run, what: str, size: int) -> LabelTask:
     units = judged.drawn(places).select("id", "label", "group")
     step = units.height // size
     rows = tuple(LabelRequest(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
-    population = {label: Counter(units["label"])[label] for label in judged.labels}
-    labels = dict.fromkeys(judged.labels, "")
+    population = {label: Counter(units["label"])[label] for label in judged.question.labels}
+    labels = dict.fromkeys(judged.question.labels, "")
     task = LabelTask(
         "", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),)
     )
