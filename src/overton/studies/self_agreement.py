@@ -142,43 +142,54 @@ def of_records(
 
 
 def of_questions(
-    questions: Iterable[Question[Any]], records: pl.DataFrame, items: str, level: float
+    questions: Iterable[Question[Any]], records: pl.DataFrame, items: str | tuple[str, ...], level: float
 ) -> dict[str, SelfAgreement]:
-    """The agreement of each question's labels with those of the same things in the other order, by the question's key.
+    """The agreement of each question's labels with those of the same things in the other order.
 
-    Where second labels are requested for some things only, those are compared; otherwise all that have a label. Rows
-    with the same value in the column `items` are alike. Questions without a first label, or without columns for second
-    labels, are left out.
+    It is named by `Question.agreement`. Where second labels are requested for some things only, those are compared;
+    otherwise all that have a label. Rows with the same value in the first of the columns `items` that is present and
+    not empty are alike. Questions without labels, or without columns of second labels, are left out: a table that is
+    not from a run has no agreement.
     """
-    found = {question.key: _agreement_of_orders(question, records, items, level) for question in questions}
-    return {key: agreement for key, agreement in found.items() if agreement is not None}
+    names = (items,) if isinstance(items, str) else items
+    found = {
+        question.agreement or question.key: _agreement_of_orders(question, records, names, level)
+        for question in questions
+    }
+    return {name: agreement for name, agreement in found.items() if agreement is not None}
 
 
 def _agreement_of_orders(
-    question: Question[Any], records: pl.DataFrame, items: str, level: float
+    question: Question[Any], records: pl.DataFrame, items: tuple[str, ...], level: float
 ) -> SelfAgreement | None:
     import polars as pl
 
     rows = question.repeats(records) if question.repeats else _labels_twice(question, records, items)
-    if rows is None or not rows["first"].count():
+    if rows is None:
         return None
     compared = (rows[name].to_list() for name in ("first", "second", "item"))
     return (of_sets if isinstance(rows.schema["first"], pl.List) else of_labels)(*compared, level=level)
 
 
-def _labels_twice(question: Question[Any], records: pl.DataFrame, items: str) -> pl.DataFrame | None:
+def _labels_twice(question: Question[Any], records: pl.DataFrame, items: tuple[str, ...]) -> pl.DataFrame | None:
     """The `first` and the `second` label of all things, one of a record's columns after another, and their `item`."""
     import polars as pl
 
-    columns = {*question.columns, *question.columns.values(), items} | ({question.repeated} - {""})
-    if not question.columns or not columns <= set(records.columns):
+    types, both = records.schema, question.columns.items()
+    if not both or any(types.get(own) is None or types.get(own) != types.get(other) for own, other in both):
         return None
-    labels = [*question.columns, *question.columns.values()]
+    if question.repeated and types.get(question.repeated) != pl.Boolean:
+        return None
+    if not any(records[own].count() for own in question.columns):
+        return None
+    labels = [column for pair in both for column in pair]
     asked = pl.col(question.repeated) if question.repeated else pl.any_horizontal(pl.col(labels).is_not_null())
-    rows = records.filter(asked)
+    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
+    item = pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String))
+    rows = records.filter(asked).with_columns(item=item)
     return pl.concat(
-        rows.select(_as_label(rows, own).alias("first"), _as_label(rows, other).alias("second"), item=items)
-        for own, other in question.columns.items()
+        rows.select("item", _as_label(rows, own).alias("first"), _as_label(rows, other).alias("second"))
+        for own, other in both
     )
 
 
