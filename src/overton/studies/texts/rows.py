@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from overton.studies.frame import Cells
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.results import Results
 from overton.studies.texts.options import TableHow
 from overton.studies.texts.question_files import LABEL
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount
 
 _KEPT = ("model", "condition", "group", LABEL, f"{LABEL}_again", "judged_again", "unread", "failure")
