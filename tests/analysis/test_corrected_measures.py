@@ -23,6 +23,7 @@ from overton.cli.main import app
 from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
+from overton.studies.judged_rows import rows_of
 from overton.studies.label_shares import ENOUGH
 
 
@@ -80,14 +81,14 @@ def folder(made: tuple[Asking, Path], tmp_path: Path) -> Path:
 
 def drawn(run: Run, what: str, size: int) -> LabelTask:
     """A plain draw: every n-th unit."""
-    assert run.study.sheet is not None
-    judged = run.study.sheet.rows(results_of([run]), what)
+    assert run.study.questions is not None
+    judged = rows_of(run.study.questions, results_of([run]), what)
     places = [place for place, label in enumerate(judged.given) if label is not None]
     units = judged.drawn(places).select("id", "label", "group")
     step = units.height // size
     rows = tuple(LabelRequest(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
-    population = {label: Counter(units["label"])[label] for label in judged.labels}
-    labels = dict.fromkeys(judged.labels, "")
+    population = {label: Counter(units["label"])[label] for label in judged.question.labels}
+    labels = dict.fromkeys(judged.question.labels, "")
     task = LabelTask(
         "", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),)
     )

@@ -204,7 +204,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
     made = schema(ANALYSES[study], study, SCHEMAS[study], FINDINGS)
     made = with_key(made, "judges", Judges) if study_named(study).several else made
-    assert overton.schema(study) == (made if study_named(study).sheet is None else with_labels(made))
+    assert overton.schema(study) == (made if study_named(study).questions is None else with_labels(made))
     done = CliRunner().invoke(app, ["analyze", study, "--schema"])
     assert json.loads(done.stdout) == overton.schema(study)
 

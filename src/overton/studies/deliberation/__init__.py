@@ -14,7 +14,7 @@ from overton.studies.deliberation.nulls import NULLS
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.precise import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
-from overton.studies.deliberation.questions import SHEET
+from overton.studies.deliberation.questions import QUESTIONS
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
 from overton.studies.simulated import degenerate
@@ -76,7 +76,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=MEASURING,
-    sheet=SHEET,
+    questions=QUESTIONS,
     nulls=NULLS,
     blocks=BLOCKS,
     commands=(

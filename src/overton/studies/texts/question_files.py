@@ -103,7 +103,7 @@ def named_questions() -> dict[str, Question[Any]]:
     is what people are shown, one text a column."""
     from overton.studies.registry import usable_studies
 
-    found = [(study.name, question) for study in usable_studies() if study.sheet for question in study.sheet.questions]
+    found = [(study.name, question) for study in usable_studies() if study.questions for question in study.questions]
     return {f"{name}/{question.key}": question for name, question in found if columns_shown(question)}
 
 
