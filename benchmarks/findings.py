@@ -85,7 +85,7 @@ _STANCES = np.array(["supportive", "critical", "balanced", "unclear"])
 
 def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics with one conversation at each temperature."""
-    from overton.studies.stance_stability.findings import findings
+    from overton.studies.stance_stability.findings import CLAIMS
     from overton.studies.stance_stability.measures import analyze
 
     shape = (MODELS, items, len(_HEATS), _TURNS)
@@ -117,7 +117,7 @@ def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Find
             "cited": cited,
         }
     )
-    yield said.correct_for_multiple_tests(findings(analyze(table, resamples=_RESAMPLES)))
+    yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, resamples=_RESAMPLES)))
 
 
 # Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.

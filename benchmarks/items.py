@@ -190,28 +190,27 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
     from overton.studies.stance_stability.measures import analyze
 
     analysis = analyze(table, resamples=100)
-    models = analysis.models.values()
-    spreads = [one for one in analysis.spreads if one.measure == "confidence"]
-    (correlation,) = (one for one in analysis.correlations if one.measure == "confidence")
+
+    def of_models(measure: str, **place: str) -> list[Estimate]:
+        return [analysis.estimate(measure, model=model, **place) for model in analysis.models]
+
     made = {
-        name: [one.overall.measures[measure].mean for one in models]
+        name: of_models(measure)
         for name, measure in {
             "Chameleon score": "chameleon",
             "confidence": "confidence",
             "source re-use": "source_reuse",
             "stance changes": "stance_changes",
             "share that ends on another stance": "drifted",
+            "share of conversations in the high band": "chameleon_high",
+            "correlation of re-use and confidence": "reuse_with_confidence",
+            "confidence: variance across temperatures": "confidence_temperature_variance",
+            "confidence: variance within a topic": "confidence_temperature_within_topics",
         }.items()
     }
     return made | {
-        "confidence: standard deviation": [one.overall.measures["confidence"].sd for one in models],
-        "share of conversations in the high band": [one.overall.bands["high"] for one in models],
-        "share that changes at turn 3": [
-            one.changed for one in analysis.by_turn if one.turn == 3 and not one.temperature
-        ],
-        "correlation of re-use and confidence": list(correlation.models.values()),
-        "confidence: variance across temperatures": [one.variance for one in spreads],
-        "confidence: variance within a topic": [one.within_topics for one in spreads],
+        "confidence: standard deviation": of_models("confidence", variant="sd"),
+        "share that changes at turn 3": of_models("changed_at_turn", facet="turn", condition="3"),
     }
 
 
