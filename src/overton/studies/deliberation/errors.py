@@ -29,10 +29,15 @@ from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
 from overton.studies.correction import CorrectionCase, JudgedNumber, LabelledUnits, Place
-from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
-from overton.studies.deliberation.measures.parts import SettingParts, SettingRows
-from overton.studies.deliberation.measures.talks import Deliberations, kept_decisions, talks_from
-from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity
+from overton.studies.deliberation.deliberations import Deliberations, Part, kept_decisions, split, talks_from
+from overton.studies.deliberation.values import (
+    ROUNDS,
+    VERDICTS_OF_PAIRS,
+    inheritance,
+    openings_known,
+    pair_similarity,
+)
+from overton.studies.frame import EstimateRow
 from overton.studies.label_shares import LabelledNumbers, Variants, leading
 from overton.studies.people_labels import People, read_people
 
@@ -71,6 +76,9 @@ class _CorrectedNumber:
     part_of: tuple[str, ...] = ()
 
 
+_UndoneNumber = tuple[str, Place, CorrectedSums | tuple[CorrectedSums, CorrectedSums], tuple[str, ...]]
+
+
 class ValueCase(CorrectionCase):
     """N explanations with V values each, and what people say about some of them.
 
@@ -84,7 +92,7 @@ class ValueCase(CorrectionCase):
         self.values = values
         self.kept, _ = kept_decisions(decisions)
         self.talks: Deliberations = talks_from(decisions)
-        self.parts = SettingParts(self.talks)
+        self.parts = split(self.talks, pooled=True)
         self.resampling = Jackknife(self.level, unit="dilemmas").over(len(self.talks.dilemmas))
         self.people, self.place = self._locate_labels(people)
 
@@ -205,37 +213,42 @@ class ValueCase(CorrectionCase):
 
         return CorrectedSums(summed(above), summed(np.broadcast_to(below, above.shape)))
 
+    @cached_property
+    def _plain(self) -> dict[Place, Estimate]:
+        """The numbers as in the analysis, by their place there."""
+        every = (*pair_similarity(self.parts, self.resampling), *inheritance(self.parts, self.resampling))
+        rows = [row for row in every if isinstance(row, EstimateRow)]
+        return {(row.measure, row.model, row.condition, row.facet, row.against): row.number for row in rows}
+
     def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        found = measure_similarity(self.parts, self.resampling)
-        for number, (part, plain) in enumerate(zip(self.parts.pooled, found, strict=True)):
-            pairs = self._pairs(part)
-            group = f"{', '.join(part.setting.agents)} ({part.setting.format}, {part.setting.goal or 'no goal told'})"
-            for name, place, similarity in self._correct_similarities(pairs, plain):
-                yield (group, f"similarity, {name}", ("values", "similarity", number, *place)), similarity
+        for part in self.parts:
+            pairs, setting = self._pairs(part), part.setting
+            group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
+            for name, place, undone, part_of in self._correct_similarities(pairs, setting.name):
+                if place in self._plain:
+                    number = _CorrectedNumber(self._plain[place], undone, part_of)
+                    yield (group, f"similarity, {name}", place), number
 
-    def _correct_similarities(
-        self, pairs: _CorrectedPairs, plain: Similarity
-    ) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
-        """All similarities of a setting."""
-        sides = [self._sums(pairs, side) for side in (~pairs.agree, pairs.agree)]
-        yield from _contrast("different and same verdicts", "agreement", plain.agreement, (sides[0], sides[1]))
-        for place, in_round in enumerate(plain.by_round):
-            inside = np.arange(pairs.agree.shape[1]) == in_round.round - 1
-            for name, side, number in (
-                ("disagreement", ~pairs.agree, in_round.disagreement),
-                ("agreement", pairs.agree, in_round.agreement),
+    def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
+        """All similarities of a setting: their names, their places, and their sums."""
+        sides = (self._sums(pairs, ~pairs.agree), self._sums(pairs, pairs.agree))
+        where = ("similarity_by_agreement", "pooled / verdicts", setting)
+        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, sides)
+        for number in range(1, pairs.agree.shape[1] + 1):
+            inside = np.arange(pairs.agree.shape[1]) == number - 1
+            for name, verdicts, side in zip(
+                ("disagreement", "agreement"), VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True
             ):
-                undone = self._sums(pairs, side & inside)
-                yield (
-                    f"round {in_round.round}, {name}",
-                    ("by_round", place, name),
-                    _CorrectedNumber(number, undone, ("round",)),
-                )
-        for name, chosen, contrast in (("consensus", True, plain.consensus), ("without", False, plain.without)):
+                condition = f"{setting} / {number} / {verdicts}"
+                place: Place = ("similarity_in_round", None, condition, "pooled / round / verdicts", None)
+                yield f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",)
+        for name, chosen in (("consensus", True), ("without", False)):
             both = self._first_and_last(pairs, consensus=chosen)
-            yield from _contrast(f"first and last round, {name}", name, contrast, both, ("round",))
+            measure = "similarity_with_consensus" if chosen else "similarity_without_consensus"
+            where = (measure, "pooled / round", setting)
+            yield from _contrast(f"first and last round, {name}", where, ROUNDS, both, ("round",))
 
-    def _pairs(self, part: SettingRows) -> _CorrectedPairs:
+    def _pairs(self, part: Part) -> _CorrectedPairs:
         """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
         talks = self.talks
         found = []
@@ -287,31 +300,29 @@ class ValueCase(CorrectionCase):
         )
 
     def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        found = iter(enumerate(measure_inheritance(self.parts, self.resampling)))
-        for part in self.parts.pooled:
-            opening = self.talks.message[part.rows, :, 0]
-            all_known = (((opening >= 0) & self.talks.known[opening]) | ~self.talks.seated[part.rows]).all(1)
-            known = part.where(np.asarray(all_known))
+        for part in self.parts:
+            known = part.where(openings_known(part))
             for model in part.models:
-                number, plain = next(found)
-                yield from self._correct_inheritance(known, model, number, plain)
+                yield from self._correct_inheritance(known, model)
 
     def _correct_inheritance(
-        self, part: SettingRows, model: str, number: int, plain: Inheritance
+        self, part: Part, model: str
     ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
-        changed = part.changed[row, seat]
+        changed = self.talks.changed[part.rows][row, seat]
         above = self._inheritance_weights(part, row[changed], seat[changed])
         dilemma = part.dilemma[row]
-        for value, estimate in plain.values.items():
-            sums = np.zeros((len(above), len(row)))
-            sums[:, changed] = above[:, :, self.values.index(value)]
-            undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
-            place = ("values", "inheritance", number, "values", value)
-            yield (None, f"inherited {value}", place), _CorrectedNumber(estimate, undone, ("model",))
+        for value in self.talks.values or ():
+            place: Place = ("inherited_value", model, f"{part.setting.name} / {value}", "pooled / value", None)
+            if place in self._plain:
+                sums = np.zeros((len(above), len(row)))
+                sums[:, changed] = above[:, :, self.values.index(value)]
+                undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
+                number = _CorrectedNumber(self._plain[place], undone, ("model",))
+                yield (None, f"inherited {value}", place), number
 
-    def _inheritance_weights(self, part: SettingRows, row: Ints, seat: Ints) -> Floats:
+    def _inheritance_weights(self, part: Part, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]
@@ -337,10 +348,18 @@ class _CorrectedPairs:
 
 
 def _contrast(
-    title: str, field: str, plain: object, sides: tuple[CorrectedSums, CorrectedSums], part_of: tuple[str, ...] = ()
-) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
-    for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
-        yield f"{title}, {name}", (field, name), _CorrectedNumber(getattr(plain, name), undone, part_of)
+    title: str,
+    where: tuple[str, str, str],
+    names: tuple[str, str],
+    sides: tuple[CorrectedSums, CorrectedSums],
+    part_of: tuple[str, ...] = (),
+) -> Iterator[_UndoneNumber]:
+    """Both numbers of a measure in a setting, and their difference."""
+    (measure, facet, setting), (first, second) = where, names
+    yield f"{title}, first", (measure, None, f"{setting} / {first}", facet, None), sides[0], part_of
+    yield f"{title}, second", (measure, None, f"{setting} / {second}", facet, None), sides[1], part_of
+    place: Place = (measure, None, f"{setting} / {second}", facet, first)
+    yield f"{title}, difference", place, (sides[1], sides[0]), part_of
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,17 +13,66 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.arrays import AnyInts, Flags
+from overton.statistics.arrays import AnyInts, Flags, Floats
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.measures.results import Setting
-from overton.studies.deliberation.tables import DECISIONS
+from overton.studies.deliberation.record import DECISIONS
 
 Masks = NDArray[np.uint64]
 
 INVALID, ABSENT = -1, -2
 """Codes for a verdict that could not be read, and for a seat that does not exist or did not speak in a round."""
+
+
+class Setting(NamedTuple):
+    """Deliberations of one format and goal among the same models; `goal` is None if the table has none.
+
+    `agents` are the models in the order of speaking; sorted if all speak at once, or if orders are pooled.
+    """
+
+    format: str
+    goal: str | None
+    agents: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in the table of estimates."""
+        return " / ".join(filter(None, (self.format, self.goal, " + ".join(self.agents))))
+
+    @property
+    def pooled(self) -> Setting:
+        """The same with all orders of speaking."""
+        return self._replace(agents=tuple(sorted(self.agents)))
+
+
+def place_of(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:
+    """Synchronous first, then correctness, then fewer agents."""
+    goal = setting.goal or ""
+    return setting.format != "synchronous", goal != "correctness", goal, len(setting.agents), setting.agents
+
+
+def in_order(goals: Iterable[str | None]) -> list[str | None]:
+    """Different goals, correctness first, then by name."""
+    return sorted(set(goals), key=lambda goal: (goal != "correctness", goal or ""))
+
+
+def pairs_of_formats(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
+    """Settings of the same models with the same goal in both formats: what they share, then each."""
+    for setting in settings:
+        other = setting._replace(format="round-robin")
+        if setting.format == "synchronous" and other in settings:
+            yield setting._replace(format="both"), setting, other
+
+
+def pairs_of_goals(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
+    """Settings of the same models in the same format, each other goal against the first: what they share, then each."""
+    found: dict[Setting, list[str | None]] = {}
+    for setting in settings:
+        found.setdefault(setting._replace(goal=None), []).append(setting.goal)
+    for shared, goals in found.items():
+        first, *others = in_order(goals)
+        yield from ((shared, shared._replace(goal=first), shared._replace(goal=goal)) for goal in others)
 
 
 @dataclass(frozen=True)
@@ -39,9 +88,10 @@ class Deliberations:
     verdict [T, S, R]          its verdict in the order of `VERDICTS`, INVALID or ABSENT
     masks [N, W]               each message's values as bits, 64 per word; None if no values are known
     known [N]                  whether a message's values are known
-    faulty [N]                 whether its form has a fault; None if faults were not looked for
     crowd [dilemmas]           the crowd's verdict, INVALID if unknown
-    failed                     deliberations left out because one of their calls failed for good
+    failed                     the dilemmas of deliberations left out because one of their calls failed for good
+    refused [T]                whether a deliberation has a reply that was flagged as a refusal
+    dropped                    values outside the list that a judge named, None if not recorded
     weight [T]                 what a deliberation counts; None if all count alike
     """
 
@@ -56,22 +106,14 @@ class Deliberations:
     verdict: AnyInts
     masks: Masks | None
     known: Flags
-    faulty: Flags | None
     crowd: AnyInts
-    failed: int
+    failed: tuple[str, ...]
+    refused: Flags
+    dropped: int | None
     weight: NDArray[np.float64] | None = None
-    unread: str = "no verdict could be read"
 
     def __len__(self) -> int:
         return len(self.dilemma)
-
-    def without_faults(self) -> Deliberations:
-        """The same with the verdicts of faulty messages treated as unreadable."""
-        if self.faulty is None:
-            return self
-        has = (self.message >= 0) & self.faulty[self.message]
-        kept = np.where(has, INVALID, self.verdict).astype(self.verdict.dtype)
-        return replace(self, verdict=kept, unread="no verdict is in a well-formed message")
 
     @cached_property
     def seated(self) -> Flags:
@@ -143,6 +185,11 @@ class Deliberations:
         return tuple(name for code, name in enumerate(self.models) if code not in heard)
 
     @cached_property
+    def has_mutes(self) -> Flags:
+        """Which deliberations have such a model [T]."""
+        return np.asarray(np.isin(self.model, [self.models.index(name) for name in self.mute]).any(1))
+
+    @cached_property
     def at_end(self) -> AnyInts:
         """Each agent's verdict in the last round [T, S], INVALID or ABSENT if there is none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]
@@ -194,15 +241,16 @@ def talks_from(decisions: pl.DataFrame) -> Deliberations:
         verdict=verdict,
         masks=masks,
         known=known,
-        faulty=_faulty(kept),
         crowd=_crowd(kept, coded["dilemma"], names["dilemma"]),
         failed=failed,
+        refused=_refused(decisions, kept["deliberation"][first]),
+        dropped=_dropped(decisions),
         weight=weights_of(decisions, kept.select("deliberation")[first]),
     )
 
 
-def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The messages that are measured, in order, and how many deliberations are left out because a call failed."""
+def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The messages that are measured, in order, and the dilemmas of deliberations left out because a call failed."""
     return _without_failed(
         table_frames.check(DECISIONS, decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
     )
@@ -230,14 +278,14 @@ def _repeated_turn(table: pl.DataFrame) -> InputError:
     return InputError([Problem("decisions", where, reason)])
 
 
-def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     if table["failure"].null_count() == table.height:
-        return table, 0
+        return table, ()
     failed = table.filter(pl.col("failure").is_not_null()).select(_TALK).unique()
     kept = table.join(failed, on=_TALK, how="anti", nulls_equal=True)
     if kept.is_empty():
         raise InputError([Problem("decisions", "failure", "a call failed in every deliberation: none can be measured")])
-    return kept, failed.height
+    return kept, tuple(failed["dilemma"].cast(pl.String).sort())
 
 
 def _codes(column: pl.Series, names: Sequence[str]) -> AnyInts:
@@ -355,10 +403,17 @@ def _coded(column: pl.Series) -> tuple[AnyInts, tuple[str, ...]]:
     return place[coded.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()], tuple(names.sort().to_list())
 
 
-def _faulty(table: pl.DataFrame) -> Flags | None:
-    if "faults" not in table.columns:
-        return None
-    return (table["faults"].list.len().fill_null(0) > 0).to_numpy()
+def _refused(decisions: pl.DataFrame, talks: pl.Series) -> Flags:
+    """Which deliberations [T] have a reply that was flagged as a refusal; a table need not say."""
+    if decisions.schema.get("refused") != pl.Boolean:
+        return np.zeros(len(talks), bool)
+    named = decisions.filter("refused")["deliberation"].cast(pl.String).unique()
+    return talks.cast(pl.String).is_in(named.implode()).to_numpy()
+
+
+def _dropped(decisions: pl.DataFrame) -> int | None:
+    column = decisions["values_dropped"] if "values_dropped" in decisions.columns else None
+    return None if column is None or column.null_count() == len(column) else int(column.sum())
 
 
 def _crowd(table: pl.DataFrame, dilemma: AnyInts, names: Sequence[str]) -> AnyInts:
@@ -371,3 +426,80 @@ def _crowd(table: pl.DataFrame, dilemma: AnyInts, names: Sequence[str]) -> AnyIn
         reason = "the crowd's verdict differs between its rows"
         raise InputError([Problem("decisions", f"dilemma {names[dilemma[wrong[0]]]}", reason)])
     return crowd
+
+
+def summed(
+    cells: Sequence[NDArray[np.integer]], shape: tuple[int, ...], weights: NDArray[np.generic] | None = None
+) -> Floats:
+    """How often each combination of codes occurs, or the sum of its weights, as an array of `shape`."""
+    flat = cells[0].astype(np.int64)
+    for cell, width in zip(cells[1:], shape[1:], strict=True):
+        flat = flat * width + cell
+    return np.bincount(flat, weights, minlength=int(np.prod(shape))).reshape(shape).astype(float, copy=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The deliberations `rows` of `talks`, which share a setting."""
+
+    setting: Setting
+    talks: Deliberations
+    rows: AnyInts
+
+    @cached_property
+    def dilemma(self) -> AnyInts:
+        """The dilemma of each deliberation."""
+        return self.talks.dilemma[self.rows]
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The different models, sorted."""
+        return sorted(set(self.setting.agents))
+
+    @cached_property
+    def seats(self) -> AnyInts:
+        """The model in each seat [rows, seats]."""
+        return self.talks.model[self.rows]
+
+    @cached_property
+    def heard(self) -> Flags:
+        """Which agents gave a readable verdict [rows, seats]: others have none to change."""
+        return np.asarray(self.talks.first[self.rows] >= 0)
+
+    def seated(self, model: str) -> Flags:
+        """Where a model sits [rows, seats]."""
+        return np.asarray(self.seats == self.talks.models.index(model))
+
+    def where(self, chosen: Flags) -> Part:
+        """Some of the deliberations."""
+        return Part(self.setting, self.talks, self.rows[chosen])
+
+    @cached_property
+    def beyond_round_1(self) -> Part:
+        """The deliberations that had a second round because the first brought no consensus."""
+        return self.where((self.talks.rounds[self.rows] > 1) & (self.talks.agreement[self.rows] != 1))
+
+    @cached_property
+    def unweighted(self) -> Part:
+        """The same with all deliberations counting alike."""
+        return self if self.talks.weight is None else replace(self, talks=replace(self.talks, weight=None))
+
+    def count_agents(self, flags: Flags) -> Floats:
+        """For each dilemma, how many agents [rows, seats] have a flag; each by its deliberation's weight."""
+        many = flags.sum(1)
+        weighed = many if self.talks.weight is None else many * self.talks.weight[self.rows]
+        return summed([self.dilemma], (len(self.talks.dilemmas),), weighed)
+
+    def count_codes(self, codes: AnyInts, width: int, chosen: Flags) -> Floats:
+        """How often the chosen agents have each code [dilemmas, width]."""
+        row, seat = np.nonzero(chosen)
+        weight = None if self.talks.weight is None else self.talks.weight[self.rows[row]]
+        return summed([self.dilemma[row], codes[row, seat]], (len(self.talks.dilemmas), width), weight)
+
+
+def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
+    """The deliberations of each setting; or with all orders of speaking `pooled`."""
+    names = [setting.pooled if pooled else setting for setting in talks.settings]
+    made = sorted(set(names), key=place_of)
+    code = np.array([made.index(name) for name in names])[talks.setting]
+    return [Part(setting, talks, np.flatnonzero(code == number)) for number, setting in enumerate(made)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
+from overton.statistics.jackknife import Jackknife
 from overton.studies.options import option_place
 from overton.studies.precision import (
     SHARE,
@@ -33,11 +34,11 @@ from overton.studies.precision import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics.cluster_sums import ClusterSums
-    from overton.studies.deliberation.measures.parts import SettingRows
     from overton.studies.deliberation.options import Options
     from overton.studies.deliberation.protocol import DilemmaTrial
     from overton.studies.deliberation.record import Record
+    from overton.studies.grouping import Frame
+    from overton.studies.measures import Measure
 
 
 CONSENSUS, CHANGED = "consensus", "changed"
@@ -75,26 +76,37 @@ def _longest(trial: DilemmaTrial) -> DilemmaTrial:
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
     """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted."""
-    from overton.studies.deliberation.measures.parts import SettingParts
-    from overton.studies.deliberation.measures.talks import talks_from
+    from overton.studies.deliberation import measures as declared
 
-    arms = sorted(looked.records)
+    arms, frame = sorted(looked.records), _frame(looked)
     seats = _seats(looked)
     consensus: dict[Arm, AnsweredTrial] = {}
     changed: dict[str, dict[Arm, AnsweredTrial]] = {model: {} for _, model in sorted(seats)}
-    try:
-        whole = SettingParts(talks_from(_decisions(looked, arms))).everything
-    except InputError:  # so far a call failed in every deliberation
-        whole = None
-    if whole is not None:
-        consensus = _answered(arms, whole, whole.reached, Counter())
+    if frame is not None:
+        consensus = _answered(arms, frame, declared.CONSENSUS, "", Counter())
         changed = {
             model: _answered(
-                arms, whole, whole.changes(model), Counter({name: seats[name, model] for name, _ in seats})
+                arms, frame, declared.CHANGED, model, Counter({name: seats[name, model] for name, _ in seats})
             )
             for model in changed
         }
     return judged_by_means(looked, measures, list(_means(looked, arms, seats, consensus, changed)), consensus, _SHARE)
+
+
+def _frame(looked: InterimResult) -> Frame | None:
+    """The deliberations and agents of these records, with arms in the place of dilemmas; None if so far a call failed
+    in every deliberation."""
+    from overton.studies.deliberation.measures import STUDY_MEASURES
+    from overton.studies.deliberation.options import DeliberationHow
+    from overton.studies.deliberation.rows import units_of
+    from overton.studies.grouping import Frame
+
+    records = _decisions(looked, sorted(looked.records))
+    try:
+        units = units_of(records, DeliberationHow(), (), ("deliberations", "agents"), weighed=False)
+    except InputError:
+        return None
+    return Frame(units, STUDY_MEASURES.measures, Jackknife())
 
 
 def _means(
@@ -135,15 +147,16 @@ def _decisions(looked: InterimResult, arms: Sequence[Arm]) -> pl.DataFrame:
 
 
 def _answered(
-    arms: Sequence[Arm], part: SettingRows, counts: ClusterSums, seats: Counter[str]
+    arms: Sequence[Arm], frame: Frame, measure: Measure, model: str, seats: Counter[str]
 ) -> dict[Arm, AnsweredTrial]:
     """Each arm's deliberations. A model's seats in one deliberation are not separate answers: together they are one,
     which is a 'yes' to the extent that theirs are."""
-    found = {}
-    for place, yes, of in zip(part.talks.dilemmas, counts.above.reshape(-1), counts.below.reshape(-1), strict=True):
+    made = frame.contributions(measure).get((model, ""))
+    found: dict[Arm, AnsweredTrial] = {}
+    for place, (yes, of) in zip(made.items, made.parts.tolist(), strict=True) if made else ():
         arm = arms[int(place)]
         each = max(seats[arm.name], 1)
-        found[arm] = AnsweredTrial(float(yes) / each, float(of) / each)
+        found[arm] = AnsweredTrial(yes / each, of / each)
     return found
 
 
