@@ -2,8 +2,11 @@
 
 `schema_1/STUDY.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`,
 `condition`, `variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in
-braces stand for the same text on both sides of a line; `{number}` counts the members of a list. `value` may also be
-such a name: the place then had that text. Where it is 'itself', the key is the same in both.
+braces stand for the same text on both sides of a line, or for a cell of the table; `{number}` counts the members of a list.
+`value` may also be such a name: the place then had that text. Where it is 'itself', the key is the same in both.
+
+A part of a path in brackets is a member of a list: the one that other lines call by the same text, or a further one.
+If the text begins with '=', another line makes it. A path without `{model}` is of rows without a model.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from .schema_1 import deliberation
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -58,13 +63,15 @@ class Line:
         found = {"model": row.get("model") or ""}
         for column in _WHERE[0 if self.measure else 1 :]:
             wanted = getattr(self, column)
-            if self.table and (column == "variant" or column not in row):
+            if self.table and column not in row:
                 continue
             given = row.get(column) or ""
             got = _pattern(wanted, conditions).fullmatch(given)
             if got is None:
                 return None
             found |= got.groupdict()
+        if "{number}" not in self.path and ("{model}" in self.path) != bool(found["model"]):
+            return None
         # Two conditions of a model are compared: what a difference is from is a condition, too.
         compares = self.path.startswith("contrasts") and found.get("second") not in conditions
         return None if compares else found
@@ -90,11 +97,12 @@ def lines(study: str) -> tuple[Line, ...]:
 
 @dataclass(frozen=True)
 class _Moved:
-    """A number or another value, its line, and what the names in it stand for."""
+    """A number or another value, its line, what the names in it stand for, and whether it is the variant that leads."""
 
     line: Line
     names: Mapping[str, str]
     value: Any
+    leads: bool = False
 
     @property
     def path(self) -> list[str]:
@@ -105,6 +113,9 @@ class _Moved:
 def _moved(document: Json) -> Iterator[_Moved]:
     counts = document["tables"]["counts"]
     conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
+    leading: dict[tuple[Any, ...], str] = {}
+    for row in document["rows"]:
+        leading.setdefault(_without_variant(row), row["variant"])
     for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
@@ -117,18 +128,28 @@ def _moved(document: Json) -> Iterator[_Moved]:
             names = line.named(row, conditions)
             if names is None:
                 continue
-            names = {"label": row.get("label"), "role": row.get("role"), **names}
+            if line.table and line.value not in row:
+                continue
+            names = {**{name: str(cell) for name, cell in row.items()}, **names} if line.table else names
             names["number"] = str(at if line.table else number)
             number += 1
-            yield _Moved(line, names, _value(line, row, names))
+            leads = not line.table and not line.value and leading[_without_variant(row)] == row["variant"]
+            yield _Moved(line, names, _value(line, row, names), leads)
+
+
+def _without_variant(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("model", *_WHERE) if name != "variant")
 
 
 def _value(line: Line, row: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    if line.table and line.value == "agents":
+        return row[line.value].split(" + ")
     if line.table:
         value = row[line.value]
         return _WORDS.get(value, value) if line.value == "partisan" else value
     if line.value:
-        return line.value.format(**names)
+        text = line.value.format(**names)
+        return int(text) if text.isdigit() else text
     number = {name: row[name] for name in ("estimate", "n", "method", "why")}
     return {**number, "interval": [row["low"], row["high"]]}
 
@@ -139,13 +160,14 @@ def schema_1(document: Json) -> Json:
     known = {line.path for line in lines(study) if line.value == "itself"}
     made: dict[str, Any] = {name: value for name, value in document.items() if name in {"study", *known}}
     made |= {"schema": 1}
+    members: _Members = {}
     for moved in _moved(document):
-        _put(made, moved.path, moved.value)
-    _COMPLETE[study](made)
+        _put(made, moved, members)
+    _COMPLETE[study](made, document)
     return made
 
 
-def _complete_even_handedness(made: Json) -> None:
+def _complete_even_handedness(made: Json, document: Json) -> None:
     """What schema 1 said where there is nothing."""
     for name, nothing in (("contrasts", []), ("faults", []), ("self_agreement", {}), ("weighing", None)):
         made.setdefault(name, nothing)
@@ -160,29 +182,59 @@ def _complete_even_handedness(made: Json) -> None:
         made["weighing"].setdefault("unweighed", {})
 
 
-_COMPLETE: dict[str, Callable[[Json], None]] = {"even-handedness": _complete_even_handedness}
+_COMPLETE: dict[str, Callable[[Json, Json], None]] = {
+    "even-handedness": _complete_even_handedness,
+    "deliberation": deliberation.complete,
+}
+_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {"deliberation": deliberation.estimates}
+"""Studies whose documents of schema 1 are read as they were."""
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""
 
 
-def _put(made: Json, path: list[str], value: Any) -> None:
+_Members = dict[int, dict[str, int]]
+"""By the identity of a list, the places of its members by their texts."""
+
+
+def _put(made: Json, moved: _Moved, members: _Members) -> None:
+    path, value = moved.path, moved.value
     *above, last = path
-    for key in above:
-        if isinstance(made, list):
-            if int(key) == len(made):
-                made.append({})
-            made = made[int(key)]
-        else:
-            if made.get(key) is None:
-                made[key] = {}
-            made = made[key]
+    for key, following in zip(above, path[1:], strict=True):
+        inner = _into(made, key, members, in_list=following.startswith("["))
+        if inner is None:
+            return
+        made = inner
+    if isinstance(made, list):
+        made.append(value)
+        return
     made[last] = value
     if isinstance(value, dict):
-        made.setdefault("leads", "plain")
+        made["leads"] = last if moved.leads and last == moved.line.variant else made.get("leads", "plain")
+
+
+def _into(made: Json, key: str, members: _Members, *, in_list: bool) -> Json:
+    """What is under a key, made if it is not there; None if a member of a list is to be there and is not."""
+    if isinstance(made, list) and key.startswith("["):
+        places = members.setdefault(id(made), {})
+        if key.startswith("[= ") and f"[{key[3:]}" not in places:
+            return None
+        place = places.setdefault(key.replace("[= ", "["), len(made))
+        if place == len(made):
+            made.append({})
+        return made[place]
+    if isinstance(made, list):
+        if int(key) == len(made):
+            made.append({})
+        return made[int(key)]
+    if made.get(key) is None:
+        made[key] = [] if in_list else {}
+    return made[key]
 
 
 def estimates_1(document: Json) -> pl.DataFrame:
     """The rows of `estimates()` as they were: a measure was the path of its fields, a condition all other keys."""
+    if document["study"] in _ESTIMATES:
+        return _ESTIMATES[document["study"]](schema_1(document))
     columns = ("model", "item", "condition", "measure", "variant", "estimate", "low", "high", "n", "method", "why")
     rows = []
     for moved in _moved(document):

@@ -135,18 +135,23 @@ def choice_numbers(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRo
     for found in fits:
         yield TableRow("fits", _fit_cells(found))
         for note in [] if found.made is None else found.made.warnings:
-            yield TableRow("fit_notes", {"goal": found.goal, "variant": found.variant, "note": note})
+            yield TableRow("fit_notes", {**_place(found), "note": note})
         for fields, number, cells in _parameters(found, level):
             yield EstimateRow(**fields, number=number)
             yield TableRow("parameters", {**fields, **cells})
+
+
+def _place(found: GoalFit) -> Cells:
+    """Which rows are of a fit."""
+    return {"facet": "goal", "condition": found.goal or ALL_GOALS, "variant": found.variant}
 
 
 def _fit_cells(found: GoalFit) -> Cells:
     made = found.made
     tastes, spreads = (None, None) if made is None else (made.likelihood_ratio, made.likelihood_ratio_of_spreads)
     return {
+        **_place(found),
         "goal": found.goal,
-        "variant": found.variant,
         "estimator": found.estimator,
         "decisions": len(found.decisions),
         "dilemmas": found.decisions.dilemmas,

@@ -101,7 +101,7 @@ def archetypes(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estima
             for place in sorted((place for place in range(start, stop) if many[place]), key=lambda place: -many[place]):
                 kind, first, last = _ENDS[place]
                 yield numbers[place]
-                cells: Cells = {"kind": kind, "first": first, "last": last, "count": many[place]}
+                cells: Cells = {"measure": kind, "first": first, "last": last, "count": many[place]}
                 yield TableRow("archetypes", {**where, **cells, "archetype": _path(first, last)})
         yield returned
 

@@ -218,7 +218,7 @@ def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding
     """
     several = sum(row["variant"] == "plain" for row in analysis.counts["fits"]) > 1
     goal = f" (goal: {fit['goal']})" if several and fit["goal"] else ""
-    where = {"condition": str(fit["goal"] or "all"), "variant": "plain"}
+    where = {"condition": str(fit["condition"]), "variant": "plain"}
     inertia = analysis.rows_of("inertia", "goal", **where)
     separated = fit["estimator"] == "taste_by_model" or len(inertia) == 1
     for row in inertia:

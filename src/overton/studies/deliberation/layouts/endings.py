@@ -344,7 +344,7 @@ _KINDS = (
 
 def _archetypes_of(source: Source, setting: Setting, model: str, kind: str) -> list[Cells]:
     """What became of a model's first verdict, most common first."""
-    wanted = {"condition": setting.name, "model": model, "kind": kind}
+    wanted = {"condition": setting.name, "model": model, "measure": kind}
     return [
         row
         for row in source.analysis.counts.get("archetypes", ())

@@ -63,9 +63,8 @@ class _Fit:
 
     def rows(self, measure: str, facet: str = "goal") -> list[EstimateRow]:
         """The rows of a parameter."""
-        condition = self.goal or "all"
         rows = self.source.analysis.rows_of(measure, facet, variant=self.variant)
-        return [row for row in rows if str(row.condition).split(" / ")[0] == condition]
+        return [row for row in rows if str(row.condition).split(" / ")[0] == self.cells["condition"]]
 
     def parameters(self) -> Iterator[tuple[str, EstimateRow]]:
         """Inertia by model, and conformity overall or by model, each under the name of its row."""
@@ -143,7 +142,7 @@ def _fit_notes(source: Source, fits: Sequence[_Fit]) -> Iterator[str]:
         if fit.cells["not_computed"]:
             yield f"No fit with {fit.title}: {fit.cells['not_computed']}."
         for row in source.analysis.counts.get("fit_notes", ()):
-            own = (row["goal"], row["variant"]) == (fit.goal, fit.variant)
+            own = (row["condition"], row["variant"]) == (fit.cells["condition"], fit.variant)
             if own and (fit.variant == "plain" or not str(row["note"]).startswith("no interval")):
                 yield f"Fit with {fit.title}: {row['note']}."
 
