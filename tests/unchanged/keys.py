@@ -2,7 +2,8 @@
 
 `schema_1/STUDY.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`,
 `condition`, `variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in
-braces stand for the same text on both sides of a line, or for a cell of the table; `{number}` counts the members of a list.
+braces stand for the same text on both sides of a line, or for a cell of the table; `{number}` counts the members of a
+list.
 `value` may also be such a name: the place then had that text. Where it is 'itself', the key is the same in both.
 
 A part of a path in brackets is a member of a list: the one that other lines call by the same text, or a further one.

@@ -30,7 +30,13 @@ def complete(made: Json, document: Json) -> None:
     """What schema 1 said besides the places that `deliberation.csv` names, and where there is nothing."""
     rows = {_key(row): row for row in document["rows"]}
     tables = document["tables"]
-    for name, nothing in (("steering", []), ("faults", []), ("notes", []), ("not_computed", {}), ("self_agreement", {})):
+    for name, nothing in (
+        ("steering", []),
+        ("faults", []),
+        ("notes", []),
+        ("not_computed", {}),
+        ("self_agreement", {}),
+    ):
         made.setdefault(name, nothing)
     for name in ("values", "order", "crowd"):
         if name in made["not_computed"] or name not in made:
@@ -157,7 +163,9 @@ def _put_sides(made: Json, rows: Json) -> None:
 
     for found in made["consensus"]["formats"]:
         _, _, rest = found["setting"].partition(" / ")
-        put(found, *(("consensus", None, "pooled", f"{found[f'{side}_name']} / {rest}") for side in ("first", "second")))
+        put(
+            found, *(("consensus", None, "pooled", f"{found[f'{side}_name']} / {rest}") for side in ("first", "second"))
+        )
     for found in made["change_of_verdict"]["contrasts"]:
         of_models(found, "changed", "setting", found["setting"])
     for setting in (made["values"] or {"use": []})["use"]:
@@ -260,7 +268,16 @@ def _place(member: Json) -> tuple[Any, ...]:
     model = member.get("model")
     names = (member.get("first_name") or "", member.get("second_name") or "")
     second = (member.get("contrast") or {}).get("second_name", "") if "setting" in member else ""
-    return (setting or (), of_goal, second, member.get("position") or 0, model is None, model or "", names, _round(member))
+    return (
+        setting or (),
+        of_goal,
+        second,
+        member.get("position") or 0,
+        model is None,
+        model or "",
+        names,
+        _round(member),
+    )
 
 
 def _round(member: Json) -> int:

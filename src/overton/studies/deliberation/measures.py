@@ -196,7 +196,7 @@ def _compared_groups(results: Results, frame: Frame, how: DeliberationHow) -> It
     from overton.studies.deliberation.contrasts import compare, together
     from overton.studies.deliberation.deliberations import split
 
-    talks, resampling = _resampling(frame)
+    talks, _ = _resampling(frame)
     by_setting, pooled = ([part.setting for part in split(talks, pooled=also)] for also in (False, True))
     kinds = (
         _formats(frame, pooled),
@@ -206,8 +206,10 @@ def _compared_groups(results: Results, frame: Frame, how: DeliberationHow) -> It
         _goals(frame, pooled),
         _rounds(frame),
     )
-    for contrasts in kinds:
-        yield from together(compare(resampling, contrasts))
+    for contrasts in map(list, kinds):
+        if contrasts:
+            over = frame.jackknife.over(len(contrasts[0].first.below))
+            yield from together(compare(over, contrasts))
 
 
 def _formats(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:

@@ -4,14 +4,18 @@ from scipy.stats import binomtest, chi2_contingency
 
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Jackknife
-from overton.studies.deliberation.measures.contrasts import (
-    SharePair,
-    compared,
-    corrected,
+from overton.studies.deliberation.contrasts import (
+    Contrast,
+    Where,
+    apart,
+    compare,
     mann_whitney,
     mcnemar,
     proportions,
+    together,
 )
+from overton.studies.frame import EstimateRow
+from overton.studies.study_measures import TableRow
 
 
 def ones(count):
@@ -78,10 +82,25 @@ def test_the_rank_test_says_nothing_of_nothing():
 def test_contrasts_are_corrected_for_those_that_were_made():
     empty, full = ClusterSums(np.zeros(8), np.zeros(8)), ClusterSums(np.r_[np.ones(7), 0.0], np.ones(8))
     none = ClusterSums(np.zeros(8), np.ones(8))
-    pairs = [SharePair(name, ("a", "b"), *sides) for name, sides in (("x", (none, full)), ("y", (empty, full)))]
-    (_, first), (key, second) = corrected(compared(Jackknife(resamples=50).over(8), pairs))
-    assert key == "y"
-    assert first.paired.of == 1
-    assert first.paired.adjusted == pytest.approx(binomtest(0, 7).pvalue)
-    assert np.isnan(second.paired.p)
-    assert np.isnan(second.difference.value)
+    contrasts = [
+        Contrast([Where("changed", name, against="a")], *sides)
+        for name, sides in (("x", (none, full)), ("y", (empty, full)))
+    ]
+    made = list(together(compare(Jackknife(resamples=50).over(8), contrasts)))
+    first, second = (row for row in made if isinstance(row, EstimateRow))
+    paired = [row.cells for row in made if isinstance(row, TableRow) and row.cells["kind"] == "paired"]
+    assert (first.model, first.against, first.clusters) == ("x", "a", 8)
+    assert first.p == paired[0]["adjusted"] == pytest.approx(binomtest(0, 7).pvalue)
+    assert [(cells["model"], cells["of"]) for cells in paired] == [("x", 1), ("y", 1)]
+    assert paired[1]["p"] is None
+    assert second.p is None
+    assert np.isnan(second.number.value)
+
+
+def test_separate_questions_are_not_corrected():
+    none, full = (ClusterSums(value, np.ones(8)) for value in (np.zeros(8), np.r_[np.ones(7), 0.0]))
+    places = [Where("similarity", None, "pooled", name, "a") for name in "xy"]
+    made = apart(compare(Jackknife(resamples=50).over(8), [Contrast([place], none, full) for place in places]))
+    tests = [row.cells for row in made if isinstance(row, TableRow)]
+    assert [cells["of"] for cells in tests] == [1] * 4
+    assert all(cells["adjusted"] == cells["p"] for cells in tests)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from overton.errors import InputError
 from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.deliberation import STUDY, Dilemma, Options, Record
-from overton.studies.deliberation.precise import BLOCKS, judged
+from overton.studies.deliberation.precision import BLOCKS, judged
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 

@@ -11,12 +11,13 @@ import pytest
 
 from overton.calls import Draw
 from overton.reporting import Report, render
-from overton.studies.deliberation.figures import deliberation_table, sections
-from overton.studies.deliberation.figures.names import p_value
 from overton.studies.deliberation.items import VERDICTS, Dilemma
-from overton.studies.deliberation.measures import Analysis, analyze
-from overton.studies.deliberation.measures.results import Significance
+from overton.studies.deliberation.layouts import sections
+from overton.studies.deliberation.layouts.answers import deliberation_table
+from overton.studies.deliberation.layouts.numbers import p_value
+from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.prompts import VALUES
+from overton.studies.frame import Analysis
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Callout, Chart, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
@@ -126,15 +127,15 @@ def test_inertia_is_shown_by_every_estimator_side_by_side(analysis):
 
 
 def test_each_models_tastes_have_a_spread_in_the_table_and_their_ratio_stands_beside(analysis):
-    first = analysis.choice[0]
-    assert first.estimator == "taste_by_model"
+    first = analysis.counts["fits"][0]
+    assert first["estimator"] == "taste_by_model"
     shown = table(sections(analysis), "Parameters of the choice model: random dilemma effects and tastes")
     names = [row[0] for row in shown.rows if "spread" in row[0].lower()]
     assert names == ["Spread of dilemmas' effects", *(f"Spread of tastes, {model}" for model in MODELS)]
-    ratio = first.likelihood_ratio_of_spreads
-    assert 0 < ratio.p <= 1
+    statistic, p = first["spreads_statistic"], first["spreads_p"]
+    assert 0 < p <= 1
     notes = [one.text for one in exhibits(sections(analysis), Callout) if one.kind == "note"]
-    assert any(f"one for all: {ratio.statistic:.1f} (p = {ratio.p:.3f})" in text for text in notes)
+    assert any(f"one for all: {statistic:.1f} (p = {p:.3f})" in text for text in notes)
 
 
 def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(records):
@@ -148,11 +149,17 @@ def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(rec
 def test_archetypes_of_few_deliberations_are_counted_in_one_row_for_each_model(analysis):
     """Fourteen dilemmas: shares of one kind among a dozen would have intervals from nothing to everything."""
     made = next(section for section in sections(analysis) if section.key == "archetypes")
-    few = [one for one in analysis.archetypes if 0 < one.deliberations < 30]
+    few = [row for row in analysis.counts["beyond_round_1"] if 0 < row["deliberations"] < 30]
     shown = table([made], "Archetypes of few deliberations")
-    assert [(row[1], row[2]) for row in shown.rows] == [(one.model, one.deliberations) for one in few]
-    first, told = few[0].changes[0], sum(one.count for one in few[0].changes)
-    assert shown.rows[0][3] == f"{told}, most often {first.first} → {first.last} ({first.count})"
+    assert [(row[1], row[2]) for row in shown.rows] == [(one["model"], one["deliberations"]) for one in few]
+    changes = [
+        row
+        for row in analysis.counts["archetypes"]
+        if row["measure"] == "ended_elsewhere"
+        and (row["model"], row["condition"]) == (few[0]["model"], few[0]["condition"])
+    ]
+    first, total = changes[0], sum(row["count"] for row in changes)
+    assert shown.rows[0][3] == f"{total}, most often {first['first']} → {first['last']} ({first['count']})"
     shares = [row for one in exhibits([made], Table) if one is not shown for row in one.rows]
     assert all(row[4] > 1 and row[5].n >= 30 for row in shares)
 
@@ -160,12 +167,17 @@ def test_archetypes_of_few_deliberations_are_counted_in_one_row_for_each_model(a
 def test_inherited_values_are_shown_by_both_counts(analysis):
     shown = table(sections(analysis), "Inherited values")
     assert [column.title for column in shown.columns[3:]] == ["Inherited", "As the authors count"]
-    found = {(one.model, one.setting): one for one in analysis.values.inheritance}
-    (model, _), one = next((key, one) for key, one in found.items() if one.values)
-    value, share = max(one.values.items(), key=lambda pair: pair[1].value)
-    row = next(row for row in shown.rows if row[1] == model and row[2] == value)
-    assert row[3] == share
-    assert row[4] == one.as_published[value]
+    found = analysis.rows_of("inherited_value", "pooled / value", variant="plain")
+    own = [
+        row
+        for row in found
+        if (row.model, row.condition.split(" / ")[:3]) == (found[0].model, found[0].condition.split(" / ")[:3])
+    ]
+    most = max(own, key=lambda row: row.number.value)
+    row = next(row for row in shown.rows if row[1] == most.model and row[2] == most.condition.rpartition(" / ")[2])
+    assert row[3] == most.number
+    where = {"model": most.model, "facet": "pooled / value", "condition": most.condition}
+    assert row[4] == analysis.estimate("inherited_as_published", **where)
 
 
 def test_consensus_of_a_majority_has_a_column_where_it_differs(analysis, least):
@@ -213,9 +225,9 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_p_values_show_the_corrected_one_first():
-    assert p_value(Significance("z", 0.01, 0.03, 3)) == "0.030 (0.010)"
-    assert p_value(Significance("z", 0.0001, 0.0001, 1)) == "< 0.001"
-    assert p_value(Significance("z", float("nan"), float("nan"), 3)) == "–"
+    assert p_value({"p": 0.01, "adjusted": 0.03, "of": 3}) == "0.030 (0.010)"
+    assert p_value({"p": 0.0001, "adjusted": 0.0001, "of": 1}) == "< 0.001"
+    assert p_value({"p": None, "adjusted": None, "of": 3}) == "–"
 
 
 def one_talk(*turns: tuple[int, str, str | None], **fields: Any) -> pl.DataFrame:

@@ -48,26 +48,36 @@ def analysis(simulated):
 def test_the_json_has_what_is_promised(analysis):
     made = analysis.to_json()
     assert json.loads(json.dumps(made, allow_nan=False)) == made
+    parameters = {(row["measure"], row["model"], row["condition"]): row for row in made["tables"]["parameters"]}
+    (decisions, _) = (fit["decisions"] for fit in made["tables"]["fits"])
+    rows = {(row["measure"], row["model"], row["condition"]): row for row in made["rows"] if row["facet"] == "goal"}
     for model in ("claude", "gpt"):
-        found = made["choice_model"]["inertia"][model]["plain"]
-        assert found["odds_ratio"] == pytest.approx(math.exp(found["estimate"]))
-        assert found["interval"][0] < found["estimate"] < found["interval"][1]
-        assert found["se"] > 0
-        assert found["n"] == made["choice_model"]["decisions"]
-        assert 0 <= made["change_of_verdict"][model]["plain"]["estimate"] <= 1
+        found, beside = rows["inertia", model, "correctness"], parameters["inertia", model, "correctness"]
+        assert beside["odds_ratio"] == pytest.approx(math.exp(found["estimate"]))
+        assert found["low"] < found["estimate"] < found["high"]
+        assert beside["se"] > 0
+        assert found["n"] == decisions
+        assert 0 <= analysis.estimate("changed", model=model).value <= 1
     for kind in ("previous", "within"):
-        assert {"estimate", "se", "interval", "odds_ratio"} <= made["choice_model"]["conformity"][kind]["plain"].keys()
-    ends = [made["consensus"][kind]["plain"]["estimate"] for kind in ("reached", "without")]
-    assert sum(ends) == pytest.approx(1)
+        assert parameters[f"conformity_{kind}", None, "correctness"]["odds_ratio"] > 0
+    assert analysis.estimate("consensus").value + analysis.estimate("no_consensus").value == pytest.approx(1)
+
+
+def fits(analysis, variant="plain"):
+    return [fit for fit in analysis.counts["fits"] if fit["variant"] == variant]
 
 
 def test_goals_are_fitted_apart_and_correctness_comes_first(analysis, simulated):
-    made = analysis.to_json()
-    assert list(made["choice_models"]) == ["correctness", "balanced"]
-    assert made["choice_model"] == made["choice_models"]["correctness"]
+    assert [fit["goal"] for fit in fits(analysis)] == ["correctness", "balanced"]
     together = analyze(simulated, resamples=20, goals="together")
-    assert [one.goal for one in together.choice] == [None]
-    assert together.choice[0].decisions == sum(one.decisions for one in analysis.choice) == simulated.height
+    (one,) = fits(together)
+    assert (one["goal"], one["condition"]) == (None, "all")
+    assert one["decisions"] == sum(fit["decisions"] for fit in fits(analysis)) == simulated.height
+
+
+def inertia(analysis, model, goal="correctness"):
+    (row,) = analysis.rows_of("inertia", "goal", model=model, condition=goal, variant="plain")
+    return row
 
 
 def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
@@ -75,36 +85,38 @@ def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
     columns = {name: part[name].to_list() for name in COLUMNS}
     columns["discussion"] = columns.pop("deliberation")
     expected = fit(decisions_from_columns(**columns, verdicts=VERDICTS))
-    found = analysis.choice[0]
     for model in ("claude", "gpt"):
-        assert found.inertia[model].estimate == pytest.approx(expected.inertia[model].estimate, abs=1e-3)
-    assert found.inertia["gpt"].estimate > found.inertia["claude"].estimate
+        assert inertia(analysis, model).estimate == pytest.approx(expected.inertia[model].estimate, abs=1e-3)
+    assert inertia(analysis, "gpt").estimate > inertia(analysis, "claude").estimate
 
 
 def test_conformity_can_be_estimated_by_model(simulated):
-    made = analyze(simulated, resamples=20, conformity="by model").to_json()
-    assert list(made["choice_model"]["conformity"]["within"]) == ["claude", "gpt"]
+    made = analyze(simulated, resamples=20, conformity="by model")
+    rows = made.rows_of("conformity_within", "goal", condition="correctness")
+    assert [row.model for row in rows] == ["claude", "gpt"]
 
 
 def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
     said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
     made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20, others=True)
-    assert [one.estimator for one in made.others] == ["taste_by_model", "taste", "penalised", "as_published"]
-    assert made.others[0].inertia["a"].reason
+    names = ["plain", "taste_by_model", "taste", "penalised", "as_published"]
+    assert [fit["variant"] for fit in made.counts["fits"]] == names
+    rows = made.rows_of("inertia", "goal", model="a")
+    assert [row.variant for row in rows] == names
+    assert rows[1].why
 
 
 def test_where_all_agree_in_round_1_the_fit_says_that_inertia_is_not_identified(talk):
     tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
-    made = analyze(pl.concat(tables), resamples=20)
-    assert made.choice[0].inertia["a"].reason == "every discussion ends in its first round"
-    told = made.to_json()["choice_model"]["inertia"]["a"]["plain"]
-    assert (told["estimate"], told["why"]) == (None, "every discussion ends in its first round")
+    found = inertia(analyze(pl.concat(tables), resamples=20), "a")
+    assert (found.estimate, found.why) == (None, "every discussion ends in its first round")
 
 
 def test_without_a_valid_verdict_there_is_neither_fit_nor_rate_nor_consensus(talk):
     made = analyze(talk({"a": [None, None], "b": [None, None]}), resamples=20)
-    assert "no decisions" in made.choice[0].not_computed
-    for one in (made.consensus.overall.without, made.consensus.overall.reached, *made.changes.by_model.values()):
+    assert "no decisions" in fits(made)[0]["not_computed"]
+    rates = [made.estimate("changed", model=model) for model in made.models]
+    for one in (made.estimate("no_consensus"), made.estimate("consensus"), *rates):
         assert one.method == "not computed: no verdict could be read"
     json.dumps(made.to_json(), allow_nan=False)
 
@@ -112,14 +124,14 @@ def test_without_a_valid_verdict_there_is_neither_fit_nor_rate_nor_consensus(tal
 def test_verdicts_read_in_truncated_messages_are_not_called_unread(talk):
     table = talk({"a": ["NTA", "NTA"], "b": ["YTA", "NTA"]})
     made = analyze(table.with_columns(faults=pl.lit(["cut"], pl.List(pl.String))), resamples=20)
-    assert made.consensus.overall.reached.value == 1
-    without = made.consensus.without_faults
-    assert without.reached.method == "not computed: no verdict is in a well-formed message"
-    assert made.changes.without_faults["a"].method == "not computed: no verdict is in a well-formed message"
+    assert made.estimate("consensus").value == 1
     said = " ".join(made.warnings)
     assert (
         "a: Overton read the verdict in 2 of its 2 malformed messages; these verdicts count in the headlines." in said
     )
+    for measure, model in (("consensus", None), ("changed", "a")):
+        without = made.estimate(measure, model=model, variant="without_faults")
+        assert without.method == "not computed: no verdict could be read"
 
 
 def test_a_table_without_failures_is_one_in_which_none_failed(talk):
@@ -135,8 +147,7 @@ def test_the_order_of_rows_changes_nothing(analysis, simulated):
 
 def test_agent_and_goal_may_be_missing(simulated):
     made = analyze(simulated.filter(pl.col("goal") == "correctness").select(COLUMNS), resamples=20)
-    assert made.choice[0].goal is None
-    assert list(made.to_json()["choice_models"]) == ["all"]
+    assert [(fit["goal"], fit["condition"]) for fit in fits(made)] == [(None, "all")]
 
 
 def problem(table: pl.DataFrame) -> str:

@@ -10,11 +10,13 @@ from benchmarks.value_labels import NAMES, deliberated, misread, people_of, tabl
 
 from overton.statistics import PreferredEstimate
 from overton.studies.correction import placed
-from overton.studies.deliberation.measures import analyze
-from overton.studies.deliberation.measures.corrected import ValueCase, _similarity
+from overton.studies.deliberation.errors import ValueCase, _similarity
+from overton.studies.deliberation.measures import STUDY_MEASURES
+from overton.studies.frame import place_in_rows
 
 Array = np.ndarray[Any, Any]
-SAME = ("values", "similarity", 0, "agreement", "second")
+SETTING = "synchronous / balanced / a + b"
+SAME = ("similarity_by_agreement", None, f"{SETTING} / same verdict", "pooled / verdicts", None)
 
 
 def case_of(used: Array, verdict: Array, said: Array, labels: int) -> ValueCase:
@@ -61,11 +63,13 @@ def test_values_that_the_judge_passed_over_come_back(talks: tuple[Array, Array])
 def test_corrected_numbers_have_their_places_in_the_analysis(talks: tuple[Array, Array]) -> None:
     verdict, used = talks
     said = misread(np.random.default_rng(4), used, 0.2, together=False)
-    analysis = analyze(table(verdict, said), resamples=100)
-    made = placed(analysis, case_of(used, verdict, said, 400).placed())
-    assert made.values is not None
-    assert analysis.values is not None
-    for one, before in zip(made.values.similarity[0].by_round, analysis.values.similarity[0].by_round, strict=True):
-        assert isinstance(one.agreement, PreferredEstimate)
-        assert one.agreement.beside["plain"] == before.agreement
-    assert all(isinstance(one, PreferredEstimate) for one in made.values.inheritance[0].values.values())
+    analysis = STUDY_MEASURES.analyze_records(table(verdict, said), resamples=100)
+    numbers = case_of(used, verdict, said, 400).placed()
+    places = {place_in_rows(analysis, place): found for place, found in numbers.items()}
+    assert None not in places
+    made = placed(analysis, places)
+    before = {row.key: row.number for row in analysis.rows}
+    corrected = [row for row in made.rows if isinstance(row.number, PreferredEstimate)]
+    assert {row.measure for row in corrected} >= {"similarity_in_round", "inherited_value"}
+    assert len(corrected) == len(numbers)
+    assert all(row.number.beside["plain"] == before[row.key] for row in corrected)
