@@ -34,7 +34,7 @@ class Asking:
     models: list[str]
     others: Mapping[str, list[str]]
     what: str
-    place: tuple[str | int, ...]
+    place: tuple[str | int | None, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -54,12 +54,13 @@ MATCHES = Asking(
     ("sycophancy", "toward", "global", "recall"),
     {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
 )
+SETTING = "synchronous / correctness / simulated/deliberator/a + simulated/deliberator/b"
 VALUES = Asking(
     "deliberation",
     ["simulated/deliberator/a", "simulated/deliberator/b"],
     {"values": ["simulated/values-judge"]},
     "value",
-    ("values", "similarity", 0, "agreement", "second"),
+    ("similarity_by_agreement", None, f"{SETTING} / same verdict", "pooled / verdicts", None),
     {"rounds": 2},
 )
 
@@ -105,10 +106,22 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
     overton.judge.agreement([folder.parent / "ada.json"], run=folder)
 
 
-def at(document: Any, place: tuple[str | int, ...]) -> Any:
+def at(document: Any, place: tuple[str | int | None, ...]) -> Any:
+    """A number with its variants: in schema 2 those of the rows with this measure, model, condition, facet and other
+    side."""
+    if document["schema"] == 2:
+        key = ("measure", "model", "condition", "facet", "against")
+        rows = [row for row in document["rows"] if tuple(row[name] for name in key) == place]
+        return {"leads": rows[0]["variant"], **{row["variant"]: number(row) for row in rows}}
     for step in place:
         document = document[step]
     return document
+
+
+def number(found: Any) -> Any:
+    """A number without the limits that are an end of its range."""
+    interval = found["interval"] if "interval" in found else [found["low"], found["high"]]
+    return {**{name: found[name] for name in ("estimate", "n", "method", "why")}, "interval": interval}
 
 
 def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
@@ -125,7 +138,8 @@ def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[
     told = document["labels"][asking.what]["measures"]
     assert told["how"] == "errors undone"
     assert told["labels"] == 400
-    assert any(one["corrected"] == held["corrected"] for group in told["groups"].values() for held in group.values())
+    groups = told["groups"].values()
+    assert any(number(one["corrected"]) == number(held["corrected"]) for group in groups for held in group.values())
 
 
 def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: Path) -> None:

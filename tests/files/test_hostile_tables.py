@@ -16,7 +16,7 @@ import pytest
 from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from overton.studies.deliberation.tables import DECISIONS
+from overton.studies.deliberation.record import DECISIONS
 
 from overton.errors import InputError, Problem, Unreadable
 from overton.files.parquet import check_parquet

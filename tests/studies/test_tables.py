@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overton.studies.deliberation.tables import DECISIONS
+from overton.studies.deliberation.record import DECISIONS
 
 from overton.errors import InputError
 from overton.files.tables import open_table

@@ -63,6 +63,13 @@ def test_the_json_has_what_is_promised(analysis):
     assert analysis.estimate("consensus").value + analysis.estimate("no_consensus").value == pytest.approx(1)
 
 
+def test_no_two_rows_have_one_key_and_each_is_of_a_declared_measure(analysis):
+    keys = [row.key for row in analysis.rows]
+    assert len(keys) == len(set(keys))
+    assert {row.measure for row in analysis.rows} <= set(analysis.measures)
+    assert all(row.estimate is not None or row.why for row in analysis.rows)
+
+
 def fits(analysis, variant="plain"):
     return [fit for fit in analysis.counts["fits"] if fit["variant"] == variant]
 
