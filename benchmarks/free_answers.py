@@ -24,8 +24,8 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.measures import find_shared_items
 from overton.studies.open_mindedness.free.compared import free_by_chance, free_sides
 from overton.studies.open_mindedness.free.corrected import FreeCase
-from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import measure_free
+from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.people_labels import read_people
 
 Rng = np.random.Generator

@@ -16,16 +16,17 @@ from overton.judging import Reading
 from overton.statistics import not_computed
 from overton.statistics.jackknife import DIFFERENCE, POSITIVE
 from overton.studies.frame import Analysis, EstimateRow
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Grouping, Measure, Sides
 from overton.studies.null_conditions import Null
 from overton.studies.people_labels import People
-from overton.studies.questions import Question, Questions
+from overton.studies.questions import Question, Questions, from_columns, label_prompts
 from overton.studies.results import Results
 from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study_measures import OtherNumbers, StudyMeasures, TableRow
+from overton.studies.units import Units
 
 near = pytest.approx
 
@@ -83,12 +84,15 @@ def _rows_of(results: Results) -> pl.DataFrame:
 QUESTION = Question(
     key="agrees",
     labels=("yes", "no"),
-    messages=lambda material, order: (),
-    read=lambda text, labels: Reading(text, "as is"),
-    form=Form(choices=("yes", "no")),
+    prompts=label_prompts(
+        ("yes", "no"),
+        messages=lambda material, order: (),
+        read=lambda text, labels: Reading(text, "as is"),
+        form=Form(choices=("yes", "no")),
+    ),
     columns={"label": "again"},
     rows=_rows_of,
-    material={},
+    material=from_columns(),
     asks="Does it agree?",
     meanings=dict,
     shown={},

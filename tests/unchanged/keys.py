@@ -3,8 +3,7 @@
 `schema_1/STUDY.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`,
 `condition`, `variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in
 braces stand for the same text on both sides of a line, or for a cell of the table; `{number}` counts the members of a
-list.
-`value` may also be such a name: the place then had that text. Where it is 'itself', the key is the same in both.
+list. `value` may also be such a name: the place then had that text. Where it is 'itself', the key is the same in both.
 
 A part of a path in brackets is a member of a list: the one that other lines call by the same text, or a further one.
 If the text begins with '=', another line makes it. A path without `{model}` is of rows without a model.
@@ -22,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from .schema_1 import deliberation
+from .schema_1 import deliberation, stance_stability
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -59,7 +58,7 @@ class Line:
     value: str
     dropped: str
 
-    def named(self, row: Mapping[str, Any], conditions: frozenset[str]) -> dict[str, str] | None:
+    def named(self, row: Mapping[str, Any], conditions: frozenset[str], study: str) -> dict[str, str] | None:
         """The texts that the line's names stand for in a row of numbers or of a table; None if it is of another row."""
         found = {"model": row.get("model") or ""}
         for column in _WHERE[0 if self.measure else 1 :]:
@@ -67,7 +66,7 @@ class Line:
             if self.table and column not in row:
                 continue
             given = row.get(column) or ""
-            got = _pattern(wanted, conditions).fullmatch(given)
+            got = _pattern(wanted, conditions, study).fullmatch(given)
             if got is None:
                 return None
             found |= got.groupdict()
@@ -79,11 +78,13 @@ class Line:
 
 
 @cache
-def _pattern(text: str, conditions: frozenset[str]) -> re.Pattern[str]:
-    """Of a text with names in braces; `{condition}` stands for one of these conditions."""
-    made, end = "", 0
+def _pattern(text: str, conditions: frozenset[str], study: str) -> re.Pattern[str]:
+    """Of a text with names in braces; `{condition}` stands for one of these conditions, others for what their study
+    says."""
+    made, end, allowed = "", 0, {**_ALTERNATIVES.get(study, {}), "condition": conditions}
     for name in _NAME.finditer(text):
-        inside = "|".join(map(re.escape, sorted(conditions, key=len, reverse=True))) if name[1] == "condition" else ".+"
+        known = allowed.get(name[1])
+        inside = ".+" if known is None else "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
         made += re.escape(text[end : name.start()]) + f"(?P<{name[1]}>{inside})"
         end = name.end()
     return re.compile(made + re.escape(text[end:]))
@@ -126,7 +127,7 @@ def _moved(document: Json) -> Iterator[_Moved]:
             row = {"item": given.get("topic"), **given}
             if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
-            names = line.named(row, conditions)
+            names = line.named(row, conditions, document["study"])
             if names is None:
                 continue
             if line.table and line.value not in row:
@@ -186,8 +187,13 @@ def _complete_even_handedness(made: Json, document: Json) -> None:
 _COMPLETE: dict[str, Callable[[Json, Json], None]] = {
     "even-handedness": _complete_even_handedness,
     "deliberation": deliberation.complete,
+    "stance-stability": stance_stability.complete,
 }
-_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {"deliberation": deliberation.estimates}
+_ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {"stance-stability": stance_stability.ALTERNATIVES}
+_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {
+    "deliberation": deliberation.estimates,
+    "stance-stability": stance_stability.estimates,
+}
 """Studies whose documents of schema 1 are read as they were."""
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""

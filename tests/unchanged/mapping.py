@@ -412,7 +412,8 @@ _LABELS = ("** > tally > labels",)
 
 _OF_FINDINGS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): Form(added=(*_FINDINGS, *_CON_AND_OTHER), gone=_FINDINGS),
-    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
+    # Choices of an analysis are not repeated in it.
+    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=(*_FINDINGS, "resamples", "seed")),
     ("pluralism", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("deliberation", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("even-handedness", "analysis"): Form(added=(*_FINDINGS, *_LABELS), gone=_FINDINGS),

@@ -133,8 +133,8 @@ def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
+    from overton.studies.judged_rows import units_of
     from overton.studies.label_shares import shares_by_people
-    from overton.studies.questions import units_of
 
     task, sheet = labels.task, run.study.sheet
     if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:
@@ -143,7 +143,8 @@ def label_shares(
     (facts,) = results.runs
     judged = sheet.rows(results, task.what)
     why = UNEQUAL if is_weighted(results.records) else ""
-    shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level, why=why)
+    units = units_of(judged, task.design)
+    shares = shares_by_people(labels, units, facts.name, place, level=how.level, why=why, these=how.describes_these)
     found = None if shares.why else _correction_case(run, results, labels, judged.labels, how)
     if found is None:
         return shares, None

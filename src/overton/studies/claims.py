@@ -7,9 +7,9 @@ follows from the row's interval, after correction for all tests of an analysis (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import inf, isnan
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from overton.studies.findings import (
     Sentence,
     Trait,
     level_finding,
+    remaining,
 )
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
 from overton.studies.measures import key_in
@@ -34,7 +35,15 @@ from overton.studies.numbers import number as _in_words
 OTHER = "other"
 """A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
 
+ANY = "any"
+"""A claim that is against this one is about every difference between two conditions of a model, and is named by its own
+condition alone; `more` may leave some of them out."""
+
 _SEPARATOR = " / "
+
+NullOf: TypeAlias = Callable[[Analysis, EstimateRow], float]
+"""A value that belongs to a row: what its number is compared with, or the P value of its test. NaN if it is not
+known."""
 
 More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
 """Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
@@ -47,7 +56,9 @@ class ProfileEntry:
     title     what the number is, in a few words
     missing   takes the place of `sentence` if there is no number; '' if it does not
     null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
-              that is
+              that is. Without it, a claim of an effect has the value of no effect
+    rest      the number is what the measure leaves of a whole
+    within    the ends of its axis in charts, by default the measure's range; `scale` is the axis' title
     by_item   what the measure means for a single item, if models are also compared on single items by it
     """
 
@@ -56,7 +67,10 @@ class ProfileEntry:
     sentence: str
     missing: str = ""
     null: str = ""
-    null_is: str = ""
+    null_is: str = "as it would be if nothing moved it"
+    rest: bool = False
+    within: tuple[float, float] | None = None
+    scale: str = ""
     by_item: str = ""
 
 
@@ -64,12 +78,17 @@ class ProfileEntry:
 class Claim:
     """Sentences about one measure, of which its interval decides which is reported.
 
-    level    states the number and claims no effect; `missing` takes its place if there is no number
+    level    states the number and claims no effect; `missing` takes its place if there is no number, and `void` then
+             says why it is not to be quoted
     above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
     differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
     within   claims that it is on neither side, if the interval stays within `small`
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
-    against  what the number is compared with: a value, 'null/NAME', or `OTHER`
+    against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`; or a function of the row that
+             gives a value: there is no claim where that is NaN
+    p        a function of the row that gives a P value: a test decides, and not the interval
+    condition  the only condition that it is about; '' if it is about all
+    together   it is about all models together, and not about single ones
     facet    there is one claim for each value of this facet
     unless   a facet: there is no claim about a model in a condition that has claims about this facet
     section  the key of the report's section that shows the number
@@ -96,12 +115,16 @@ class Claim:
     section: str
     level: str = ""
     missing: str = ""
+    void: str = ""
     above: str = ""
     below: str = ""
     differs: str = ""
     within: str = ""
     unclear: str = ""
-    against: float | str = 0.0
+    against: float | str | NullOf = 0.0
+    p: NullOf | None = None
+    condition: str = ""
+    together: bool = False
     facet: str = ""
     unless: str = ""
     units: str = ""
@@ -122,16 +145,19 @@ class Claim:
         """Whether it is about two conditions of a model."""
         return self.against == OTHER and not self.facet
 
-    @property
-    def null(self) -> float:
+    def null_of(self, analysis: Analysis, row: EstimateRow) -> float:
         """The value of no effect: that which the number is compared with, 0 for a difference."""
+        if callable(self.against):
+            return self.against(analysis, row)
         return 0.0 if isinstance(self.against, str) else self.against
 
     def concerns(self, row: EstimateRow) -> bool:
-        """Whether a row of its measure and facet has the comparison that it is about."""
+        """Whether a row of its measure and facet has the models, condition and comparison that it is about."""
+        if self.condition not in {"", row.condition} or self.together != (row.model is None):
+            return False
         if not isinstance(self.against, str):
             return row.against is None
-        if self.against == OTHER:
+        if self.against in {OTHER, ANY}:
             return row.against is not None and not row.against.startswith(PREFIX)
         return row.against == self.against
 
@@ -140,15 +166,21 @@ class Claim:
 class Claims:
     """All claims of a study.
 
-    items  what findings count, and a column of the analysis' table 'counts' (model, facet, condition, and how many)
+    items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many).
+           Without such a table the clusters of a number are its items
+    noun   the word for these, if that depends on the analysis
     plain  the condition that is not named in sentences and keys
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
+    more   gives findings on what there is no number of
     """
 
     claims: Sequence[Claim]
     items: str
     plain: str
     conditions: str = "condition"
+    noun: Callable[[Analysis], str] | None = None
+    counts: str = "counts"
+    more: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
 
     def findings(self, analysis: Analysis) -> list[Said]:
         """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
@@ -157,7 +189,7 @@ class Claims:
         Raises:
             ValueError: a claim is about a measure that the analysis does not declare.
         """
-        return [said for instance in self._instances(analysis) for said in instance.said()]
+        return [*(said for instance in self._instances(analysis) for said in instance.said()), *self.more(analysis)]
 
     def traits(self, analysis: Analysis) -> list[Trait]:
         """The parts of models' profiles, in the same order."""
@@ -170,7 +202,11 @@ class Claims:
     @property
     def profiling(self) -> Profiling[Analysis]:
         """The study's contribution to a profile."""
-        profiles = {claim.measure: claim.profile for claim in self.claims if claim.profile is not None}
+        profiles = {
+            key_in(claim.measure, claim.condition, self.plain) if claim.condition else claim.measure: claim.profile
+            for claim in self.claims
+            if claim.profile is not None
+        }
         aspects = {profile.aspect for profile in profiles.values()}
         return Profiling(
             tuple(aspect for aspect in ASPECTS if aspect in aspects),
@@ -191,7 +227,7 @@ class Claims:
         settings = dict.fromkeys((row.model, row.condition or "") for claim, row in every if not claim.facet)
         counts = {
             (cells["model"], cells["facet"], cells["condition"] or ""): int(cells[self.items] or 0)
-            for cells in analysis.counts["counts"]
+            for cells in (analysis.counts[self.counts] if self.counts else ())
         }
         found = [
             (_Instance(self, claim, row, condition, names, analysis, counts), place)
@@ -201,6 +237,7 @@ class Claims:
             if not claim.compares_conditions or (model, row.against) in settings
             if (names := {} if claim.more is None else claim.more(analysis, row)) is not None
         ]
+        found = [entry for entry in found if not isnan(entry[0].null)]
         found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
         facets = {(said.row.model, said.condition, said.claim.facet) for said, _ in found if said.claim.facet}
         return [said for said, _ in found if (said.row.model, said.condition, said.claim.unless) not in facets]
@@ -226,6 +263,16 @@ class _Instance:
     more: Mapping[str, str]
     analysis: Analysis
     counts: Mapping[tuple[Any, Any, Any], int]
+
+    @property
+    def noun(self) -> str:
+        """What findings count."""
+        return self.claims.items if self.claims.noun is None else self.claims.noun(self.analysis)
+
+    @cached_property
+    def null(self) -> float:
+        """The value of no effect."""
+        return self.claim.null_of(self.analysis, self.row)
 
     @property
     def value(self) -> str:
@@ -273,13 +320,15 @@ class _Instance:
     @property
     def against(self) -> str:
         """The other side of the comparison, in words if it is a number."""
-        return _in_words(self.claim.null, self.kind) if self.row.against is None else self.row.against
+        return _in_words(self.null, self.kind) if self.row.against is None else self.row.against
 
     @property
     def items(self) -> int:
         """How many items are behind it. A facet's value has its own. A difference has those of its model and condition,
         or the fewer of two conditions."""
         row, claim = self.row, self.claim
+        if not self.claims.counts:
+            return row.clusters or 0
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition or ""]
         return min(self.counts[row.model, None, condition] for condition in self.conditions)
@@ -288,7 +337,7 @@ class _Instance:
         """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
         claim, model, is_plain = self.claim, self.model, self.condition == self.claims.plain
         first, second = self.compared
-        higher, lower = (first, second) if number.value > claim.null else (second, first)
+        higher, lower = (first, second) if number.value > self.null else (second, first)
         names = {
             "model": model,
             "name": model if is_plain else f"{model}, {self.condition}",
@@ -301,7 +350,7 @@ class _Instance:
             "lower": lower,
             claim.facet: self.value,
             "units": _with_units(self.row.number, claim.units),
-            **_numbers(number, self.kind, claim),
+            **_numbers(number, self.kind, claim, self.null),
             **self.more,
         }
         return template.format_map(names)
@@ -321,11 +370,12 @@ class _Instance:
                 self.model,
                 self.sentence(template, self.row.number),
                 self.items,
-                self.claims.items,
+                self.noun,
                 self.claim.section,
                 number=number,
                 kind=self.kind,
                 judge=self.declared.judge,
+                void="" if number else self.claim.void,
                 measure=self.key,
             )
 
@@ -337,13 +387,14 @@ class _Instance:
             number=self.row.number,
             clusters=self.row.clusters or self.items,
             n=self.items,
-            units=self.claims.items,
+            units=self.noun,
             exhibit=claim.section,
             above=self._when_decided(above),
             below=self._when_decided(below),
             within=self._when_decided(claim.within),
             unclear=self._when_decided(claim.unclear),
-            null=claim.null,
+            null=self.null,
+            p=None if claim.p is None else claim.p(self.analysis, self.row),
             kind=self.kind,
             judge=self.declared.judge,
             effect_caution=claim.caution,
@@ -351,7 +402,7 @@ class _Instance:
             telling=claim.telling,
             measure=self.key,
             about=claim.about,
-            condition=str(claim.against).partition(PREFIX)[2],
+            condition=claim.against.partition(PREFIX)[2] if isinstance(claim.against, str) else "",
         )
 
     def _when_decided(self, template: str) -> Sentence | None:
@@ -361,31 +412,35 @@ class _Instance:
     def trait(self, profile: ProfileEntry) -> Trait:
         """Its part in the model's profile."""
         row, (low, high) = self.row, self.declared.range
-        template = profile.missing if profile.missing and isnan(row.number.value) else profile.sentence
-        null = self.analysis.row(row.measure, model=row.model, condition=row.condition, variant=profile.null)
+        number = remaining(row.number) if profile.rest else row.number
+        template = profile.missing if profile.missing and isnan(number.value) else profile.sentence
+        where = {"model": row.model, "condition": row.condition, "variant": profile.null}
+        in_null = self.analysis.row(row.measure, **where) if profile.null else None
+        of_effect = self.null if any(self.claim.sides) and not profile.null else None
         return Trait(
             aspect=profile.aspect,
             model=self.model,
-            title=self.sentence(profile.title, row.number),
-            sentence=self.sentence(template, row.number),
-            number=row.number,
+            title=self.sentence(profile.title, number),
+            sentence=self.sentence(template, number),
+            number=number,
             units=self.claim.units,
             exhibit=self.claim.section,
             kind=self.kind,
-            within=(-inf if low is None else low, inf if high is None else high),
-            null=None if null is None or not profile.null else null.estimate,
+            within=profile.within or (-inf if low is None else low, inf if high is None else high),
+            scale=profile.scale,
+            null=of_effect if in_null is None else in_null.estimate,
             null_is=profile.null_is,
         )
 
 
-def _numbers(number: Estimate, kind: Kind, claim: Claim) -> dict[str, str]:
+def _numbers(number: Estimate, kind: Kind, claim: Claim, null: float) -> dict[str, str]:
     """The numbers that sentences may give."""
     above, below = claim.sides
-    sides = [number.high - claim.null] if above else []
-    sides += [claim.null - number.low] if below else []
+    sides = [number.high - null] if above else []
+    sides += [null - number.low] if below else []
     return {
         **{name: _in_words(getattr(number, name), kind) for name in ("value", "low", "high")},
-        "size": _in_words(abs(number.value - claim.null), kind).lstrip("+"),
+        "size": _in_words(abs(number.value - null), kind).lstrip("+"),
         "most": _in_words(max([0.0, *sides]), kind).lstrip("+"),
         "n": f"{number.n:,}",
     }

@@ -45,6 +45,7 @@ _MAKING = {
     "audit-references": "pluralism.auditing:AUDITING",
     "crowd-verdicts": "deliberation.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
+    "table": "texts:STUDY",
 }
 _OURS = _ASKING | _MAKING
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overton.studies.stance_stability.figures.lines import LinePoint, lines
 
 import overton
 from overton.errors import ChartError
@@ -22,7 +23,6 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import layered, specification
 from overton.studies.sections import Chart
-from overton.studies.stance_stability.figures.lines import LinePoint, lines
 
 ONE = series_of(["x"])
 NUMBERS = st.floats(-300, 300).map(lambda value: round(value, 3))

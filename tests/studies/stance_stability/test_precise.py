@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overton.studies.stance_stability.precise import BLOCKS, judged
 
 from overton.errors import InputError
 from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 from overton.studies.stance_stability import STUDY, Options, Record
-from overton.studies.stance_stability.precise import BLOCKS, judged
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 
 TURNS = 5

@@ -17,9 +17,9 @@ from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
+from overton.studies.deliberation.questions import SHEET
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import DECISIONS, Record
-from overton.studies.deliberation.sheet import SHEET
 from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Role, Study

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.open_mindedness.free.canned import CANNED
-from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
+from overton.studies.open_mindedness.questions import SHEET
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.simulated import degenerate, respondent

@@ -27,8 +27,8 @@ import msgspec
 from overton.calls import Draw, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue, Side
+from overton.studies.open_mindedness.questions import positions
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 if TYPE_CHECKING:

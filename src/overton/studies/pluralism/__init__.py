@@ -13,9 +13,9 @@ from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+from overton.studies.pluralism.questions import SHEET
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
-from overton.studies.pluralism.sheet import SHEET
 from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Role, Study
 

@@ -13,8 +13,8 @@ from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.options import option_place
 from overton.studies.pluralism.how import PluralismHow
+from overton.studies.pluralism.questions import self_agreement
 from overton.studies.pluralism.record import Record
-from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results, RunFacts

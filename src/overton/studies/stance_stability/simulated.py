@@ -16,10 +16,10 @@ import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
-from overton.studies.self_agreement import same_but_for_order
+from overton.studies.orders import same_but_for_order
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.judging import CERTAINTY
+from overton.studies.stance_stability.questions import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
 
 _CLEAR: tuple[str, ...] = STANCES[:3]
@@ -264,3 +264,13 @@ def _read_statement(message: str) -> tuple[str, str]:
 def _draw_another(known: Sequence[str], current: str, uniform: float) -> str:
     others = [other for other in known if other != current]
     return others[int(uniform * len(others))]
+
+
+def make_chameleon(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Chameleon:
+    """A simulated chameleon for the study."""
+    return Chameleon.from_args(f"simulated/{name}", arguments)
+
+
+def make_judge(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> StanceJudge:
+    """A simulated judge for the study."""
+    return StanceJudge.from_args(arguments)

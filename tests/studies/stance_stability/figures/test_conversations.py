@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from overton.studies.stance_stability.figures import conversation_table
 
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK
-from overton.studies.stance_stability.figures import conversation_table
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures import analyze
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
+from overton.studies.stance_stability.figures import conversation_table, sections
 
 from overton.reporting import Report, render
 from overton.reporting.charts import draw_svg
 from overton.studies.sections import Callout, Chart, Method, Section, Table
-from overton.studies.stance_stability.figures import conversation_table, sections
 from overton.studies.stance_stability.measures import analyze
 
 

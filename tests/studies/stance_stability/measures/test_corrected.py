@@ -8,6 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from overton.studies.stance_stability.measures.corrected import (
+    MEASURES,
+    ChangeSums,
+    corrected_changes,
+    labels_for_width,
+)
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
+from overton.studies.stance_stability.measures.traces import traces_from
 
 from overton.errors import InputError
 from overton.statistics import Estimate
@@ -18,14 +26,6 @@ from overton.studies.label_parts import measures_exhibits
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.sections import Callout
 from overton.studies.stance_stability.measures import analyze
-from overton.studies.stance_stability.measures.corrected import (
-    MEASURES,
-    ChangeSums,
-    corrected_changes,
-    labels_for_width,
-)
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.traces import traces_from
 from overton.studies.stance_stability.record import STANCES
 
 Array = np.ndarray[Any, Any]

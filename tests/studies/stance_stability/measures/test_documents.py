@@ -2,7 +2,6 @@
 
 import polars as pl
 import pytest
-
 from overton.studies.stance_stability.measures.documents import normalised
 
 CASES = [

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-
-from overton.studies.stance_stability.measures import Analysis, analyze
 from overton.studies.stance_stability.measures.analysis import CHAMELEON_BANDS, REUSE_BANDS
 from overton.studies.stance_stability.measures.groups import band
+
+from overton.studies.stance_stability.measures import Analysis, analyze
 
 near = pytest.approx
 

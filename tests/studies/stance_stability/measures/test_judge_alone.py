@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
+from overton.studies.stance_stability.measures.judge_alone import changes_by_errors, score_by_errors
 
 from overton.studies.stance_stability.measures import analyze
-from overton.studies.stance_stability.measures.judge_alone import changes_by_errors, score_by_errors
 
 near = pytest.approx
 

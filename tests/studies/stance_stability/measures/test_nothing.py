@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-
 from overton.studies.stance_stability.figures import sections
+
 from overton.studies.stance_stability.measures import analyze
 
 LISTS = pl.List(pl.String)

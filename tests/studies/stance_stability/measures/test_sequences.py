@@ -6,7 +6,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-
 from overton.studies.stance_stability.measures.sequences import (
     SequenceWeights,
     counted_changes,

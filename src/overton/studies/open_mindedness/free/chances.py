@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import with_answers
+from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
 
 

@@ -20,8 +20,8 @@ from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.open_mindedness.free.compared import FREE
-from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import KINDS, pairs_of
+from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.people_labels import People
 

@@ -182,9 +182,9 @@ class Analysis(Analysed, frozen=True):
     """All measures of tables of matches, rankings and pairs.
 
     `faults` counts responses, rankings and choices that have a fault of form, by model and condition. `self_agreement`
-    is the judge's if it was asked again: see `overton.studies.pluralism.repeats`. `weighing` says whether choices
-    between two viewpoints count by their token probabilities, `chances` what the judge's say about its labels; both are
-    None if none were requested.
+    is the judge's if it was asked again: see `overton.studies.pluralism.questions.self_agreement`. `weighing` says
+    whether choices between two viewpoints count by their token probabilities, `chances` what the judge's say about its
+    labels; both are None if none were requested.
     """
 
     models: tuple[str, ...]

@@ -7,11 +7,11 @@ import polars as pl
 
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
+from overton.studies.asking import NO_LABEL
 from overton.studies.measurement import How
-from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
+from overton.studies.pluralism.replies import YES_NO
 from overton.studies.probabilities import (
-    NO_LABEL,
     JudgeChances,
     LabelProbabilityTable,
     Weighing,
