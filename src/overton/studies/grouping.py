@@ -252,12 +252,11 @@ class Frame:
         units, columns = self.units[measure.units], [*_MODEL, *(by or {}).values()]
         cells = self._cells(measure.units).drop_nulls(columns)
         parts = ("above", "below", "many") if units.weight else ("above", "below")
-        clusters = units.table[units.cluster].cast(pl.String).unique().sort()
-        place = pl.col(units.cluster).replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64)
+        clusters = units.table.select(pl.col(units.cluster).unique().sort()).with_row_index("place")
         summed = (
             cells.group_by(*columns, units.cluster)
             .agg(pl.col(f"{part} {measure.name}").sum() for part in parts)
-            .with_columns(place=place)
+            .join(clusters, on=units.cluster)
             .sort(columns)
         )
         found: dict[tuple[str, ...], ClusterSums] = {}
@@ -324,17 +323,12 @@ class Frame:
             table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
             keys = [*_MODEL, units.cluster, *units.facets, "known"]
             counted = own if units.weight else []
-            self._every_cell[kind] = (
-                table.group_by(keys)
-                .agg(
-                    pl.len().alias("units"),
-                    *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
-                    *(_value(measure, units.weight).sum().alias(f"above {measure.name}") for measure in own),
-                    *(_weight(measure, units.weight).sum().alias(f"below {measure.name}") for measure in own),
-                    *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
-                )
-                .with_columns(_named())
-                .sort(keys)
+            self._every_cell[kind] = table.group_by(keys, maintain_order=True).agg(
+                pl.len().alias("units"),
+                *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
+                *(_value(measure, units.weight).sum().alias(f"above {measure.name}") for measure in own),
+                *(_weight(measure, units.weight).sum().alias(f"below {measure.name}") for measure in own),
+                *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
             )
         return self._every_cell[kind]
 
@@ -363,7 +357,6 @@ class Frame:
             (cells if side is None else cells.filter(pl.col(side[0]) == side[1]))
             .group_by(*_MODEL, *dict.fromkeys((*columns, cluster)))
             .agg(*sound, *(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts))
-            .sort(*_MODEL, *columns, cluster)
             .partition_by(*_MODEL, as_dict=True, maintain_order=True)
         )
         empty = cells.clear().select(*_MODEL, *columns)
@@ -547,12 +540,11 @@ def _sums_of(
     if columns:
         table = pl.DataFrame(names, schema={name: summed.schema[name] for name in columns}, orient="row")
         summed = summed.join(table.with_row_index("at"), on=list(columns), maintain_order="left")
-    clusters = summed[cluster].unique().sort()
-    rows = summed[cluster].replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64).to_numpy()
+    rows = summed[cluster].to_physical().rank("dense").cast(pl.Int64).to_numpy() - 1
     at = (rows, summed["at"].to_numpy() if columns else np.zeros(summed.height, np.int64))
 
     def array(name: str) -> Floats:
-        made = np.zeros((max(len(clusters), 1), len(names)))
+        made = np.zeros((int(rows.max(initial=0)) + 1, len(names)))
         made[at] = summed[name].to_numpy()
         return made
 

@@ -68,13 +68,15 @@ def _clusters(counts: ClusterSums) -> list[int]:
 class Contrast:
     """K shares of two groups, `first` and `second` [dilemmas, K], or two means with every observation.
 
-    `places` say what each difference is: the second group's number against the first's. `observed` are both sides'
-    observations if means are compared.
+    `places` say what each difference is: the second group's number against the first's. `sides` say what both numbers
+    of a single difference are, if they have rows nowhere else. `observed` are both sides' observations if means are
+    compared.
     """
 
     places: Sequence[Where]
     first: ClusterSums
     second: ClusterSums
+    sides: tuple[Where, Where] | None = None
     observed: tuple[Floats, Floats] | None = None
 
 
@@ -171,6 +173,16 @@ def mann_whitney(first: Floats, second: Floats) -> float:
     if not len(first) or not len(second):
         return nan
     return float(mannwhitneyu(first, second, method="asymptotic").pvalue)
+
+
+def sides_of(contrasts: Sequence[Contrast], differences: Sequence[Difference]) -> Iterator[EstimateRow]:
+    """The rows of both numbers of each difference, if its contrast says what they are."""
+    single = [contrast for contrast in contrasts for _ in contrast.places]
+    for contrast, found in zip(single, differences, strict=True):
+        if contrast.sides is not None:
+            first, second = contrast.sides
+            yield first.row(found.first, _clusters(contrast.first)[0])
+            yield second.row(found.second, _clusters(contrast.second)[0])
 
 
 def together(differences: Sequence[Difference]) -> Iterator[EstimateRow | TableRow]:

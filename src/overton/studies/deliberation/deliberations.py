@@ -116,6 +116,11 @@ class Deliberations:
         return len(self.dilemma)
 
     @cached_property
+    def dilemma_names(self) -> pl.Series:
+        """The dilemmas' names as categories, by their codes."""
+        return pl.Series(self.dilemmas, dtype=pl.Enum(self.dilemmas))
+
+    @cached_property
     def seated(self) -> Flags:
         """Which seats exist [T, S]."""
         return self.model >= 0
@@ -489,6 +494,12 @@ class Part:
         many = flags.sum(1)
         weighed = many if self.talks.weight is None else many * self.talks.weight[self.rows]
         return summed([self.dilemma], (len(self.talks.dilemmas),), weighed)
+
+    def count_endings(self) -> Floats:
+        """For each dilemma, how many deliberations reach consensus in each round, 0 for none [dilemmas, rounds + 1]."""
+        shape = (len(self.talks.dilemmas), self.talks.verdict.shape[2] + 1)
+        weight = None if self.talks.weight is None else self.talks.weight[self.rows]
+        return summed([self.dilemma, self.talks.agreement[self.rows]], shape, weight)
 
     def count_codes(self, codes: AnyInts, width: int, chosen: Flags) -> Floats:
         """How often the chosen agents have each code [dilemmas, width]."""

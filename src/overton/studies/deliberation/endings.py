@@ -11,13 +11,34 @@ from overton.statistics.arrays import AnyInts
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.contrasts import Where, rows_of
-from overton.studies.deliberation.deliberations import ABSENT, Part, Setting
+from overton.studies.deliberation.deliberations import ABSENT, Deliberations, Part, Setting, split
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.study_measures import TableRow
 
 INVALID_NAME, NONE = "invalid", "none"
 _NAMES = (*VERDICTS, INVALID_NAME)
+
+
+def round_rows(talks: Deliberations, resampling: Resampling, nothing: str) -> Iterator[EstimateRow]:
+    """The share of deliberations that reach consensus in each round, over all and in each setting."""
+    everything = Part(Setting("all", None, talks.models), talks, np.arange(len(talks)))
+    numbers = range(1, talks.verdict.shape[2] + 1)
+    sums = [([Where("consensus_in_round", None, "round", str(number)) for number in numbers], _by_round(everything))]
+    for part in split(talks):
+        name, facet = part.setting.name, "setting / round"
+        places = [Where("consensus_in_round", None, facet, f"{name} / {number}") for number in numbers]
+        sums.append((places, _by_round(part)))
+    yield from rows_of(resampling, sums, nothing)
+
+
+def _by_round(part: Part) -> ClusterSums:
+    """Deliberations in which all models gave readable verdicts by the round of their consensus, out of all of these."""
+    talks = part.talks
+    heard = part.where(~talks.has_mutes[part.rows])
+    many = None if talks.weight is None else heard.unweighted.count_endings().sum(1)
+    endings = heard.count_endings()
+    return ClusterSums(endings[:, 1:], endings.sum(1), many)
 
 
 def verdict_rows(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow]:

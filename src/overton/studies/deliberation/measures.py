@@ -24,7 +24,7 @@ from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import DECISIONS
-from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.frame import Analysis, EstimateKey, EstimateRow
 from overton.studies.measures import WHOLE, Contribution, Grouping, Measure, Sides, of_pairs
 from overton.studies.null_conditions import Null
 from overton.studies.self_agreement import SelfAgreement, of_records
@@ -77,7 +77,7 @@ ENDINGS: tuple[Measure, ...] = (
     ROUNDS_TO_CONSENSUS,
 )
 """How deliberations end (figure 2 a and c)."""
-IN_ROUND = Measure("consensus_in_round", "Consensus in this round", units="rounds", nothing=UNREAD)
+IN_ROUND = Measure("consensus_in_round", "Consensus in this round", nothing=UNREAD)
 CHANGED = Measure("changed", "Changes of verdict", units="agents", nothing=UNREAD, leads=True, compared=True)
 AT_ONCE = Openings("led_to_consensus_at_once", "Consensus in round 1")
 FIRST_SPEAKERS: tuple[Measure, ...] = (
@@ -92,14 +92,10 @@ CONSENSUS_IS_CROWDS = Deliberated("consensus_is_crowds", "Consensus verdicts tha
 
 GROUPINGS = (
     Grouping(ENDINGS),
-    Grouping((IN_ROUND,), {"round": "round"}),
     Grouping((CHANGED,)),
     Grouping(ENDINGS, {"setting": "setting"}),
-    Grouping((IN_ROUND,), {"setting": "setting", "round": "round"}),
     Grouping((CHANGED,), {"setting": "setting"}),
     Grouping((CHANGED,), {"setting": "setting", "place": "place"}),
-    Grouping((CONSENSUS, CHANGED), {"pooled": "pooled"}),
-    Grouping((CHANGED,), {"pooled": "pooled", "speaks": "speaks"}),
     Grouping(FIRST_SPEAKERS, {"pooled": "pooled"}),
     Grouping((IS_CROWDS,), {"goal": "goal", "round": "round"}),
     Grouping((CONSENSUS_IS_CROWDS,), {"setting": "setting"}),
@@ -181,6 +177,13 @@ def _resampling(frame: Frame) -> tuple[Deliberations, Resampling]:
     return talks, frame.jackknife.over(len(talks.dilemmas))
 
 
+def _round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
+    from overton.studies.deliberation.endings import round_rows
+
+    for row in round_rows(*_resampling(frame), IN_ROUND.nothing):
+        yield msgspec.structs.replace(row, variant=frame.variant)
+
+
 def _verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
     from overton.studies.deliberation.deliberations import split
     from overton.studies.deliberation.endings import archetypes, verdict_rows
@@ -192,92 +195,102 @@ def _verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> It
 
 def _compared_groups(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
     """Groups of deliberations against each other: formats, models, places in the order, goals, and first verdicts
-    against last ones. The tests of each kind are corrected for their number."""
-    from overton.studies.deliberation.contrasts import compare, together
+    against last ones. The tests of each kind are corrected for their number. Numbers of the groups have rows, too."""
+    from overton.studies.deliberation.contrasts import compare, sides_of, together
     from overton.studies.deliberation.deliberations import split
 
     talks, _ = _resampling(frame)
     by_setting, pooled = ([part.setting for part in split(talks, pooled=also)] for also in (False, True))
-    kinds = (
-        _formats(frame, pooled),
-        _models(frame, CHANGED, "setting", by_setting),
-        _models(frame, AT_ONCE, "pooled", [setting for setting in pooled if setting.format == "round-robin"]),
-        _places(frame, pooled),
-        _goals(frame, pooled),
-        _rounds(frame),
-    )
-    for contrasts in map(list, kinds):
+    in_turn = [setting for setting in pooled if setting.format == "round-robin"]
+    known = set[EstimateKey]()
+    for contrasts in (
+        list(_formats(frame, pooled)),
+        list(_models(frame, CHANGED, "setting", by_setting)),
+        list(_models(frame, AT_ONCE, "pooled", in_turn)),
+        list(_places(frame, in_turn)),
+        list(_goals(frame, pooled)),
+        list(_rounds(frame)),
+    ):
         if contrasts:
-            over = frame.jackknife.over(len(contrasts[0].first.below))
-            yield from together(compare(over, contrasts))
+            differences = compare(frame.jackknife.over(len(contrasts[0].first.below)), contrasts)
+            for row in sides_of(contrasts, differences):
+                if row.key not in known:
+                    known.add(row.key)
+                    yield row
+            yield from together(differences)
 
 
 def _formats(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:
     """The two formats, if the same models had both with the same goal."""
+    from overton.studies.deliberation.contrasts import Contrast, Where
     from overton.studies.deliberation.deliberations import pairs_of_formats
 
-    sums = frame.sums(CONSENSUS, {"pooled": "pooled"})
-    for both, *pair in pairs_of_formats(settings):
-        first, second = (sums["", "", setting.name] for setting in pair)
-        yield _contrast("consensus", None, "format", f"{both.name} / round-robin", "synchronous", first, second)
-
-
-def _contrast(  # noqa: PLR0917
-    measure: str, model: str | None, facet: str, condition: str, against: str, first: ClusterSums, second: ClusterSums
-) -> Contrast:
-    from overton.studies.deliberation.contrasts import Contrast, Where
-
-    return Contrast([Where(measure, model, facet, condition, against)], first, second)
+    pairs = list(pairs_of_formats(settings))
+    sums = frame.sums(CONSENSUS, {"pooled": "pooled"}) if pairs else {}
+    for both, *pair in pairs:
+        where = Where("consensus", None, "format", f"{both.name} / round-robin", "synchronous")
+        first, second = (Where("consensus", None, "pooled", setting.name) for setting in pair)
+        yield Contrast([where], *(sums["", "", setting.name] for setting in pair), sides=(first, second))
 
 
 def _models(frame: Frame, measure: Measure, facet: str, settings: Sequence[Setting]) -> Iterator[Contrast]:
     """The models of each setting."""
-    sums = frame.sums(measure, {facet: facet})
+    from overton.studies.deliberation.contrasts import Contrast, Where
+
+    sums = frame.sums(measure, {facet: facet}) if settings else {}
     for setting in settings:
         for first, second in combinations(sorted(set(setting.agents)), 2):
-            sides = [sums.get((model, "", setting.name)) for model in (first, second)]
-            if sides[0] is not None and sides[1] is not None:
-                yield _contrast(measure.name, second, facet, setting.name, first, sides[0], sides[1])
+            both = [sums.get((model, "", setting.name)) for model in (first, second)]
+            if both[0] is not None and both[1] is not None:
+                yield Contrast([Where(measure.name, second, facet, setting.name, first)], both[0], both[1])
 
 
 def _places(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:
     """A model's changes of verdict when it speaks first, and when it speaks later."""
-    sums = frame.sums(CHANGED, {"pooled": "pooled", "speaks": "speaks"})
+    from overton.studies.deliberation.contrasts import Contrast, Where
+
+    facet = "pooled / speaks"
+    sums = frame.sums(CHANGED, {"pooled": "pooled", "speaks": "speaks"}) if settings else {}
     for setting in settings:
         for model in sorted(set(setting.agents)):
-            sides = [sums.get((model, "", setting.name, place)) for place in ("first", "later")]
-            if sides[0] is not None and sides[1] is not None and all(side.below.any() for side in sides if side):
-                condition = f"{setting.name} / later"
-                yield _contrast("changed", model, "pooled / speaks", condition, "first", sides[0], sides[1])
+            both = [sums.get((model, "", setting.name, place)) for place in ("first", "later")]
+            if both[0] is not None and both[1] is not None and both[0].below.any() and both[1].below.any():
+                first, later = (
+                    Where("changed", model, facet, f"{setting.name} / {place}") for place in ("first", "later")
+                )
+                yield Contrast([later._replace(against="first")], both[0], both[1], (first, later))
 
 
 def _goals(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:
     """Each other goal against the first, if the same models had both: changes of verdict by model, then consensus."""
+    from overton.studies.deliberation.contrasts import Contrast, Where
     from overton.studies.deliberation.deliberations import pairs_of_goals
 
-    changed, consensus = (frame.sums(measure, {"pooled": "pooled"}) for measure in (CHANGED, CONSENSUS))
-    for shared, *pair in pairs_of_goals(settings):
+    pairs = list(pairs_of_goals(settings))
+    sums = {measure.name: frame.sums(measure, {"pooled": "pooled"}) for measure in (CHANGED, CONSENSUS) if pairs}
+    for shared, *pair in pairs:
         goal, against = (setting.goal or "" for setting in reversed(pair))
-        where = ("goal", f"{shared.name} / {goal}", against)
-        for model in sorted(set(shared.agents)):
-            first, second = (changed[model, "", setting.name] for setting in pair)
-            yield _contrast("changed", model, *where, first, second)
-        first, second = (consensus["", "", setting.name] for setting in pair)
-        yield _contrast("consensus", None, *where, first, second)
+        for measure, model in (*(("changed", model) for model in sorted(set(shared.agents))), ("consensus", None)):
+            where = Where(measure, model, "goal", f"{shared.name} / {goal}", against)
+            first, second = (Where(measure, model, "pooled", setting.name) for setting in pair)
+            both = (sums[measure][model or "", "", setting.name] for setting in pair)
+            yield Contrast([where], *both, sides=(first, second))
 
 
 def _rounds(frame: Frame) -> Iterator[Contrast]:
     """How often each model's verdicts are the crowd's in round 1, and in the last round."""
+    from overton.studies.deliberation.contrasts import Contrast, Where
     from overton.studies.deliberation.deliberations import in_order
 
+    names, facet = ("round 1", "last round"), "goal / round"
     sums = frame.sums(IS_CROWDS, {"goal": "goal", "round": "round"})
     models = sorted({model for model, *_ in sums})
     for goal in in_order(goal for _, _, goal, _ in sums):
         for model in models:
-            sides = [sums.get((model, "", goal or "", name)) for name in ("round 1", "last round")]
-            if sides[0] is not None and sides[1] is not None:
-                condition = f"{goal} / last round"
-                yield _contrast("verdict_is_crowds", model, "goal / round", condition, "round 1", sides[0], sides[1])
+            both = [sums.get((model, "", goal or "", name)) for name in names]
+            if both[0] is not None and both[1] is not None:
+                where = Where(IS_CROWDS.name, model, facet, f"{goal} / {names[1]}", names[0])
+                yield Contrast([where], both[0], both[1])
 
 
 def _value_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
@@ -437,13 +450,14 @@ STUDY_MEASURES = StudyMeasures(
     items=DILEMMAS,
     groupings=GROUPINGS,
     others=(
+        OtherNumbers((IN_ROUND,), _round_numbers, faultless=True),
         OtherNumbers(VERDICTS_GIVEN, _verdict_numbers),
         OtherNumbers((), _compared_groups),
         OtherNumbers(VALUES_USED, _value_numbers, _value_sides),
         OtherNumbers(PARAMETERS, _choice_numbers, _parameter_sides),
         OtherNumbers((), _missing),
     ),
-    faultless=(Grouping(ENDINGS), Grouping((IN_ROUND,), {"round": "round"}), Grouping((CHANGED,))),
+    faultless=(Grouping(ENDINGS), Grouping((CHANGED,))),
     case=_case,
     agreement=_agreement,
     clusters="dilemmas",

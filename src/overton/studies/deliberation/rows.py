@@ -51,7 +51,6 @@ def weighing_of(records: pl.DataFrame, how: DeliberationHow) -> Weighing | None:
 
 _FACETS = {
     "deliberations": ("setting", "pooled"),
-    "rounds": ("setting", "round"),
     "openings": ("pooled",),
     "agents": ("setting", "place", "pooled", "speaks"),
     "verdicts": ("goal", "round"),
@@ -64,7 +63,6 @@ def units_of(
     """The units of some kinds, by default all.
 
     deliberations  one row for each; those of all models are under the model ''
-    rounds    a row for each deliberation and each round of the longest one
     openings  round-robin deliberations, of the model that speaks first
     agents    one row for each agent
     verdicts  each agent's verdicts in round 1 and in the last round, on dilemmas whose crowd is known
@@ -73,7 +71,7 @@ def units_of(
     all speak at once), `speaks` (first or later), `round` and `goal` ('all' without one).
     """
     talks = talks_from(records)
-    makers = (deliberations_of, rounds_of, openings_of, agents_of, verdicts_of)
+    makers = (deliberations_of, openings_of, agents_of, verdicts_of)
     weight = "" if talks.weight is None else "weight"
     made: dict[str, Units] = {
         kind: Units(make(talks), "dilemma", facets, weight)
@@ -86,28 +84,27 @@ def units_of(
 
 
 def _columns(talks: Deliberations, row: AnyInts, facets: Sequence[str] = ("setting", "pooled")) -> dict[str, pl.Series]:
-    """The columns of units of these deliberations that say what they are of."""
+    """The columns of units of these deliberations that say what they are of, and what they count."""
     names = {
         "setting": [setting.name for setting in talks.settings],
         "pooled": [setting.pooled.name for setting in talks.settings],
         "goal": [setting.goal or "all" for setting in talks.settings],
     }
+    weight = {} if talks.weight is None else {"weight": pl.Series(talks.weight[row])}
     return {
         "model": _named([""], np.zeros(len(row), np.int64)),
         "condition": _named([""], np.zeros(len(row), np.int64)),
-        "dilemma": _named(talks.dilemmas, talks.dilemma[row]),
+        "dilemma": _named(talks.dilemma_names, talks.dilemma[row]),
         **{name: _named(names[name], talks.setting[row]) for name in facets},
-        "weight": pl.Series(np.ones(len(row)) if talks.weight is None else talks.weight[row]),
-        "refused": pl.Series(talks.refused[row]),
-        "failed": pl.repeat(value=False, n=len(row), eager=True),
+        **weight,
     }
 
 
-def _named(names: Sequence[str], codes: AnyInts) -> pl.Series:
+def _named(names: Sequence[str] | pl.Series, codes: AnyInts) -> pl.Series:
     """Names by their codes, null for codes below 0."""
-    text = pl.Series(names, dtype=pl.String)
+    known = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.Enum(sorted(set(names))))
     place = pl.Series(codes.astype(np.int64))
-    return text.cast(pl.Enum(text.unique().sort())).gather(place.set(place < 0, None))
+    return known.gather(place.set(place < 0, None) if len(codes) and codes.min() < 0 else place)
 
 
 def _with_failed(table: pl.DataFrame, talks: Deliberations, models: Sequence[str]) -> pl.DataFrame:
@@ -120,9 +117,9 @@ def _with_failed(table: pl.DataFrame, talks: Deliberations, models: Sequence[str
         pl.col("model").cast(table.schema["model"]),
         pl.col("dilemma").cast(table.schema["dilemma"]),
         condition=pl.lit("").cast(table.schema["condition"]),
-        weight=pl.lit(1.0),
         refused=pl.lit(value=False),
         failed=pl.lit(value=True),
+        **({"weight": pl.lit(1.0)} if "weight" in table.columns else {}),
     )
     return pl.concat([table, rows], how="diagonal")
 
@@ -142,6 +139,7 @@ def deliberations_of(talks: Deliberations) -> pl.DataFrame:
         "is_crowds": crowd == talks.agreed_verdict,
     }
     made = pl.DataFrame({**_columns(talks, every), **flags, "rounds": talks.agreement, "can": ~talks.has_mutes})
+    made = made.with_columns(refused=pl.Series(talks.refused), failed=pl.lit(value=False))
     both = pl.Series((crowd >= 0) & (talks.agreed_verdict >= 0))
     found = made.with_columns(
         *(pl.when("can").then(name).alias(name) for name in list(flags)[:3]),
@@ -149,21 +147,6 @@ def deliberations_of(talks: Deliberations) -> pl.DataFrame:
         consensus_is_crowds=pl.when(both).then("is_crowds"),
     )
     return _with_failed(found.drop("can", "rounds", "is_crowds"), talks, [""])
-
-
-def rounds_of(talks: Deliberations) -> pl.DataFrame:
-    """One row for each deliberation and each round of the longest one: whether it reached consensus there."""
-    rounds = talks.verdict.shape[2]
-    row, number = np.repeat(np.arange(len(talks)), rounds), np.tile(np.arange(rounds), len(talks))
-    made = pl.DataFrame(
-        {
-            **_columns(talks, row, ("setting",)),
-            "round": _named([str(place) for place in range(1, rounds + 1)], number),
-            "here": talks.agreement[row] == number + 1,
-            "can": ~talks.has_mutes[row],
-        }
-    )
-    return made.select(pl.exclude("here", "can"), consensus_in_round=pl.when("can").then("here"))
 
 
 def openings_of(talks: Deliberations) -> pl.DataFrame:
@@ -203,7 +186,9 @@ def agents_of(talks: Deliberations) -> pl.DataFrame:
             "refused": talks.refused[row] & ~again.any(1),
         }
     )
-    found = made.select(pl.exclude("moved", "heard"), changed=pl.when("heard").then("moved"))
+    found = made.select(
+        pl.exclude("moved", "heard"), changed=pl.when("heard").then("moved"), failed=pl.lit(value=False)
+    )
     return _with_failed(found, talks, talks.models)
 
 

@@ -280,7 +280,7 @@ def _rows_by_round(pairs: _AgentPairs, resampling: Resampling) -> Iterator[Estim
     rows = list(rows_of(resampling, list(_rounds(pairs))))
     width = pairs.similarity.shape[1]
     for both in zip(rows[:width], rows[width:], strict=True):
-        yield from (row for row in both if any(one.n for one in both))
+        yield from (row for row in both if both[0].n or both[1].n)
 
 
 def _rounds(pairs: _AgentPairs) -> Iterator[tuple[list[Where], ClusterSums]]:

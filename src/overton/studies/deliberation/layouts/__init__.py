@@ -7,7 +7,7 @@ are functions that look them up among the analysis' rows.
 from __future__ import annotations
 
 from overton.studies.deliberation.layouts import endings, influences, values
-from overton.studies.deliberation.layouts.numbers import Source
+from overton.studies.deliberation.layouts.numbers import ReportSource
 from overton.studies.frame import Analysis
 from overton.studies.sections import Section
 from overton.studies.warnings import with_faults
@@ -21,7 +21,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     `judged` says who named values and how well they agree with people and themselves; it appears in every section that
     depends on it.
     """
-    source = Source(analysis)
+    source = ReportSource(analysis)
     of_values = (section(source) for section in (values.use, values.inherited, values.similarity))
     made = [
         endings.consensus(source),

@@ -18,7 +18,7 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.layouts.numbers import (
     SHARE,
     Compared,
-    Source,
+    ReportSource,
     both_models,
     ordinal,
     table_of_differences,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from overton.studies.deliberation.deliberations import Setting
 
 
-def consensus(source: Source) -> Section:
+def consensus(source: ReportSource) -> Section:
     """Rounds to consensus, and how often there is none."""
     exhibits: list[Exhibit] = []
     if said := [str(row["note"]) for row in source.analysis.counts.get("notes", ())]:
@@ -78,13 +78,13 @@ _CONSENSUS = (
 )
 
 
-def _rounds(source: Source) -> list[str]:
+def _rounds(source: ReportSource) -> list[str]:
     """The numbers of the rounds."""
     rounds = source.analysis.rows_of("consensus_in_round", "round", variant="plain")
     return sorted((str(row.condition) for row in rounds), key=int)
 
 
-def _endings(source: Source, format_: str) -> Chart:
+def _endings(source: ReportSource, format_: str) -> Chart:
     names, rounds = source.names, _rounds(source)
     parts = [BarPart(f"Round {number}", number) for number in rounds]
     parts.append(BarPart("No consensus", "none", rest=True))
@@ -118,7 +118,7 @@ def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawi
     return partial(dots, points, rows, series, axis, panels=panels if any(panels) else [], wrap=True)
 
 
-def _consensus_table(source: Source) -> Table:
+def _consensus_table(source: ReportSource) -> Table:
     names = source.names
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
@@ -148,7 +148,7 @@ def _consensus_table(source: Source) -> Table:
     return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
 
 
-def changes(source: Source) -> Section:
+def changes(source: ReportSource) -> Section:
     """Change-of-verdict rates."""
     exhibits: list[Exhibit] = [_by_model(source)]
     rates = list(_speaker_rates(source))
@@ -178,7 +178,7 @@ _CHANGES = (
 )
 
 
-def _by_model(source: Source) -> Table:
+def _by_model(source: ReportSource) -> Table:
     rows: list[list[Cell]] = [[model, source.number("changed", model=model)] for model in source.analysis.models]
     title = "Changes of verdict over all deliberations"
     return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
@@ -187,7 +187,7 @@ def _by_model(source: Source) -> Table:
 _Rate = tuple["Setting", str, int | None, Estimate]
 
 
-def _speaker_rates(source: Source) -> Iterator[_Rate]:
+def _speaker_rates(source: ReportSource) -> Iterator[_Rate]:
     """Each setting's speakers: seats that share a model and, if they take turns, a place, with their rates."""
     for setting in source.names.settings:
         for model, place, _ in speakers(setting):
@@ -195,7 +195,7 @@ def _speaker_rates(source: Source) -> Iterator[_Rate]:
             yield setting, model, place, source.shown("changed", where, facet, model)
 
 
-def _rates(source: Source, rates: Sequence[_Rate], format_: str) -> Chart:
+def _rates(source: ReportSource, rates: Sequence[_Rate], format_: str) -> Chart:
     models = source.analysis.models
     points = [
         Dot(
@@ -219,14 +219,14 @@ _PANELS = 6
 _TOP = 2
 
 
-def verdicts(source: Source) -> Section:
+def verdicts(source: ReportSource) -> Section:
     """Distributions of verdicts in round 1 and at the end."""
     charts = [_verdict_chart(source, format_) for format_ in source.names.formats]
     return Section("verdicts", "Verdicts before and after", [*charts, _verdict_table(source)])
 
 
 def _verdicts_of(
-    source: Source, measure: str, setting: Setting, model: str | None = None, place: int | None = None
+    source: ReportSource, measure: str, setting: Setting, model: str | None = None, place: int | None = None
 ) -> dict[str, Estimate]:
     """The numbers of a measure by verdict."""
     facet, where = (
@@ -237,7 +237,7 @@ def _verdicts_of(
     return {name: number for name, number in found.items() if number is not None}
 
 
-def _verdict_chart(source: Source, format_: str) -> Chart:
+def _verdict_chart(source: ReportSource, format_: str) -> Chart:
     names, models = source.names, source.analysis.models
     found = [setting for setting in names.settings if setting.format == format_]
     shown = found[:_PANELS]
@@ -265,7 +265,7 @@ def _verdict_chart(source: Source, format_: str) -> Chart:
     return Chart(f"verdicts-{format_}", title, about, spec, source="figure 3")
 
 
-def _verdict_table(source: Source) -> Table:
+def _verdict_table(source: ReportSource) -> Table:
     columns = [Column("Deliberation"), Column("Model"), Column("Verdict"), Column("Round 1", "share")]
     columns += [Column("Last round", "share"), Column("Agreed on", "share")]
     rows: list[list[Cell]] = []
@@ -295,7 +295,7 @@ _ARCHETYPES = {
 }
 
 
-def archetypes(source: Source) -> Section:
+def archetypes(source: ReportSource) -> Section:
     """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
     beyond = {
         (str(row["condition"]), str(row["model"])): int(row["deliberations"] or 0)
@@ -342,7 +342,7 @@ _KINDS = (
 )
 
 
-def _archetypes_of(source: Source, setting: Setting, model: str, kind: str) -> list[Cells]:
+def _archetypes_of(source: ReportSource, setting: Setting, model: str, kind: str) -> list[Cells]:
     """What became of a model's first verdict, most common first."""
     wanted = {"condition": setting.name, "model": model, "measure": kind}
     return [
@@ -352,7 +352,7 @@ def _archetypes_of(source: Source, setting: Setting, model: str, kind: str) -> l
     ]
 
 
-def _archetype_rows(source: Source, setting: Setting, model: str) -> Iterator[list[Cell]]:
+def _archetype_rows(source: ReportSource, setting: Setting, model: str) -> Iterator[list[Cell]]:
     for kind, words in _ARCHETYPES.items():
         found = (row for row in _archetypes_of(source, setting, model, kind) if int(row["count"] or 0) > 1)
         for row in islice(found, _TOP):

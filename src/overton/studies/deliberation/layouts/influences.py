@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from overton.statistics import Estimate
@@ -15,7 +15,7 @@ from overton.studies.deliberation.deliberations import pairs_of_goals
 from overton.studies.deliberation.layouts.numbers import (
     SHARE,
     Compared,
-    Source,
+    ReportSource,
     both_models,
     table_of_differences,
 )
@@ -36,22 +36,25 @@ _ESTIMATORS = {
 
 
 @dataclass(frozen=True)
-class _Fit:
+class FitRows:
     """A fit of the choice model: its row of the table 'fits', and where its parameters are."""
 
-    source: Source
+    source: ReportSource
     cells: Cells
 
     @property
     def goal(self) -> str | None:
+        """The goal of its decisions, None for one that is not named, or all."""
         return None if self.cells["goal"] is None else str(self.cells["goal"])
 
     @property
     def variant(self) -> str:
+        """The variant of its rows."""
         return str(self.cells["variant"])
 
     @property
     def estimator(self) -> str:
+        """The estimator in words."""
         return _ESTIMATORS.get(str(self.cells["estimator"]), str(self.cells["estimator"]))
 
     @property
@@ -97,17 +100,17 @@ class _Fit:
         return found[name]
 
 
-def _fits(source: Source, variants: Sequence[str] | None = None) -> list[_Fit]:
+def _fits(source: ReportSource, variants: Sequence[str] | None = None) -> list[FitRows]:
     """The fits of these variants, by default the chosen estimator's and the others'."""
     cells = source.analysis.counts["fits"]
     return [
-        _Fit(source, row)
+        FitRows(source, row)
         for row in cells
         if (row["variant"] != "without_faults" if variants is None else row["variant"] in variants)
     ]
 
 
-def choice(source: Source) -> Section:
+def choice(source: ReportSource) -> Section:
     """Inertia and conformity."""
     fits, chosen = _fits(source), _fits(source, ("plain",))
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(source, fits)]
@@ -136,7 +139,7 @@ _CHOICE = (
 )
 
 
-def _fit_notes(source: Source, fits: Sequence[_Fit]) -> Iterator[str]:
+def _fit_notes(source: ReportSource, fits: Sequence[FitRows]) -> Iterator[str]:
     """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
     for fit in fits:
         if fit.cells["not_computed"]:
@@ -147,7 +150,7 @@ def _fit_notes(source: Source, fits: Sequence[_Fit]) -> Iterator[str]:
                 yield f"Fit with {fit.title}: {row['note']}."
 
 
-def _ratio_note(fit: _Fit) -> Iterator[str]:
+def _ratio_note(fit: FitRows) -> Iterator[str]:
     """Whether models' tastes differ in strength, where the fit allows for it; otherwise its notes say so."""
     statistic, p = fit.cells["spreads_statistic"], fit.cells["spreads_p"]
     if fit.cells["estimator"] == "taste_by_model" and statistic is not None and p is not None:
@@ -157,7 +160,7 @@ def _ratio_note(fit: _Fit) -> Iterator[str]:
         )
 
 
-def _choice_chart(source: Source, fits: Sequence[_Fit]) -> Chart:
+def _choice_chart(source: ReportSource, fits: Sequence[FitRows]) -> Chart:
     estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     points = [
         Dot(name, estimators.index(fit.estimator), row.number, panel=fit.goal or "all goals")
@@ -171,7 +174,7 @@ def _choice_chart(source: Source, fits: Sequence[_Fit]) -> Chart:
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
 
-def _parameter_table(fit: _Fit) -> Table:
+def _parameter_table(fit: FitRows) -> Table:
     columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
     rows: list[list[Cell]] = [
         [name, row.number, fit.beside(row, "se"), fit.beside(row, "odds_ratio")] for name, row in fit.parameters()
@@ -182,7 +185,7 @@ def _parameter_table(fit: _Fit) -> Table:
     return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
 
 
-def _beside(fits: Sequence[_Fit]) -> Table:
+def _beside(fits: Sequence[FitRows]) -> Table:
     """The estimators' inertia and conformity side by side."""
     estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     found = {(fit.goal, fit.estimator, name): row.number for fit in fits for name, row in fit.parameters()}
@@ -195,7 +198,7 @@ def _beside(fits: Sequence[_Fit]) -> Table:
     return Table("The estimators side by side", columns, rows, note="Log-odds.", summary=True)
 
 
-def _preferences(fits: Sequence[_Fit]) -> Table:
+def _preferences(fits: Sequence[FitRows]) -> Table:
     rows: list[list[Cell]] = [
         [fit.title, row.model, str(row.condition).split(" / ")[-1], row.number]
         for fit in fits
@@ -217,7 +220,7 @@ _ORDER = (
 )
 
 
-def order(source: Source) -> Section:
+def order(source: ReportSource) -> Section:
     """First-speaker effects."""
     title, names = "Who speaks first", source.names
     if "order" in source.missing:
@@ -255,19 +258,19 @@ def order(source: Source) -> Section:
     return Section("order", title, [*exhibits, Method(_ORDER)])
 
 
-def _of_places(source: Source, setting: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
+def _of_places(source: ReportSource, setting: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
     first, later = (
         source.shown("changed", f"{setting} / {place}", "pooled / speaks", row.model) for place in ("first", "later")
     )
     return first, later
 
 
-def _led(source: Source, row: EstimateRow, *measures: str) -> list[Estimate]:
+def _led(source: ReportSource, row: EstimateRow, *measures: str) -> list[Estimate]:
     """Other numbers of a first speaker."""
     return [source.shown(measure, str(row.condition), "pooled", row.model) for measure in measures]
 
 
-def _order_chart(source: Source, found: Sequence[tuple[str, EstimateRow]]) -> Chart:
+def _order_chart(source: ReportSource, found: Sequence[tuple[str, EstimateRow]]) -> Chart:
     points = [
         Dot(f"{row.model} first", place, estimate, panel=panel)
         for panel, row in found
@@ -279,7 +282,7 @@ def _order_chart(source: Source, found: Sequence[tuple[str, EstimateRow]]) -> Ch
     return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, SHARE, panels=panels))
 
 
-def _order_table(source: Source, found: Sequence[tuple[str, EstimateRow]]) -> Table:
+def _order_table(source: ReportSource, found: Sequence[tuple[str, EstimateRow]]) -> Table:
     columns = [Column("Deliberation"), Column("Speaks first"), Column("Consensus in round 1", "share")]
     columns += [Column("Consensus", "share"), Column("On its verdict", "share"), Column("On another", "share")]
     rows: list[list[Cell]] = [
@@ -292,7 +295,7 @@ def _order_table(source: Source, found: Sequence[tuple[str, EstimateRow]]) -> Ta
 _CONSENSUS = "consensus of all"
 
 
-def steering(source: Source) -> Section:
+def steering(source: ReportSource) -> Section:
     """Change-of-verdict rates and consensus under each goal (figure 6)."""
     title, names = "What the goal changes", source.names
     found = [
@@ -323,8 +326,8 @@ def steering(source: Source) -> Section:
     chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
     heads = ["Deliberation", "Changes of verdict by", "Goal"]
     compared_rows = [
-        Compared([panel, one.row.model or _CONSENSUS, _goal(one.row)], one.first, one.second, one.row)
-        for panel, one in found
+        replace(compared, head=[panel, compared.row.model or _CONSENSUS, _goal(compared.row)])
+        for panel, compared in found
     ]
     table = table_of_differences(
         source,
@@ -342,7 +345,7 @@ def _goal(row: EstimateRow) -> str:
     return str(row.condition).split(" / ")[-1]
 
 
-def _of_goals(source: Source, first: str, second: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
+def _of_goals(source: ReportSource, first: str, second: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
     return (
         source.shown(row.measure, first, "pooled", row.model),
         source.shown(row.measure, second, "pooled", row.model),
@@ -354,7 +357,7 @@ _ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0
 _CROWD = "Dilemmas whose crowd is not known, or has no single most common verdict, are left out."
 
 
-def crowd(source: Source) -> Section:
+def crowd(source: ReportSource) -> Section:
     """Agreement with the crowd."""
     title, names = "Agreement with the crowd", source.names
     if "crowd" in source.missing:
@@ -405,13 +408,13 @@ _MESSAGES = "messages"
 _WHAT = "Without faults, these messages' verdicts count as unreadable: they agree with nothing and are no change."
 
 
-def faults(source: Source) -> Iterator[Section]:
+def faults(source: ReportSource) -> Iterator[Section]:
     """The faults by model and format, and the headlines without them; nothing if there are none."""
     for section in fault_section(source.analysis.faults, _MESSAGES, "Format", _WHAT):
         yield Section(section.key, section.title, [*section.exhibits, *_without_faults(source)])
 
 
-def _without_faults(source: Source) -> Iterator[Table]:
+def _without_faults(source: ReportSource) -> Iterator[Table]:
     left = "without_faults"
     rows: list[list[Cell]] = [["Consensus", source.number("consensus"), source.number("consensus", variant=left)]]
     for model in source.analysis.models:

@@ -21,7 +21,7 @@ SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 
 
 @dataclass(frozen=True)
-class Source:
+class ReportSource:
     """An analysis, and how its settings are named."""
 
     analysis: Analysis
@@ -96,7 +96,7 @@ class Compared:
 
 
 def table_of_differences(
-    source: Source,
+    source: ReportSource,
     title: str,
     heads: Sequence[str],
     rows: Sequence[Compared],
@@ -151,7 +151,7 @@ def twice(share: Estimate | None) -> bool:
     return share is not None and share.value * share.n > 1.5
 
 
-def both_models(source: Source, row: EstimateRow) -> tuple[Estimate, Estimate]:
+def both_models(source: ReportSource, row: EstimateRow) -> tuple[Estimate, Estimate]:
     """The numbers of the two models that a row compares."""
     first, second = (
         source.shown(row.measure, str(row.condition), str(row.facet), model) for model in (row.against, row.model)

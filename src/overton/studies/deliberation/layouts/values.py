@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
-from overton.studies.deliberation.layouts.numbers import Compared, Source, both_models, table_of_differences, twice
+from overton.studies.deliberation.layouts.numbers import (
+    Compared,
+    ReportSource,
+    both_models,
+    table_of_differences,
+    twice,
+)
 from overton.studies.deliberation.values import ROUNDS, VERDICTS_OF_PAIRS
 from overton.studies.frame import EstimateRow
 from overton.studies.sections import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
@@ -41,7 +47,7 @@ def _value(row: EstimateRow) -> str:
     return str(row.condition).split(" / ")[-1]
 
 
-def use(source: Source) -> Section:
+def use(source: ReportSource) -> Section:
     """Value occurrence by model, and the differences between models that deliberate together."""
     title = "Values behind verdicts"
     if "values" in source.missing:
@@ -63,18 +69,18 @@ _USE = (
 )
 
 
-def _drawn_format(source: Source) -> str:
+def _drawn_format(source: ReportSource) -> str:
     """Charts are drawn for one format, as in the paper; tables have all."""
     return "synchronous" if "synchronous" in source.names.formats else "round-robin"
 
 
-def _of_setting(source: Source, measure: str, facet: str, setting: Setting) -> list[EstimateRow]:
+def _of_setting(source: ReportSource, measure: str, facet: str, setting: Setting) -> list[EstimateRow]:
     """The rows of a measure by a facet within a setting."""
     rows = source.analysis.rows_of(measure, facet, variant="plain")
     return [row for row in rows if str(row.condition).startswith(f"{setting.name} / ")]
 
 
-def _pairs(source: Source) -> Iterator[_Pair]:
+def _pairs(source: ReportSource) -> Iterator[_Pair]:
     for setting in source.names.pooled:
         rows = _of_setting(source, "value_used", _BY_VALUE, setting)
         for first, second in combinations(sorted(set(setting.agents)), 2):
@@ -93,7 +99,7 @@ def _clear(differences: Sequence[EstimateRow], level: float) -> list[EstimateRow
     return [*second, *reversed(first)]
 
 
-def _use_chart(number: int, pair: _Pair, source: Source) -> Chart | None:
+def _use_chart(number: int, pair: _Pair, source: ReportSource) -> Chart | None:
     shown, first, second = _clear(pair.differences, source.analysis.level), pair.first, pair.second
     if not shown:
         return None
@@ -107,7 +113,7 @@ def _use_chart(number: int, pair: _Pair, source: Source) -> Chart | None:
     return Chart(f"values-{number}", title, about, spec, source="figure 4, a to c")
 
 
-def _use_table(source: Source, pairs: Sequence[_Pair]) -> Table:
+def _use_table(source: ReportSource, pairs: Sequence[_Pair]) -> Table:
     rows = [
         Compared(
             [source.names.whole(pair.setting, pooled=True), pair.first, pair.second, _value(row)],
@@ -122,7 +128,7 @@ def _use_table(source: Source, pairs: Sequence[_Pair]) -> Table:
     return table_of_differences(source, "Value occurrence", heads, rows, published="figure 4, a to c", note=note)
 
 
-def _tally(source: Source) -> Table:
+def _tally(source: ReportSource) -> Table:
     counts = source.counts[None, None]
     columns = {
         "messages": "Messages",
@@ -134,7 +140,7 @@ def _tally(source: Source) -> Table:
     return Table("What the judge named", [Column("Models"), *(Column(t, "count") for t in columns.values())], rows)
 
 
-def inherited(source: Source) -> Section | None:
+def inherited(source: ReportSource) -> Section | None:
     """Values taken over with a change of verdict."""
     if "values" in source.missing:
         return None
@@ -173,13 +179,13 @@ _INHERITED = (
 )
 
 
-def _most_inherited(source: Source, setting: Setting, model: str) -> list[EstimateRow]:
+def _most_inherited(source: ReportSource, setting: Setting, model: str) -> list[EstimateRow]:
     """The values that a model takes over most often."""
     rows = _of_setting(source, "inherited_value", _BY_VALUE, setting)
     return sorted((row for row in rows if row.model == model), key=lambda row: -row.number.value)[:_TOP]
 
 
-def _inherited_chart(number: int, setting: Setting, source: Source) -> Chart | None:
+def _inherited_chart(number: int, setting: Setting, source: ReportSource) -> Chart | None:
     top = [row for model in sorted(set(setting.agents)) for row in _most_inherited(source, setting, model)]
     if not top:
         return None
@@ -200,7 +206,7 @@ _KINDS = {
 """Measures that compare two groups of pairs of messages, with the last part of their facet, and both groups."""
 
 
-def similarity(source: Source) -> Section | None:
+def similarity(source: ReportSource) -> Section | None:
     """How alike two agents' values are, by agreement and over the rounds."""
     if "values" in source.missing:
         return None
@@ -239,13 +245,13 @@ _METHOD = (
 )
 
 
-def _both(source: Source, measure: str, setting: Setting) -> tuple[Estimate, Estimate]:
+def _both(source: ReportSource, measure: str, setting: Setting) -> tuple[Estimate, Estimate]:
     facet, sides = _KINDS[measure]
     first, second = (source.shown(measure, f"{setting.name} / {side}", f"pooled / {facet}") for side in sides)
     return first, second
 
 
-def _compared(source: Source, measure: str, setting: Setting, *head: Cell) -> Compared:
+def _compared(source: ReportSource, measure: str, setting: Setting, *head: Cell) -> Compared:
     facet, (first, second) = _KINDS[measure]
     (row,) = source.analysis.rows_of(
         measure, f"pooled / {facet}", condition=f"{setting.name} / {second}", against=first
@@ -253,7 +259,7 @@ def _compared(source: Source, measure: str, setting: Setting, *head: Cell) -> Co
     return Compared(head, *_both(source, measure, setting), row)
 
 
-def _tables(source: Source, labels: dict[Setting, str]) -> Iterator[Table]:
+def _tables(source: ReportSource, labels: dict[Setting, str]) -> Iterator[Table]:
     by_agreement, with_consensus, without = _KINDS
     value = (Column("Different verdicts", "value"), Column("Same verdict", "value"))
     yield table_of_differences(
@@ -292,7 +298,7 @@ def _tables(source: Source, labels: dict[Setting, str]) -> Iterator[Table]:
     yield Table("Pairs of messages left out", [Column("Deliberation"), *columns], counts)
 
 
-def _by_round(source: Source, setting: Setting) -> dict[str, dict[str, Estimate]]:
+def _by_round(source: ReportSource, setting: Setting) -> dict[str, dict[str, Estimate]]:
     """Similarity in each round, by whether the verdicts agree."""
     found: dict[str, dict[str, Estimate]] = {}
     for row in _of_setting(source, "similarity_in_round", "pooled / round / verdicts", setting):
