@@ -138,6 +138,8 @@ def test_first_to_last_is_split_by_consensus(talk):
         talk({"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}, values=values, dilemma="x"),
         talk({"a": ["NTA", "NTA"], "b": ["YTA", "YTA"]}, values=values, dilemma="y"),
     )
+    tests = {test["test"] for test in made.counts["tests"] if test["measure"].startswith("similarity")}
+    assert tests == {"Mann-Whitney U", "Wilcoxon signed-rank, over dilemmas"}
     for measure in ("similarity_with_consensus", "similarity_without_consensus"):
         found = sides(made, measure)
         assert {name: (one.value, one.n) for name, one in found.items()} == {"round 1": (0, 1), "last round": (0.5, 1)}

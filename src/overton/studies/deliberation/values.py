@@ -319,7 +319,7 @@ def _where(pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str])
 
 
 def _pair(part: Part, where: Where, first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]) -> Contrast:
-    return Contrast([where], _sums(part, *first), _sums(part, *second), (first[1], second[1]))
+    return Contrast([where], _sums(part, *first), _sums(part, *second), observed=(first[1], second[1]))
 
 
 def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
