@@ -34,7 +34,7 @@ class Asking:
     models: list[str]
     others: Mapping[str, list[str]]
     what: str
-    place: tuple[str | int | None, ...]
+    place: tuple[str | int, ...] | Mapping[str, str | None]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -43,7 +43,7 @@ STANCES = Asking(
     ["simulated/chameleon", "other=simulated/chameleon"],
     {"judge": ["simulated/stance-judge"], "search": ["starter"]},
     "stance",
-    ("models", "other", "change_rate"),
+    {"model": "other", "measure": "change_rate", "facet": None, "condition": None, "against": None},
     {"turns": 3},
 )
 MATCHES = Asking(
@@ -60,7 +60,12 @@ VALUES = Asking(
     ["simulated/deliberator/a", "simulated/deliberator/b"],
     {"values": ["simulated/values-judge"]},
     "value",
-    ("similarity_by_agreement", None, f"{SETTING} / same verdict", "pooled / verdicts", None),
+    {
+        "measure": "similarity_by_agreement",
+        "facet": "pooled / verdicts",
+        "condition": f"{SETTING} / same verdict",
+        "against": None,
+    },
     {"rounds": 2},
 )
 
@@ -106,16 +111,17 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
     overton.judge.agreement([folder.parent / "ada.json"], run=folder)
 
 
-def at(document: Any, place: tuple[str | int | None, ...]) -> Any:
-    """A number with its variants: in schema 2 those of the rows with this measure, model, condition, facet and other
-    side."""
-    if document["schema"] == 2:
-        key = ("measure", "model", "condition", "facet", "against")
-        rows = [row for row in document["rows"] if tuple(row[name] for name in key) == place]
-        return {"leads": rows[0]["variant"], **{row["variant"]: number(row) for row in rows}}
-    for step in place:
-        document = document[step]
-    return document
+def at(document: Any, place: tuple[str | int, ...] | Mapping[str, str | None]) -> Any:
+    """The number there, by variant; of a study that declares its measures, those of its rows with these cells."""
+    if isinstance(place, tuple):
+        for step in place:
+            document = document[step]
+        return document
+    rows = [row for row in document["rows"] if place.items() <= row.items()]
+    numbers = {row["variant"]: {name: row[name] for name in ("estimate", "n", "method", "why")} for row in rows}
+    for row in rows:
+        numbers[row["variant"]]["interval"] = [row["low"], row["high"]]
+    return {"leads": rows[0]["variant"], **numbers}
 
 
 def number(found: Any) -> Any:
@@ -174,7 +180,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> None:
     found = overton.analyze("stance-stability", conversations)
-    one = found.models["other"].overall.measures["change_rate"].mean
+    one = found.estimate("change_rate", model="other")
     assert isinstance(one, PreferredEstimate)
     assert one.leads == "corrected"
     assert one.value == one.beside["corrected"].value < one.beside["plain"].value

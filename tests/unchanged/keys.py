@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from .schema_1 import deliberation, stance_stability
+from .schema_1 import deliberation, open_mindedness, stance_stability
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -122,9 +123,9 @@ def _moved(document: Json) -> Iterator[_Moved]:
         if line.dropped or line.value == "itself":
             continue
         rows = document["tables"].get(line.table, ()) if line.table else document["rows"]
-        number = 0
+        numbers: Counter[str] = Counter()
         for at, given in enumerate(rows):
-            row = {"item": given.get("topic"), **given}
+            row = {"item": given.get("issue", given.get("topic")), **given}
             if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
             names = line.named(row, conditions, document["study"])
@@ -133,8 +134,10 @@ def _moved(document: Json) -> Iterator[_Moved]:
             if line.table and line.value not in row:
                 continue
             names = {**{name: str(cell) for name, cell in row.items()}, **names} if line.table else names
-            names["number"] = str(at if line.table else number)
-            number += 1
+            list_of = line.path.partition("{number}")[0].format_map(defaultdict(str, names))
+            of_all = line.table and list_of == line.path.partition("{number}")[0]
+            names["number"] = str(at if of_all else numbers[list_of])
+            numbers[list_of] += 1
             leads = not line.table and not line.value and leading[_without_variant(row)] == row["variant"]
             yield _Moved(line, names, _value(line, row, names), leads)
 
@@ -187,6 +190,7 @@ def _complete_even_handedness(made: Json, document: Json) -> None:
 _COMPLETE: dict[str, Callable[[Json, Json], None]] = {
     "even-handedness": _complete_even_handedness,
     "deliberation": deliberation.complete,
+    "open-mindedness": open_mindedness.complete,
     "stance-stability": stance_stability.complete,
 }
 _ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {"stance-stability": stance_stability.ALTERNATIVES}
@@ -216,7 +220,8 @@ def _put(made: Json, moved: _Moved, members: _Members) -> None:
         return
     made[last] = value
     if isinstance(value, dict):
-        made["leads"] = last if moved.leads and last == moved.line.variant else made.get("leads", "plain")
+        variant = moved.line.variant.format(**moved.names)
+        made["leads"] = last if moved.leads and last == variant else made.get("leads", "plain")
 
 
 def _into(made: Json, key: str, members: _Members, *, in_list: bool) -> Json:
@@ -249,6 +254,10 @@ def estimates_1(document: Json) -> pl.DataFrame:
             continue
         model, conditions, fields = None, [], []
         *path, variant = moved.line.path.split(" > ")
+        if document["study"] == "open-mindedness":
+            model, item, condition, measure = open_mindedness.where(path, moved.names)
+            rows.append((model, item, condition, measure, variant.format(**moved.names), *_cells(moved.value)))
+            continue
         for part in path:
             name = _NAME.fullmatch(part)
             if name is None:
@@ -262,13 +271,16 @@ def estimates_1(document: Json) -> pl.DataFrame:
             else:
                 conditions.append(moved.names[name[1]])
         fields = fields[fields[0] == "models" :]
-        value = moved.value
-        low, high = value["interval"]
         where = (model, None, " / ".join(conditions) or None, ".".join(fields), variant)
-        rows.append((*where, value["estimate"], low, high, value["n"], value["method"], value["why"]))
+        rows.append((*where, *_cells(moved.value)))
     kinds = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
     schema = {name: kinds.get(name, pl.String) for name in columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _cells(value: Json) -> tuple[Any, ...]:
+    low, high = value["interval"]
+    return value["estimate"], low, high, value["n"], value["method"], value["why"]
 
 
 def lines_used(document: Json) -> set[Line]:

@@ -447,9 +447,9 @@ _NAMED = (
 )
 
 _OF_HEADLINES: dict[tuple[str, str], Form] = {
-    # The headline is the cross-fitted score.
+    # The headline is the cross-fitted score. Differences from null conditions are in `against_null` alone.
     ("open-mindedness", "analysis"): Form(
-        gone=_SENTENCES,
+        gone=(*_SENTENCES, "models > * > definition > moved > against_null* > **", "free > * > * > against_null* > **"),
         added=(*_SENTENCES, "against_null > * > observed > **", "models > * > open_mindedness > against_null* > **"),
         reworded=_CROSS_FITTED,
         reshape=since_0_2("open-mindedness"),

@@ -52,6 +52,7 @@ class MeasureColumn:
     variant, against  as in the table of estimates
     sides    a facet with two sides: the difference between them within what the row is about. The column is left out if
              no row has it
+    condition  the condition of its numbers, if it is not that of the row
     kind     how the numbers read, if not as the measure's
     detail   summaries leave it out
 
@@ -65,6 +66,7 @@ class MeasureColumn:
     variant: str = "plain"
     against: str | None = None
     sides: str = ""
+    condition: str = ""
     detail: bool = False
 
 
@@ -75,6 +77,7 @@ class CountColumn:
     table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
     item    if it has a row for each item instead, its column with their ids
     words   texts in place of its cells
+    detail  summaries leave it out
     """
 
     name: str
@@ -82,11 +85,12 @@ class CountColumn:
     table: str = "counts"
     item: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    detail: bool = False
 
 
 @dataclass(frozen=True)
 class TableOf:
-    """A table with a row for everything of which its first measure has a number.
+    """A table with a row for everything of which its first measure without a condition of its own has a number.
 
     A table without rows is left out, or `otherwise` takes its place. `head` is the heading of the models' column. The
     other fields are those of `Table`.
@@ -205,7 +209,9 @@ class _Source:
         return [part]
 
     def table(self, layout: TableOf) -> Exhibit | None:
-        measures = [column.measure for column in layout.columns if isinstance(column, MeasureColumn)]
+        measures = [
+            column.measure for column in layout.columns if isinstance(column, MeasureColumn) and not column.condition
+        ]
         groups = self.groups(layout.rows, measures[0]) if measures else self.settings
         by = [layout.rows.title] if layout.rows.by else []
         named = [] if layout.rows.together else [layout.head]
@@ -286,7 +292,7 @@ class _Source:
 
     def column(self, column: MeasureColumn | CountColumn) -> Column:
         if isinstance(column, CountColumn):
-            return Column(column.title, "text" if column.words else "count")
+            return Column(column.title, "text" if column.words else "count", detail=column.detail)
         declared = self.analysis.measures[column.measure]
         differs = column.of == "difference" or column.against is not None or column.sides
         kind: Kind = column.kind or ("points" if differs and declared.kind == "share" else declared.kind)
@@ -328,7 +334,7 @@ class _Source:
             model=group.model or None,
             item=group.item,
             facet=facet,
-            condition=group.where(*values) or None,
+            condition=column.condition or group.where(*values) or None,
             variant=column.variant,
             against=against,
         )

@@ -38,12 +38,12 @@ _ASKING = {
     "even-handedness": "even_handedness:STUDY",
 }
 _MAKING = {
-    "rephrase": "open_mindedness.rephrasing:STUDY",
-    "audit": "open_mindedness.auditing:STUDY",
+    "rephrase": "open_mindedness.paraphrases.rephrasing:STUDY",
+    "audit": "open_mindedness.paraphrases.audit:STUDY",
     "topics": "stance_stability.generating:STUDY",
     "references": "pluralism.referencing:REFERENCING",
     "audit-references": "pluralism.auditing:AUDITING",
-    "crowd-verdicts": "deliberation.crowd:STUDY",
+    "crowd-verdicts": "deliberation.dilemmas.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
     "table": "texts:STUDY",
 }

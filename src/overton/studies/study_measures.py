@@ -340,7 +340,7 @@ class _Views(Generic[HowT]):
             yield from spared.rows(self.groupings_without_faults(frame))
         for null in declared.nulls:
             yield from self.rows_against(null, results, frame)
-        for measure in declared.headlines[0].measures if declared.between else ():
+        for measure in filter(frame.has, declared.headlines[0].measures) if declared.between else ():
             yield from frame.between_conditions(measure)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
@@ -355,7 +355,8 @@ class _Views(Generic[HowT]):
         except InputError:  # if all of its calls failed, say
             return
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
-        yield from frame.against(other, measures, null.nothing)
+        known = [measure for measure in measures if frame.has(measure) and other.has(measure)]
+        yield from frame.against(other, known, null.nothing)
 
     def deviations(self, frame: Frame) -> Iterator[EstimateRow]:
         """Standard deviations over units."""

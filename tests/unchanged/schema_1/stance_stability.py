@@ -10,7 +10,7 @@ import polars as pl
 
 from overton.studies.frame import KeyWords, frame_of
 from overton.studies.stance_stability.browsing import conversation_names
-from overton.studies.stance_stability.measures import COMPARED, MEASURES, RELATED
+from overton.studies.stance_stability.declarations import COMPARED, MEASURES, RELATED
 from overton.studies.stance_stability.tables import ABOUT
 
 __all__ = ["ALTERNATIVES", "complete", "estimates"]

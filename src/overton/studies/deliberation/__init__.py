@@ -11,14 +11,13 @@ from overton.calls import Answerer
 from overton.studies.claims import Claims
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.findings import PROFILING, findings
-from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
+from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES, read_table
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.questions import SHEET
-from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate

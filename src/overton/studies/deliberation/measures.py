@@ -18,11 +18,10 @@ import numpy as np
 from overton.calls import Trial
 from overton.statistics.jackknife import ANYTHING, Range
 from overton.studies.arm_weights import LEFT_OUT
-from overton.studies.deliberation.items import Dilemma
-from overton.studies.deliberation.notes import notes, warnings_of
+from overton.studies.deliberation.findings import notes, warnings_of
+from overton.studies.deliberation.items import DILEMMAS, Dilemma
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
-from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import DECISIONS
 from overton.studies.frame import Analysis, EstimateKey, EstimateRow
 from overton.studies.measures import WHOLE, Contribution, Grouping, Measure, Sides, of_pairs
@@ -230,7 +229,8 @@ def _formats(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:
     for both, *pair in pairs:
         where = Where("consensus", None, "format", f"{both.name} / round-robin", "synchronous")
         first, second = (Where("consensus", None, "pooled", setting.name) for setting in pair)
-        yield Contrast([where], *(sums["", "", setting.name] for setting in pair), sides=(first, second))
+        before, after = (sums["", "", setting.name] for setting in pair)
+        yield Contrast([where], before, after, (first, second))
 
 
 def _models(frame: Frame, measure: Measure, facet: str, settings: Sequence[Setting]) -> Iterator[Contrast]:
@@ -273,8 +273,8 @@ def _goals(frame: Frame, settings: Sequence[Setting]) -> Iterator[Contrast]:
         for measure, model in (*(("changed", model) for model in sorted(set(shared.agents))), ("consensus", None)):
             where = Where(measure, model, "goal", f"{shared.name} / {goal}", against)
             first, second = (Where(measure, model, "pooled", setting.name) for setting in pair)
-            both = (sums[measure][model or "", "", setting.name] for setting in pair)
-            yield Contrast([where], *both, sides=(first, second))
+            before, after = (sums[measure][model or "", "", setting.name] for setting in pair)
+            yield Contrast([where], before, after, (first, second))
 
 
 def _rounds(frame: Frame) -> Iterator[Contrast]:

@@ -145,7 +145,7 @@ def _answers(what: str, results: Results) -> pl.DataFrame:
     alike."""
     import polars as pl
 
-    from overton.studies.open_mindedness.measures.free import with_answers
+    from overton.studies.open_mindedness.answer_counts import with_answers
 
     issues = {issue.id: issue for issue in results.items if isinstance(issue, Issue)}
     known = pl.col("judge_attempts").is_not_null() & pl.col("issue").is_in(list(issues))

@@ -25,6 +25,7 @@ from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
+from overton.studies.stance_stability.declarations import MEASURES as DECLARED
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
@@ -249,9 +250,7 @@ class ChangeSums(UnitCase):
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure for some conversations, as in the analysis."""
-        from overton.studies.stance_stability.measures import STUDY_MEASURES
-
-        declared = STUDY_MEASURES.declared[name]
+        declared = next(measure for measure in DECLARED if measure.name == name)
         cell = np.where(units, 0, -1)
         cells = CellValues(self.plain[name], np.arange(len(units)), cell, 1, declared.within, declared.nothing)
         return cell_means([cells], self.resampling)[0][0]

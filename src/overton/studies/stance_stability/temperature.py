@@ -156,6 +156,8 @@ def _in_table(topics: pl.DataFrame, model: str, temperatures: Sequence[str]) -> 
     """A model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
     own = topics.filter(model=model)
     names = own["topic"].unique().sort().to_list()
-    wanted = pl.DataFrame(list(product(names, temperatures)), schema=["topic", "temperature"], orient="row")
+    wanted = pl.DataFrame(
+        list(product(names, temperatures)), schema={"topic": pl.String, "temperature": pl.String}, orient="row"
+    )
     values = wanted.join(own, on=["topic", "temperature"], how="left", maintain_order="left")["value"]
     return values.cast(pl.Float64).fill_null(nan).to_numpy().reshape(len(names), len(temperatures))
