@@ -23,9 +23,10 @@ from overton.studies.deliberation.deliberations import (
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.frame import Cells
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.probabilities import Weighing
 from overton.studies.results import Results
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 
