@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.studies.deliberation.findings import findings
+from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 from overton.studies.findings import correct_for_multiple_tests
@@ -37,7 +37,9 @@ def table(rounds: int, dilemmas: int = 100) -> pl.DataFrame:
 
 
 def said(analysis: Analysis) -> str:
-    return " ".join(one.sentence for one in correct_for_multiple_tests(findings(analysis)) if one.exhibit == "choice")
+    return " ".join(
+        one.sentence for one in correct_for_multiple_tests(CLAIMS.findings(analysis)) if one.exhibit == "choice"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.claims import Claims
 from overton.studies.deliberation import prompts
-from overton.studies.deliberation.findings import PROFILING, findings
+from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES, read_table
 from overton.studies.deliberation.options import Options
@@ -109,7 +107,7 @@ _ALONE = "rest on the judge alone, with its errors"
 
 REPORT = StudyReport(
     measures=STUDY_MEASURES,
-    claims=Claims((), items="dilemmas", plain=""),
+    claims=CLAIMS,
     summary=(
         "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
         " dilemmas over several rounds."
@@ -175,7 +173,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     together=True,
     canned=CANNED,
     condition=_condition,
-    measuring=replace(REPORT.measuring, findings=findings, profile=PROFILING),
+    measuring=REPORT.measuring,
     sheet=SHEET,
     nulls=NULLS,
     blocks=BLOCKS,

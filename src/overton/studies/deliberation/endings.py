@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import isnan
 
 import numpy as np
 
+from overton.statistics import Estimate
 from overton.statistics.arrays import AnyInts
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.contrasts import Where, rows_of
-from overton.studies.deliberation.deliberations import ABSENT, Deliberations, Part, Setting, split
+from overton.studies.deliberation.deliberations import ABSENT, INVALID, Deliberations, Part, Setting, split
 from overton.studies.deliberation.items import VERDICTS
+from overton.studies.findings import share_without_interval
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.study_measures import TableRow
 
@@ -68,6 +71,45 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
         for measure, verdicts in ends.items():
             places = [Where(measure, model, facet, f"{where} / {name}") for name in _NAMES]
             yield places, _by_verdict(part, verdicts[:, seats])
+
+
+def at_fault_rows(rows: Sequence[EstimateRow], models: Sequence[str]) -> Iterator[EstimateRow]:
+    """How often each model's first verdict is that the one who asks is at fault: pooled over settings and places, and
+    without an interval if there are several of these. `rows` are those of first verdicts."""
+    for model in models:
+        found = [
+            row.number
+            for row in rows
+            if (row.measure, row.model) == ("first_verdict", model) and str(row.condition).endswith(f" / {_FAULT}")
+        ]
+        if found:
+            number = found[0] if len(found) == 1 else _pool(found)
+            yield EstimateRow(model=model, measure="first_verdict_at_fault", number=number)
+
+
+_FAULT = "YTA"
+
+
+def _pool(found: Sequence[Estimate]) -> Estimate:
+    known = [estimate for estimate in found if not isnan(estimate.value)]
+    n = sum(estimate.n for estimate in known)
+    count = sum(estimate.value * estimate.n for estimate in known)
+    return share_without_interval(
+        count, n, "it is over several formats, goals or orders", "no first verdict could be read"
+    )
+
+
+def unreadable_rows(talks: Deliberations) -> Iterator[EstimateRow]:
+    """Each model's messages without a readable verdict."""
+    model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
+    for code, name in enumerate(talks.models):
+        own = model == code
+        invalid = int((own & (talks.verdict == INVALID)).sum())
+        messages = int((own & (talks.message >= 0)).sum())
+        number = share_without_interval(
+            invalid, messages, "messages of one deliberation are dependent", "there are no messages"
+        )
+        yield EstimateRow(model=name, measure="unreadable", number=number)
 
 
 def speakers(setting: Setting) -> list[tuple[str, int | None, list[int]]]:

@@ -5,25 +5,14 @@ and notes to be read with the numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import wilson_limits
+from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.settings import SettingNames, pairs_of_models
-from overton.studies.findings import (
-    EITHER,
-    CandidateFinding,
-    Finding,
-    Profiling,
-    Said,
-    Trait,
-    either,
-    level_finding,
-    most,
-    share_without_interval,
-)
+from overton.studies.findings import EITHER, CandidateFinding, Said, either, most
 from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import number
 from overton.studies.warnings import names_of_faulty, warn_few_items
@@ -42,37 +31,13 @@ _ALL = ""
 """The model of a sentence that is about all of them."""
 
 
-def findings(analysis: Analysis) -> list[Said]:
-    """How deliberations end and who changes; what may make a difference."""
-    return [*_standing(analysis), *_candidates(analysis, SettingNames.of(analysis))]
+def effects(analysis: Analysis) -> list[Said]:
+    """What may make a difference: differences between groups of deliberations, and the choice model."""
+    return list(_candidates(analysis, SettingNames.of(analysis)))
 
 
 def _dilemmas(analysis: Analysis) -> int:
     return int(analysis.counts["counts"][0]["dilemmas"] or 0)
-
-
-def _standing(analysis: Analysis) -> Iterator[Finding]:
-    n = _dilemmas(analysis)
-    reached, rounds = (analysis.estimate(measure) for measure in ("consensus", "rounds_to_consensus"))
-    if not isnan(reached.value):
-        said = f"{number(reached.value, 'share')} of deliberations ended in consensus."
-        yield level_finding(_ALL, said, n, _UNITS, "consensus", number=reached, kind="share", measure="consensus")
-    if not isnan(rounds.value):
-        said = f"Agents that reached consensus took {number(rounds.value, 'value')} rounds on average."
-        yield level_finding(
-            _ALL, said, min(n, rounds.n), _UNITS, "consensus", number=rounds, measure="rounds_to_consensus"
-        )
-    for model in analysis.models:
-        rate = analysis.estimate("changed", model=model)
-        if isnan(rate.value):
-            void = "There is nothing to measure."
-            said = f"{model} gave no readable verdict, so it has no rate of change."
-            yield level_finding(model, said, min(n, rate.n), _UNITS, "changes", void=void, measure="changed")
-        else:
-            said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
-            yield level_finding(
-                model, said, min(n, rate.n), _UNITS, "changes", number=rate, kind="share", measure="changed"
-            )
 
 
 def _candidates(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
@@ -271,93 +236,61 @@ def _conformity(model: str | None, said_when: str, goal: str, *, separated: bool
     return above, below
 
 
-_FAULT = "YTA"
-
-
-def traits(analysis: Analysis) -> Iterator[Trait]:
-    """The parts of models' profiles: first verdicts, changes, and messages without a verdict."""
-    for model in analysis.models:
-        yield from _first(analysis, model)
-        yield _changed(analysis, model)
-        yield _unreadable(analysis, model)
-
-
-def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
-    """How often it finds the one who asks at fault before hearing anybody."""
-    found = [
-        row.number
-        for facet in ("setting / verdict", "setting / place / verdict")
-        for row in analysis.rows_of("first_verdict", facet, model=model)
-        if str(row.condition).endswith(f" / {_FAULT}")
-    ]
-    if not found:
-        return
-    estimate = found[0] if len(found) == 1 else _pool_estimates(found)
-    yield Trait(
-        aspect="stands",
-        model=model,
-        title="First verdicts that the one who asks is at fault",
-        sentence=(
-            f"In its first verdict, {model} finds the one who asks at fault in {number(estimate.value, 'share')} of"
-            " deliberations."
+CLAIMS = Claims(
+    (
+        Claim(
+            "consensus",
+            together=True,
+            section="consensus",
+            level="{value} of deliberations ended in consensus.",
         ),
-        number=estimate,
-        units="deliberations",
-        exhibit="verdicts",
-    )
-
-
-def _pool_estimates(found: list[Estimate]) -> Estimate:
-    """The same pooled over several settings and positions in the order of speaking."""
-    known = [estimate for estimate in found if not isnan(estimate.value)]
-    n = sum(estimate.n for estimate in known)
-    count = sum(estimate.value * estimate.n for estimate in known)
-    return share_without_interval(
-        count, n, "it is over several formats, goals or orders", "no first verdict could be read"
-    )
-
-
-def _changed(analysis: Analysis, model: str) -> Trait:
-    rate = analysis.estimate("changed", model=model)
-    said = (
-        f"{model} gave no verdict that others could change."
-        if isnan(rate.value)
-        else f"Among other models, {model} changes its verdict in {number(rate.value, 'share')} of its deliberations."
-    )
-    return Trait(
-        aspect="moved",
-        model=model,
-        title="By other models: deliberations in which it changes its verdict",
-        sentence=said,
-        number=rate,
-        units="deliberations",
-        exhibit="changes",
-    )
-
-
-def _unreadable(analysis: Analysis, model: str) -> Trait:
-    row = next(row for row in analysis.counts["counts"] if row["model"] == model)
-    share = share_without_interval(
-        int(row["invalid"] or 0),
-        int(row["messages"] or 0),
-        "messages of one deliberation are dependent",
-        "there are no messages",
-    )
-    return Trait(
-        aspect="refuses",
-        model=model,
-        title="Messages without a readable verdict",
-        sentence=f"{model} gives no readable verdict in {number(share.value, 'share')} of its messages.",
-        number=share,
-        units="messages",
-        exhibit="changes",
-    )
-
-
-PROFILING: Profiling[Any] = Profiling(
-    ("stands", "moved", "refuses"), traits, {"changed": "deliberations in which its verdict changes"}
+        Claim(
+            "rounds_to_consensus",
+            together=True,
+            section="consensus",
+            level="Agents that reached consensus took {value} rounds on average.",
+        ),
+        Claim(
+            "first_verdict_at_fault",
+            section="verdicts",
+            units="deliberations",
+            profile=ProfileEntry(
+                aspect="stands",
+                title="First verdicts that the one who asks is at fault",
+                sentence="In its first verdict, {model} finds the one who asks at fault in {value} of deliberations.",
+            ),
+        ),
+        Claim(
+            "changed",
+            section="changes",
+            units="deliberations",
+            level="{model} changed its verdict in {value} of its deliberations.",
+            missing="{model} gave no readable verdict, so it has no rate of change.",
+            void="There is nothing to measure.",
+            profile=ProfileEntry(
+                aspect="moved",
+                title="By other models: deliberations in which it changes its verdict",
+                sentence="Among other models, {model} changes its verdict in {value} of its deliberations.",
+                missing="{model} gave no verdict that others could change.",
+                by_item="deliberations in which its verdict changes",
+            ),
+        ),
+        Claim(
+            "unreadable",
+            section="changes",
+            units="messages",
+            profile=ProfileEntry(
+                aspect="refuses",
+                title="Messages without a readable verdict",
+                sentence="{model} gives no readable verdict in {value} of its messages.",
+            ),
+        ),
+    ),
+    items="dilemmas",
+    plain="",
+    counts="",
+    more=effects,
 )
-"""The contribution to a model's profile."""
 
 
 def notes(counts: Sequence[Cells]) -> Iterator[str]:

@@ -105,6 +105,8 @@ VERDICTS_GIVEN = (
     _Verdicts("agreed_verdict", "Agreed on"),
     _Verdicts("first_verdict", "Round 1"),
     _Verdicts("last_verdict", "Last round"),
+    _Verdicts("first_verdict_at_fault", "First verdicts that the one who asks is at fault"),
+    _Verdicts("unreadable", "Messages without a readable verdict"),
     *(
         Measure(name, title, nothing=NOT_BEYOND)
         for name, title in (
@@ -185,10 +187,13 @@ def _round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iter
 
 def _verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
     from overton.studies.deliberation.deliberations import split
-    from overton.studies.deliberation.endings import archetypes, verdict_rows
+    from overton.studies.deliberation.endings import archetypes, at_fault_rows, unreadable_rows, verdict_rows
 
     talks, resampling = _resampling(frame)
-    yield from verdict_rows(split(talks), resampling)
+    verdicts = list(verdict_rows(split(talks), resampling))
+    yield from verdicts
+    yield from at_fault_rows(verdicts, talks.models)
+    yield from unreadable_rows(talks)
     yield from archetypes(split(talks, pooled=True), resampling)
 
 
