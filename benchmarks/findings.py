@@ -169,7 +169,7 @@ _TALKS, _ROUNDS = 4, 4
 
 def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Dilemmas with tastes of their own."""
-    from overton.studies.deliberation.findings import findings
+    from overton.studies.deliberation.findings import CLAIMS
     from overton.studies.deliberation.measures import analyze
 
     rows = []
@@ -187,7 +187,7 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
                         break
     schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
     yield said.correct_for_multiple_tests(
-        findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+        CLAIMS.findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
     )
 
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
-from overton.studies.deliberation.precise import BLOCKS as TALKS
+from overton.studies.deliberation.precision import BLOCKS as TALKS
 from overton.studies.precision import (
     AnsweredTrial,
     Arm,
