@@ -22,7 +22,6 @@ from overton.runs.items import read_items
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
 from overton.studies.contrasts import Against
-from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.document import SCHEMA, document, plain, schema, with_key
 from overton.studies.findings import Finding
 from overton.studies.frame import Analysis
@@ -45,17 +44,11 @@ RUNS: dict[str, dict[str, Any]] = {
         "pages_per_turn": 2,
     },
     "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
-    "deliberation": {
-        "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
-        "others": {"values": ["simulated/values-judge"]},
-        "rounds": 2,
-    },
 }
 ANALYSES: dict[str, type] = {
     "open-mindedness": Analysis,
     "stance-stability": Analysis,
     "pluralism": Pluralism,
-    "deliberation": Deliberation,
 }
 SCHEMAS = dict.fromkeys(ANALYSES, SCHEMA) | dict.fromkeys(("open-mindedness", "stance-stability"), 2)
 """The version of each study's JSON; from 2 on, numbers are rows of one table."""
