@@ -282,6 +282,10 @@ def test_second_labels_may_be_sets_or_come_from_a_function(results: Results) -> 
     (found,) = of_questions([twice], results.records, "topic", 0.95).values()
     assert (found.repeated, found.same.value) == (3, 1.0)
     assert of_questions([LENGTH], sets.drop("asked_again"), "topic", 0.95) == {}
+    assert of_questions([LENGTH], sets.with_columns(asked_again=pl.lit("true")), "topic", 0.95) == {}
+    assert of_questions([replace(LENGTH, agreement="lengths")], sets, "topic", 0.95).keys() == {"lengths"}
+    own = sets.with_columns(topic=pl.lit(""))
+    assert of_questions([LENGTH], own, ("absent", "topic", "pair"), 0.95) == of_questions([LENGTH], own, "pair", 0.95)
     nobody = sets.with_columns(length=pl.lit(None, pl.String))
     assert of_questions([LENGTH], nobody, "topic", 0.95) == {}
 

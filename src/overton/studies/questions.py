@@ -164,6 +164,7 @@ class Question(Generic[T]):
     all labels are in the column that `probability_columns` gives for a label's column, by default in p_COLUMN.
     `repeats(records)` has the `first` and the `second` label of everything that was judged twice, and its `item`, if
     they are in no columns of their own; it gives None for records that lack them.
+    `agreement` names the judge's agreement with itself, by default the key.
 
     `rows(results)` has one row for each thing that the judge may have labelled: `id`, `label` (null for none), `group`
     (rows of one group are alike), `model`, `condition`, and the columns that are needed next. If one
@@ -192,6 +193,7 @@ class Question(Generic[T]):
     columns: Mapping[str, str] = field(default_factory=dict)
     repeated: str = ""
     repeats: Callable[[pl.DataFrame], pl.DataFrame | None] | None = None
+    agreement: str = ""
     labels_of: Callable[[Sequence[T | None], Material], Mapping[str, str | None]] = _label_alone
     stored: Mapping[str, Any] = field(default_factory=dict)
     recorded: Callable[[T | None], Any] | None = None

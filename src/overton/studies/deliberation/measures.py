@@ -22,11 +22,12 @@ from overton.studies.deliberation.findings import notes, warnings_of
 from overton.studies.deliberation.items import DILEMMAS, Dilemma
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
+from overton.studies.deliberation.questions import QUESTIONS
 from overton.studies.deliberation.record import DECISIONS
 from overton.studies.frame import Analysis, EstimateKey, EstimateRow
 from overton.studies.measures import WHOLE, Contribution, Grouping, Measure, Sides, of_pairs
 from overton.studies.null_conditions import Null
-from overton.studies.self_agreement import SelfAgreement, of_records
+from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 from overton.studies.tables import RawTable
 
@@ -407,7 +408,7 @@ def _parameter_sides(results: Results, how: DeliberationHow) -> Sides:
 
 
 def _agreement(results: Results, frame: Frame, how: DeliberationHow) -> dict[str, SelfAgreement]:
-    return of_records(results.records, "valued_again", ("dilemma",), how, sets=("values",))
+    return of_questions(QUESTIONS, results.records, "dilemma", how.level)
 
 
 def _case(results: Results, what: str, people: People, how: DeliberationHow) -> Any:

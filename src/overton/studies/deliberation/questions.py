@@ -120,6 +120,7 @@ VALUE: Question[ValueLabels] = Question(
     details=_dropped,
     columns={"values": "values_again"},
     repeated="valued_again",
+    agreement="values",
     rows=_explanations,
     material=from_columns(verdict="verdict", explanation="explanation"),
     texts=_texts,
