@@ -85,7 +85,7 @@ _STANCES = np.array(["supportive", "critical", "balanced", "unclear"])
 
 def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics with one conversation at each temperature."""
-    from overton.studies.stance_stability.findings import findings
+    from overton.studies.stance_stability.findings import CLAIMS
     from overton.studies.stance_stability.measures import analyze
 
     shape = (MODELS, items, len(_HEATS), _TURNS)
@@ -117,7 +117,7 @@ def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Find
             "cited": cited,
         }
     )
-    yield said.correct_for_multiple_tests(findings(analyze(table, resamples=_RESAMPLES)))
+    yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, resamples=_RESAMPLES)))
 
 
 # Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.
@@ -169,7 +169,7 @@ _TALKS, _ROUNDS = 4, 4
 
 def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Dilemmas with tastes of their own."""
-    from overton.studies.deliberation.findings import findings
+    from overton.studies.deliberation.findings import CLAIMS
     from overton.studies.deliberation.measures import analyze
 
     rows = []
@@ -187,7 +187,7 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
                         break
     schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
     yield said.correct_for_multiple_tests(
-        findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+        CLAIMS.findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
     )
 
 

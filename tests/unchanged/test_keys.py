@@ -11,6 +11,7 @@ from tests.stored_runs import unpack
 from overton.analysis.analyze import measure_run
 from overton.studies.tables import RawTable
 
+from .cases import TABLES
 from .keys import lines, lines_used, schema_1
 
 _RARE = {"weighing > unweighed > {role}"}
@@ -36,6 +37,24 @@ def test_each_line_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(t
     used = set().union(*map(lines_used, documents))
     for line in lines("even-handedness"):
         assert bool(line.measure) + bool(line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
+        assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
+
+
+def test_each_line_of_deliberation_is_of_a_number_or_says_why_it_was_dropped(tmp_path: Path) -> None:
+    names = ("null-conditions", "repeats", "labels-single-value")
+    runs = [unpack(f"deliberation-{name}", tmp_path) for name in names]
+    documents = [measure_run("deliberation", run).document() for run in runs]
+    decisions = pl.read_ndjson(TABLES / "decisions.jsonl")
+    balanced = decisions.with_columns(goal=pl.lit("balanced"), deliberation=pl.col("deliberation") + "/balanced")
+    file = tmp_path / "decisions.parquet"
+    cut = pl.when(pl.col("round") == 2).then(pl.lit(["cut"])).otherwise(pl.lit([], pl.List(pl.String)))
+    pl.concat([decisions, balanced]).with_columns(faults=cut).write_parquet(file)
+    for conformity in ("shared", "by model"):
+        how = {"others": True, "conformity": conformity}
+        documents.append(measure_run("deliberation", file, **how).document())
+    used = set().union(*map(lines_used, documents))
+    for line in lines("deliberation"):
+        assert bool(line.measure or line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
 
 

@@ -13,7 +13,7 @@ from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
-from overton.studies.pluralism.questions import SHEET
+from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
 from overton.studies.simulated import degenerate
@@ -67,7 +67,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=MEASURING,
-    sheet=SHEET,
+    questions=QUESTIONS,
     nulls=NULLS,
     commands=(
         Command(

@@ -14,7 +14,6 @@ import msgspec
 from overton.calls import Form, Trial
 from overton.judging import Reading, object_schema
 from overton.studies.asking import start_of, unless_refused
-from overton.studies.judged_rows import sheet_of
 from overton.studies.measurement import How
 from overton.studies.orders import Order, asked_in_order
 from overton.studies.pluralism import prompts
@@ -42,6 +41,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
 )
 from overton.studies.results import Results
@@ -494,8 +494,7 @@ QUESTIONS = Questions(
     (MATCH, STANCE, SUMMARY, BELIEF),
     complaint=prompts.complaint,
     repeated=lambda text: start_of(text, prompts.nothing()),
-    controls="overton.studies.pluralism",
+    controls=controls_in("overton.studies.pluralism"),
     item=thread_of,
     plans=_PLANS,
 )
-SHEET = sheet_of(QUESTIONS)

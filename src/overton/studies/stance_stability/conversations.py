@@ -26,6 +26,9 @@ _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 LEFT_OUT = "faults_left_out"
 """The column of records of a view in which answers with a fault of form are left out."""
 
+NOT_NAMED = "not named"
+"""The name of speakers in transcripts that name none."""
+
 UNLABELLED = -1
 """The code of a turn for which the judge gave no usable label."""
 
@@ -125,7 +128,7 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    table = _without_failed(table_frames.check(TURNS, turns))
+    table = _without_failed(table_frames.check(TURNS, name_speakers(turns)))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _TurnOrder.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
@@ -152,6 +155,21 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
         weight=weights_of(turns, about.select(KEY)),
     )
     return made.without(made.faulty) if LEFT_OUT in turns.columns and made.faulty is not None else made
+
+
+def name_speakers(turns: pl.DataFrame) -> pl.DataFrame:
+    """The same turns with a name for speakers in transcripts that name none."""
+    return turns.with_columns(pl.col("model").replace("", NOT_NAMED)) if "model" in turns.columns else turns
+
+
+def are_topics_known(turns: pl.DataFrame) -> bool:
+    """Whether the topic of every conversation that is measured is known.
+
+    Raises:
+        InputError: as `conversations_of`.
+    """
+    about = _conversations(_without_failed(table_frames.check(TURNS, name_speakers(turns))))
+    return "topic" in about.columns and not about["topic"].null_count()
 
 
 @dataclass(frozen=True)
@@ -199,7 +217,7 @@ class _TurnOrder:
 
 def failed_conversations(turns: pl.DataFrame) -> pl.DataFrame:
     """The conversations with a failed call that models with others have, with their topic if that is known."""
-    table = table_frames.check(TURNS, turns)
+    table = table_frames.check(TURNS, name_speakers(turns))
     known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
         return table.select(known).clear()

@@ -91,9 +91,9 @@ def _rows() -> Rows[StanceHow]:
 
 def _unit(results: Results, how: StanceHow) -> str:
     from overton.studies.stance_stability import rows
-    from overton.studies.stance_stability.conversations import conversations_of
+    from overton.studies.stance_stability.conversations import are_topics_known
 
-    return rows.unit_of(conversations_of(results.records), how)
+    return rows.unit_of(how, known=are_topics_known(results.records))
 
 
 def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
@@ -133,8 +133,9 @@ def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
     """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
     from overton.statistics.jackknife import Jackknife
     from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
+    from overton.studies.stance_stability.conversations import name_speakers
 
-    records = results.records
+    records = name_speakers(results.records)
     if is_weighted(records) or "shares" not in records.columns or not records["shares"].count():
         return None
     import polars as pl
