@@ -53,6 +53,7 @@ class Conversations:
     weight [N]      what a conversation counts; None if all count alike
     gapped [N]      whether a turn is missing between its first and last
     refused [N]     whether an answer was flagged as a refusal
+    failed          conversations that are left out because a call failed, of models that have others
     """
 
     about: pl.DataFrame
@@ -71,6 +72,7 @@ class Conversations:
     nothing: Flags | None
     gapped: Flags
     refused: Flags
+    failed: pl.DataFrame
     weight: Floats | None = None
 
     def __len__(self) -> int:
@@ -128,7 +130,8 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    table = _without_failed(table_frames.check(TURNS, name_speakers(turns)))
+    checked = table_frames.check(TURNS, name_speakers(turns))
+    table = _without_failed(checked)
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _TurnOrder.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
@@ -152,6 +155,7 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
         nothing=_nothing(table, rows),
         gapped=rows.gapped,
         refused=_refused(table, rows),
+        failed=_failed_conversations(checked),
         weight=weights_of(turns, about.select(KEY)),
     )
     return made.without(made.faulty) if LEFT_OUT in turns.columns and made.faulty is not None else made
@@ -160,16 +164,6 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
 def name_speakers(turns: pl.DataFrame) -> pl.DataFrame:
     """The same turns with a name for speakers in transcripts that name none."""
     return turns.with_columns(pl.col("model").replace("", NOT_NAMED)) if "model" in turns.columns else turns
-
-
-def are_topics_known(turns: pl.DataFrame) -> bool:
-    """Whether the topic of every conversation that is measured is known.
-
-    Raises:
-        InputError: as `conversations_of`.
-    """
-    about = _conversations(_without_failed(table_frames.check(TURNS, name_speakers(turns))))
-    return "topic" in about.columns and not about["topic"].null_count()
 
 
 @dataclass(frozen=True)
@@ -215,9 +209,8 @@ class _TurnOrder:
             raise InputError([Problem("turns", where, reason)])
 
 
-def failed_conversations(turns: pl.DataFrame) -> pl.DataFrame:
+def _failed_conversations(table: pl.DataFrame) -> pl.DataFrame:
     """The conversations with a failed call that models with others have, with their topic if that is known."""
-    table = table_frames.check(TURNS, name_speakers(turns))
     known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
         return table.select(known).clear()

@@ -90,13 +90,6 @@ def _rows() -> Rows[StanceHow]:
     return rows
 
 
-def _unit(results: Results, how: StanceHow) -> str:
-    from overton.studies.stance_stability import rows
-    from overton.studies.stance_stability.conversations import are_topics_known
-
-    return rows.unit_of(how, known=are_topics_known(results.records))
-
-
 def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
     from overton.studies.stance_stability import temperature
 
@@ -210,7 +203,7 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     agreement=_agreement,
     chances=_chances,
     clusters="topics",
-    unit=_unit,
+    between=False,
     nulls=NULLS,
     notes=_notes,
 )

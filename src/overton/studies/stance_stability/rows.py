@@ -24,7 +24,6 @@ from overton.studies.stance_stability.conversations import (
     UNLABELLED,
     Conversations,
     conversations_of,
-    failed_conversations,
     name_speakers,
 )
 from overton.studies.stance_stability.options import StanceHow
@@ -68,12 +67,12 @@ def units_of(
     about = _about(found, unit)
     made: dict[str, Units] = {}
     if "conversations" in kinds:
-        table = pl.concat([_measured(about, found, scores, how), _failed(records, unit)], how="diagonal")
+        table = pl.concat([_measured(about, found, scores, how), _failed(found.failed, unit)], how="diagonal")
         weight = "weight" if found.weight is not None else ""
         void = VOID if found.void.any() else ""
-        made["conversations"] = Units(table, "cluster", (*FACETS, "bin"), weight, void)
+        made["conversations"] = Units(table, "cluster", (*FACETS, "bin"), weight, void, clusters=unit)
     if "turns" in kinds:
-        made["turns"] = Units(_turns(about, found, scores), "cluster", ("temperature", "turn"))
+        made["turns"] = Units(_turns(about, found, scores), "cluster", ("temperature", "turn"), clusters=unit)
     return made
 
 
@@ -149,9 +148,8 @@ def _counted(found: Conversations) -> dict[str, Any]:
     return made
 
 
-def _failed(records: pl.DataFrame, unit: str) -> pl.DataFrame:
+def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
     """Conversations that are left out because a call failed."""
-    failed = failed_conversations(records)
     cluster = "topic" if unit == "topics" and "topic" in failed.columns else "conversation"
     return failed.select(
         "model",
