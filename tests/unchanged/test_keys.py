@@ -34,8 +34,13 @@ def test_each_line_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(t
     sides = pl.concat(groups.select(group=name, side=pl.lit(name)) for name in ("first", "second"))
     table = RawTable("sides.csv", ".csv", ("group", "side"), lambda: sides.unique("group"))
     documents.append(_analysed("null-conditions", tmp_path, sides=table))
+    assert_complete("even-handedness", documents)
+
+
+def assert_complete(study: str, documents: list[dict[str, Any]]) -> None:
+    """Each line of a study is used by one of these documents, or says why it was dropped, or is rare."""
     used = set().union(*map(lines_used, documents))
-    for line in lines("even-handedness"):
+    for line in lines(study):
         assert bool(line.measure) + bool(line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
 
@@ -56,6 +61,25 @@ def test_each_line_of_deliberation_is_of_a_number_or_says_why_it_was_dropped(tmp
     for line in lines("deliberation"):
         assert bool(line.measure or line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
+
+
+def test_each_line_of_stance_stability_is_used_or_says_why_it_was_dropped(tmp_path: Path) -> None:
+    names = ("probabilities", "repeats", "labels-whole-stance")
+    folders = [unpack(f"stance-stability-{name}", tmp_path) for name in names]
+    documents = [measure_run("stance-stability", folder).document() for folder in folders]
+    assert {document["schema"] for document in documents} == {2}
+    turns = pl.read_parquet(folders[0] / "records.parquet").with_columns(
+        premise_stance=pl.col("stance").reverse(),
+        initial_belief=pl.lit("balanced"),
+        debate_strength=pl.lit("strong"),
+        faults=pl.when(pl.col("turn") == 2).then(pl.lit(["cut"])).otherwise(pl.lit([], pl.List(pl.String))),
+    )
+    several = pl.concat(
+        [turns.with_columns(pl.col("conversation") + f"/{heat}", temperature=pl.lit(heat)) for heat in (0.25, 0.75)]
+    )
+    several.write_parquet(tmp_path / "turns.parquet")
+    documents.append(measure_run("stance-stability", tmp_path / "turns.parquet").document())
+    assert_complete("stance-stability", documents)
 
 
 def test_a_number_moves_by_its_line_and_keeps_its_value(tmp_path: Path) -> None:
