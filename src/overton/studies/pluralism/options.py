@@ -7,14 +7,15 @@ A condition's name is its arm, followed by what differs from the plain setting: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
+from overton.studies.measurement import How
 from overton.studies.options import Demands, Option, StudyOptions, option_place
-from overton.studies.probabilities import Shares
+from overton.studies.probabilities import AsAsked, Shares
 from overton.studies.self_agreement import RETEST, Retest
 
 Experiment = Literal["sycophancy", "ranking", "pairwise"]
@@ -186,3 +187,18 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             return ()
         asked = {"pairwise": "subject", "sycophancy": "judge"}
         return tuple(role for experiment, role in asked.items() if experiment in self.experiments)
+
+
+Denominator = Literal["non-neutral", "labelled"]
+"""What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
+
+
+class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How pluralism is computed; `summaries` is a table, or already a frame of one."""
+
+    denominator: Annotated[
+        Denominator,
+        Option("Denominator of a stance's precision: all non-neutral responses, or those labelled with the stance"),
+    ] = "non-neutral"
+    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, for one of matches", file=True)] = None
+    shares: AsAsked = "as-asked"
