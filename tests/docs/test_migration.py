@@ -1,4 +1,4 @@
-"""docs/migration.md says of each number of schema 1 where `tests/unchanged/keys.csv` has it.
+"""docs/migration.md says of each number of schema 1 where `tests/unchanged/schema_1` has it.
 
 Run as a program (`python tests/docs/test_migration.py`) this writes the page's table anew.
 """
@@ -12,20 +12,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "migration.md"
-KEYS = ROOT / "tests" / "unchanged" / "keys.csv"
-_SHOWN = re.compile(r"(?<=<!-- keys -->\n).*?(?=<!-- end -->)", re.DOTALL)
+KEYS = ROOT / "tests" / "unchanged" / "schema_1"
+_SHOWN = re.compile(r"(<!-- keys ([a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def renewed(text: str) -> str:
     """The page as it has to be."""
-    return _SHOWN.sub(lambda _: "\n".join(table()) + "\n", text)
+    return _SHOWN.sub(lambda found: found[1] + "\n".join(table(found[2])) + "\n", text)
 
 
-def table() -> Iterator[str]:
-    """The lines of the table."""
+def table(study: str) -> Iterator[str]:
+    """The lines of a study's table."""
     yield "| schema 1 | schema 2 |"
     yield "|---|---|"
-    with KEYS.open(encoding="utf-8", newline="") as file:
+    with (KEYS / f"{study}.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             yield f"| `{line['path']}` | {place(line)} |"
 
@@ -54,7 +54,7 @@ def _columns(line: Mapping[str, str]) -> Iterator[str]:
 
 def test_the_page_says_where_each_number_is() -> None:
     text = PAGE.read_text("utf-8")
-    assert _SHOWN.search(text)
+    assert sorted(found[2] for found in _SHOWN.finditer(text)) == sorted(path.stem for path in KEYS.glob("*.csv"))
     assert text == renewed(text), "docs/migration.md is out of date; renew it: python tests/docs/test_migration.py"
 
 

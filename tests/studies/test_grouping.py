@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -18,7 +19,7 @@ from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame, Units, compared, no_contribution, with_facets
 from overton.studies.items import Facet
-from overton.studies.measures import Measure, find_shared_items, key_in
+from overton.studies.measures import Grouping, Measure, find_shared_items, key_in
 
 NOTHING = "nobody was asked"
 AGREES = Measure("agrees", "Agrees", units="answers", leads=True, compared=True, nothing=NOTHING)
@@ -202,3 +203,40 @@ def test_without_items_nothing_is_known_of_a_facet() -> None:
     assert made.select("language", "formal").rows() == [(None, None)]
     empty = with_facets(pl.DataFrame({"item": ["a"], "formal": [None]}), FACETS, [], "item")
     assert dict(made.schema) == dict(empty.schema) == dict.fromkeys(("item", "language", "formal"), pl.String)
+
+
+def test_numbers_of_all_models_together_and_without_conditions_name_neither() -> None:
+    made = frame([{"topic": "t1", "model": name, "condition": "", "agrees": value} for name, value in ONE_EACH])
+    rows = list(
+        made.rows([Grouping([AGREES]), Grouping([AGREES], {"kind": "kind"}), Grouping([AGREES], together=True)])
+    )
+    assert [(row.model, row.condition, row.estimate) for row in rows] == [
+        ("m", None, 1.0),
+        ("n", None, 0.0),
+        (None, None, 0.5),
+    ]
+    by_kind = frame([{"topic": "t1", "condition": "", "kind": "x", "agrees": 1.0}]).estimates(
+        [AGREES], {"kind": "kind"}
+    )
+    assert only(by_kind).condition == "x"
+
+
+ONE_EACH = (("m", 1.0), ("n", 0.0))
+
+
+def test_weights_move_a_mean_and_not_its_count() -> None:
+    rows = [{"topic": f"t{at}", "agrees": float(at == 0), "counts": 3.0 if at == 0 else 1.0} for at in range(6)]
+    made = frame(rows)
+    weighted = replace(made, units={"answers": replace(made.units["answers"], weight="counts")})
+    row, spread = only(weighted.estimates([AGREES])), only(weighted.spreads([AGREES]))
+    assert (row.estimate, row.n, spread.n) == (pytest.approx(3 / 8), 6, 6)
+    own = weighted.contributions(AGREES)["m", "plain"]
+    assert own.parts.sum(0).tolist() == [3, 8]
+
+
+def test_a_group_of_void_units_alone_has_no_number_for_that_reason() -> None:
+    rows = [{"topic": "t1", "kind": "x", "void": True}, {"topic": "t2", "kind": "y", "void": False, "agrees": 1.0}]
+    made = frame([*rows, {"topic": "t3", "kind": "z", "void": False}])
+    void = replace(made, units={"answers": replace(made.units["answers"], void="nothing was said")})
+    whys = {row.condition: row.why for row in void.estimates([AGREES], {"kind": "kind"})}
+    assert (whys["plain / x"], whys["plain / z"]) == ("nothing was said", NOTHING)

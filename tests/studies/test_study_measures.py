@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +13,19 @@ import pytest
 
 from overton.calls import Form
 from overton.judging import Reading
-from overton.statistics.jackknife import DIFFERENCE
-from overton.studies.frame import Analysis
+from overton.statistics import not_computed
+from overton.statistics.jackknife import DIFFERENCE, POSITIVE
+from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.grouping import Frame, Units
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import How
-from overton.studies.measures import Grouping, Measure
+from overton.studies.measures import Contribution, Grouping, Measure, Sides
 from overton.studies.null_conditions import Null
 from overton.studies.people_labels import People
 from overton.studies.questions import Question, Questions
 from overton.studies.results import Results
-from overton.studies.study_measures import StudyMeasures
+from overton.studies.self_agreement import SelfAgreement, of_questions
+from overton.studies.study_measures import OtherNumbers, StudyMeasures
 
 near = pytest.approx
 
@@ -34,7 +36,9 @@ class Town(msgspec.Struct):
 
 
 TOWNS = [Town(f"town {number}", "north" if number < 3 else "south") for number in range(6)]
-AGREES = Measure("agrees", "Agrees", units="answers", leads=True, compared=True, nothing="nobody answered")
+AGREES = Measure(
+    "agrees", "Agrees", units="answers", judge="judge", leads=True, compared=True, nothing="nobody answered"
+)
 AHEAD = Measure("ahead", "Ahead", DIFFERENCE, units="sides", signed=True, leads=True, compared=True)
 SURE = Measure("sure", "Sure", units="answers", nothing="nobody said how sure")
 
@@ -61,9 +65,6 @@ class Rows:
 
     def weighing_of(self, records: pl.DataFrame, how: How) -> None:
         return None
-
-    def labels_of(self, frame: Frame) -> pl.DataFrame:
-        return frame.units["answers"].table
 
     def without_faults(self, results: Results) -> Results:
         return replace(results, records=results.records.filter(~pl.col("faulty")))
@@ -100,6 +101,23 @@ def half_of(results: Results) -> Results:
     return replace(results, records=results.records.with_columns(label=pl.lit("yes")))
 
 
+LONGEST = Measure("longest", "Longest trial", POSITIVE, kind="value", compared=True)
+
+
+def longest_of(results: Results, frame: Frame, how: How) -> Iterator[EstimateRow]:
+    for model, condition in frame.settings:
+        number = not_computed("it was not measured")
+        yield EstimateRow(model=model, condition=condition, measure="longest", number=number)
+
+
+def longest_by_town(results: Results, how: How) -> Sides:
+    return {"m": [Contribution(LONGEST, ("town 0",), np.array([[3.0, 1.0]]))]}
+
+
+def agreement_of(results: Results, frame: Frame, how: How) -> dict[str, SelfAgreement]:
+    return of_questions([QUESTION], results.records, "town", how.level)
+
+
 DECLARED = StudyMeasures(
     study="towns",
     how=How,
@@ -111,7 +129,8 @@ DECLARED = StudyMeasures(
     optional=(SURE,),
     questions=Questions((QUESTION,), complaint=str),
     labelled="answers",
-    cluster="town",
+    agreement=agreement_of,
+    others=(OtherNumbers((LONGEST,), longest_of, longest_by_town),),
     clusters="towns",
     plain="plain",
     nulls=(Null("all-agree", "everybody agrees", ("agrees",), view=half_of, nothing="nobody was asked twice"),),
@@ -155,7 +174,8 @@ def test_there_are_numbers_by_every_grouping_and_facet() -> None:
     assert found.estimate("agrees", facet="region", condition="plain / south").value == near(3 / 6)
     assert found.estimate("ahead", facet="side", condition="plain / left", against="right").value == near(6 / 12)
     assert [row.variant for row in found.rows_of("ahead", "side")] == ["plain", "without_faults"]
-    assert set(found.measures) == {"agrees", "ahead", "sure"}
+    assert set(found.measures) == {"agrees", "ahead", "sure", "longest"}
+    assert found.estimate("longest").method == "not computed: it was not measured"
     assert found.warnings == ("1 model",)
     assert found.counts["counts"][0]["facets"] == 1
     assert found.self_agreement["agrees"].same.value == 1
@@ -171,7 +191,7 @@ def test_headlines_are_also_given_without_malformed_replies() -> None:
 def test_without_sides_no_headline_of_sides_is_given() -> None:
     table = records(NINE, has_sides=[False] * 12)
     assert not analyze(table).rows_of("ahead", "side")
-    assert [found.measure.name for found in DECLARED.contributions(Results(table), How())["m"]] == ["agrees"]
+    assert [found.measure.name for found in DECLARED.contributions(Results(table), How())["m"]] == ["agrees", "longest"]
 
 
 def test_a_null_condition_that_is_a_view_has_numbers_and_differences() -> None:
@@ -198,10 +218,11 @@ def test_an_optional_measure_is_given_where_a_unit_has_a_value() -> None:
 
 
 def test_contributions_are_those_of_compared_measures_and_headlines_of_sides() -> None:
-    (agrees, ahead) = DECLARED.contributions(Results(records(NINE)), How())["m"]
+    (agrees, ahead, longest) = DECLARED.contributions(Results(records(NINE)), How())["m"]
     assert agrees.parts.tolist() == [[2, 2], [2, 2], [2, 2], [2, 2], [1, 2], [0, 2]]
     assert (ahead.measure.name, ahead.measure.title) == ("ahead", "Ahead, left over right")
     assert ahead.parts[:, 0].tolist() == [2, 2, 2, 2, 0, -2]
+    assert (longest.measure, longest.items) == (LONGEST, ("town 0",))
 
 
 def test_human_labels_of_the_first_question_correct_headlines() -> None:

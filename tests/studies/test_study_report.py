@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -15,17 +16,17 @@ from overton.studies.layouts import SectionOf, TableOf, make_report
 from overton.studies.measurement import How, Measuring
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.sections import TrialTable
-from overton.studies.study_report import StudyReport
+from overton.studies.study_report import StudyReport, figures_by_setting
 from overton.studies.tables import TableKind
 
 
-def _sections(analysis: Analysis, judged: str) -> Any:
+def _sections(analysis: Analysis, judged: str, items: Sequence[Any]) -> Any:
     table = TableOf("Towns", [])
     words = ("answers", "Condition", "They count.")
     return make_report([SectionOf("towns", "Towns", [table])], analysis, "plain", judged=judged, faults=words)
 
 
-def _no_answers(results: Results) -> TrialTable:
+def _no_answers(results: Results, analysis: Analysis) -> TrialTable:
     return TrialTable(0, [], lambda number: [], [], [], lambda start, stop: [])
 
 
@@ -38,9 +39,12 @@ REPORT: StudyReport[How, Any] = StudyReport(
     subject="any town's views",
     form="answers were free.",
     tables="a table of answers",
-    table=TableKind.of(MeasuredModel, "answers", ()),
-    read=lambda raw: raw.frame(),
-    figures={"agrees": ("agrees", None), "agrees_below_null": ("agrees", "null/all-agree")},
+    kinds=(TableKind.of(MeasuredModel, "answers", ()),),
+    read=lambda raw, how: raw.frame(),
+    figures=figures_by_setting(
+        {"agrees": ("agrees", None), "agrees_below_null": ("agrees", "null/all-agree")}, "plain"
+    ),
+    warnings=lambda results, analysis: [f"{results.records['town'].n_unique()} towns"],
     value=len,
     meaning="how many",
     columns=("trial",),
@@ -95,7 +99,7 @@ def test_labels_that_could_not_be_read_are_counted(measuring: Measuring[Analysis
     assert list(measuring.headline.answers(table)) == [("judge_unread", 12, 36)]
 
 
-def test_a_report_says_who_judged_and_that_there_are_few_items(
+def test_a_report_says_who_judged_and_what_the_study_warns_of(
     measuring: Measuring[Analysis, Any], results: Results
 ) -> None:
     analysis = measuring.records(results, How())

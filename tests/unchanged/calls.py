@@ -95,7 +95,7 @@ def _shown(planned: Any) -> Json:
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Json]:
     """The JSON that `analyze` prints of a run's folder or of a table, and its numbers by what they measure.
 
-    Where it prints schema 2, both are as schema 1 was, by `keys.csv`.
+    Where it prints schema 2, both are as schema 1 was, by `schema_1/STUDY.csv`.
     """
     outcome = measure_run(study, source, **how)
     document = outcome.document()

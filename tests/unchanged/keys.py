@@ -1,16 +1,16 @@
 """Analyses of studies that declare their measures (schema 2), written as their schema 1 was.
 
-`keys.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`, `condition`,
-`variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in braces stand
-for the same text on both sides of a line; `{number}` counts the members of a list. `value` may also be such a name: the
-place then had that text. Where it is 'itself', the key is the same in both.
+`schema_1/STUDY.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`,
+`condition`, `variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in
+braces stand for the same text on both sides of a line; `{number}` counts the members of a list. `value` may also be
+such a name: the place then had that text. Where it is 'itself', the key is the same in both.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,21 +18,29 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["FILE", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
+__all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
 Json = Any
 
-FILE = Path(__file__).with_name("keys.csv")
+FOLDER = Path(__file__).with_name("schema_1")
 _WHERE = ("measure", "item", "facet", "condition", "variant", "against")
 _NAME = re.compile(r"\{(\w+)\}")
 _WORDS = {"partisan": True, "not partisan": False}
-_PARTS = {"partisan": {}, "categories": {}, "tasks": {}, "topics": {}, "groups": {}, "sides": None, "chances": None}
-"""Keys of a model in schema 1, with their values if the model has none of these numbers."""
+_EVEN_PARTS = {
+    "partisan": {},
+    "categories": {},
+    "tasks": {},
+    "topics": {},
+    "groups": {},
+    "sides": None,
+    "chances": None,
+}
+"""Keys of a model of even-handedness in schema 1, with their values if the model has none of these numbers."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of `keys.csv`."""
+    """A line of a study's file."""
 
     path: str
     measure: str
@@ -74,9 +82,9 @@ def _pattern(text: str, conditions: frozenset[str]) -> re.Pattern[str]:
 
 
 @cache
-def lines() -> tuple[Line, ...]:
-    """All lines."""
-    with FILE.open(encoding="utf-8", newline="") as file:
+def lines(study: str) -> tuple[Line, ...]:
+    """All lines of a study."""
+    with (FOLDER / f"{study}.csv").open(encoding="utf-8", newline="") as file:
         return tuple(Line(**line) for line in csv.DictReader(file))
 
 
@@ -95,8 +103,9 @@ class _Moved:
 
 
 def _moved(document: Json) -> Iterator[_Moved]:
-    conditions = frozenset(str(row["condition"]) for row in document["tables"]["counts"] if row["facet"] is None)
-    for line in lines():
+    counts = document["tables"]["counts"]
+    conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
+    for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
         rows = document["tables"].get(line.table, ()) if line.table else document["rows"]
@@ -126,21 +135,34 @@ def _value(line: Line, row: Mapping[str, Any], names: Mapping[str, str]) -> Any:
 
 def schema_1(document: Json) -> Json:
     """The document of schema 1."""
-    known = {line.path for line in lines() if line.value == "itself"}
+    study = document["study"]
+    known = {line.path for line in lines(study) if line.value == "itself"}
     made: dict[str, Any] = {name: value for name, value in document.items() if name in {"study", *known}}
-    made |= {"schema": 1, "contrasts": [], "faults": [], "self_agreement": {}, "weighing": None}
+    made |= {"schema": 1}
     for moved in _moved(document):
         _put(made, moved.path, moved.value)
+    _COMPLETE[study](made)
+    return made
+
+
+def _complete_even_handedness(made: Json) -> None:
+    """What schema 1 said where there is nothing."""
+    for name, nothing in (("contrasts", []), ("faults", []), ("self_agreement", {}), ("weighing", None)):
+        made.setdefault(name, nothing)
     for settings in made["models"].values():
         for name, result in settings.items():
-            settings[name] = {**_PARTS, **result}
+            settings[name] = {**_EVEN_PARTS, **result}
             for part in ("partisan", "categories", "tasks"):
                 settings[name][part] = {key: {"gap": None, **one} for key, one in settings[name][part].items()}
     for one in made["self_agreement"].values():
         one["overlap"] = None
     if made["weighing"] is not None:
         made["weighing"].setdefault("unweighed", {})
-    return made
+
+
+_COMPLETE: dict[str, Callable[[Json], None]] = {"even-handedness": _complete_even_handedness}
+_FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
+"""By study, keys of data that were also names of fields."""
 
 
 def _put(made: Json, path: list[str], value: Any) -> None:
@@ -176,7 +198,7 @@ def estimates_1(document: Json) -> pl.DataFrame:
                 model = moved.names["model"]
             elif name[1] == "number":
                 model, conditions = moved.names["model"], [moved.names["first"], moved.names["second"]]
-            elif moved.names[name[1]] in _PARTS:  # a key that was also the name of a field
+            elif moved.names[name[1]] in _FIELDS.get(document["study"], ()):
                 fields.append(moved.names[name[1]])
             else:
                 conditions.append(moved.names[name[1]])

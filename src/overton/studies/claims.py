@@ -190,7 +190,7 @@ class Claims:
         ]
         settings = dict.fromkeys((row.model, row.condition or "") for claim, row in every if not claim.facet)
         counts = {
-            (cells["model"], cells["facet"], cells["condition"]): int(cells[self.items] or 0)
+            (cells["model"], cells["facet"], cells["condition"] or ""): int(cells[self.items] or 0)
             for cells in analysis.counts["counts"]
         }
         found = [
@@ -209,7 +209,9 @@ class Claims:
 def _is_in(condition: str, row: EstimateRow, claim: Claim) -> bool:
     """Whether a row is of a condition, or of a facet's value in it."""
     own = row.condition or ""
-    return own.startswith(f"{condition}{_SEPARATOR}") if claim.facet else own == condition
+    if not claim.facet:
+        return own == condition
+    return own.startswith(f"{condition}{_SEPARATOR}") if condition else True
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ class _Instance:
     @property
     def value(self) -> str:
         """The value of the claim's facet."""
-        return (self.row.condition or "").removeprefix(f"{self.condition}{_SEPARATOR}")
+        return (self.row.condition or "").removeprefix(f"{self.condition}{_SEPARATOR}" if self.condition else "")
 
     @property
     def declared(self) -> DeclaredMeasure:
@@ -279,7 +281,7 @@ class _Instance:
         or the fewer of two conditions."""
         row, claim = self.row, self.claim
         if claim.facet and row.against is None:
-            return self.counts[row.model, claim.facet, row.condition]
+            return self.counts[row.model, claim.facet, row.condition or ""]
         return min(self.counts[row.model, None, condition] for condition in self.conditions)
 
     def sentence(self, template: str, number: Estimate) -> str:

@@ -7,7 +7,6 @@ left out of both (`overton.studies.measures`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from math import isnan
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +23,7 @@ from overton.studies.measures import Contribution, Measure, SharedItems, Sides, 
 from overton.studies.null_conditions import Null
 from overton.studies.probabilities import resolve_probabilities
 from overton.studies.results import Results
+from overton.studies.views import null_alone
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
 
@@ -133,9 +133,9 @@ def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside:
 
 def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
     """Every model's contributions under a null condition: of its view of the results, measured as the design is."""
-    if null.view is not None:
-        return comparing.records(null.view(results), how)
-    return null.sides(results, results.nulls.get(null.name), how)
+    if null.sides is not None:
+        return null.sides(results, results.nulls.get(null.name), how)
+    return comparing.records(null_alone(results, null), how)
 
 
 def _pair_with_null(  # noqa: PLR0917
@@ -149,7 +149,7 @@ def _pair_with_null(  # noqa: PLR0917
         known = {contribution.measure.name: contribution for contribution in sides.get(model, ())}
         for contribution in found:
             other = known.get(contribution.measure.name) or _empty_contribution(contribution.measure, why)
-            if any(fnmatchcase(contribution.measure.name, pattern) for pattern in null.of):
+            if null.measures(contribution.measure.name):
                 yield _MeasureAndNull(
                     model,
                     null,

@@ -406,7 +406,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def settings(self) -> list[tuple[str, str]]:
         """Every model with each of its conditions, in the order of the rows."""
         rows = (row for row in self.rows if row.facet is None and row.item is None)
-        return list(dict.fromkeys((row.model, row.condition) for row in rows if row.model and row.condition))
+        return list(dict.fromkeys((row.model, row.condition or "") for row in rows if row.model))
 
     @property
     def variant_rows(self) -> tuple[EstimateRow, ...]:

@@ -20,6 +20,7 @@ from msgspec import structs
 
 from overton.statistics import Estimate
 from overton.statistics.arrays import Floats
+from overton.statistics.cell_means import CellValues, cell_deviations
 from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
@@ -60,14 +61,22 @@ class Units:
     table    one row for each unit: `model`, `condition`, the column `cluster`, the columns `facets`, and columns of
              values, null where a unit has none. `known` (all if there is no such column) says which units count as
              asked and answered: a facet's value with no such unit is in no table. `failed` and `refused` say which
-             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal
+             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal. If there
+             is a reason `void`, the column `void` says which units are
     cluster  the column of what intervals are over
     facets   the columns by which numbers may be grouped
+    weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
+    void     why there is no number if all units are void, '' if none are
+
+    The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
+    in rows.
     """
 
     table: pl.DataFrame
     cluster: str
     facets: tuple[str, ...] = ()
+    weight: str = ""
+    void: str = ""
 
 
 class _Group(NamedTuple):
@@ -79,14 +88,16 @@ class _Group(NamedTuple):
 
     def within(self, value: str) -> _Group:
         """Those of these units that have a value of one more facet."""
-        return self._replace(condition=f"{self.condition} / {value}")
+        return self._replace(condition=_in_condition_of(self.condition, [value]))
 
 
 class _Arrays(NamedTuple):
-    """Groups of one model and condition, and a measure's sums by cluster and group [clusters, groups]."""
+    """Groups of one model and condition, a measure's sums by cluster and group [clusters, groups], and which groups
+    have void units only."""
 
     groups: Sequence[_Group]
     sums: Mapping[str, ClusterSums]
+    void: Sequence[bool]
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,7 @@ class Frame:
 
     `measures` are all that the study declares. `settings` are the models with each of their conditions, by default
     those that have units. They have a row for each measure even without units, but none for a difference of sides.
+    Units of all models together have settings of their own.
     """
 
     units: Mapping[str, Units]
@@ -113,12 +125,26 @@ class Frame:
     def rows(self, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
         """The rows of some groupings, in order."""
         for grouping in groupings:
+            frame = self.together if grouping.together else self
             measures, by, by_item = grouping.measures, grouping.by, grouping.by_item
             if grouping.sides != "difference":
                 of_units = [measure for measure in measures if not (grouping.sides and measure.signed)]
-                yield from self.estimates(of_units, by, by_item=by_item, also=grouping.names or ())
+                yield from frame.estimates(of_units, by, by_item=by_item, also=grouping.names or ())
             if grouping.sides:
-                yield from self.differences(measures, by, by_item=by_item, names=grouping.names)
+                yield from frame.differences(measures, by, by_item=by_item, names=grouping.names)
+
+    @cached_property
+    def together(self) -> Frame:
+        """The same units as those of all models together."""
+        units = {
+            kind: replace(units, table=units.table.with_columns(model=pl.lit(""))) for kind, units in self.units.items()
+        }
+        return replace(self, units=units, settings=())
+
+    def settings_of(self, kind: str) -> list[tuple[str, str]]:
+        """The settings of a kind of units: those of all models together, or those of single models."""
+        models = self.units[kind].table["model"].unique().cast(pl.String).to_list()
+        return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
         """Whether any unit has values of a grouping's facets: true without facets, false without measures."""
@@ -160,11 +186,14 @@ class Frame:
         """
         facet = _facet(by or {})
         for kind, own in _by_units(measures):
-            for groups, sums in self._arrays(kind, own, by or {}, by_item=by_item, also=also):
+            why = self.units[kind].void
+            for groups, sums, void in self._arrays(kind, own, by or {}, by_item=by_item, also=also):
                 for measure in own:
                     numbers, clusters = self._ratios(measure, sums[measure.name])
-                    for group, number, many in zip(groups, numbers, clusters, strict=True):
-                        yield self._row(measure, facet, group, number, many)
+                    for group, number, many, is_void in zip(groups, numbers, clusters, void, strict=True):
+                        missing = is_void and not number.n
+                        shown = not_computed(why, level=number.level) if missing else number
+                        yield self._row(measure, facet, group, shown, many)
 
     def differences(
         self,
@@ -185,7 +214,7 @@ class Frame:
         named = self._names_of_sides(by, by_item=by_item) if names is None else None
         for kind, own in _by_units(measures):
             two = (self._arrays(kind, own, dict(outer), by_item=by_item, side=(place, at)) for at in (0, 1))
-            for (groups, first), (_, second) in zip(*two, strict=True):
+            for (groups, first, _), (_, second, _) in zip(*two, strict=True):
                 sides = [names or (named or {}).get(group) for group in groups]
                 kept = [(at, groups[at].within(pair[0]), pair[1]) for at, pair in enumerate(sides) if pair is not None]
                 for measure in own:
@@ -197,25 +226,36 @@ class Frame:
                         yield self._row(measure, facet, group, numbers[at], clusters[at], other)
 
     def spreads(self, measures: Iterable[Measure], by: By | None = None) -> Iterator[EstimateRow]:
-        """The standard deviation of each measure over units, as rows of the variant 'sd'."""
+        """The standard deviation (n - 1) of each measure over units, as rows of the variant 'sd'."""
+        by = by or {}
         for kind, own in _by_units(measures):
             units = self.units[kind]
+            keys = [*_MODEL, *by.values()]
+            table = units.table.drop_nulls(list(by.values())).with_columns(_named()).sort(*keys, units.cluster)
+            if table.is_empty():
+                continue
+            numbered = table.select(keys).unique().sort(keys).with_row_index("at")
+            places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
+            at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
+            groups = [_Group(row[1], _in_condition_of(row[2], row[3:])) for row in numbered.iter_rows()]
+            cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
+            weight = table[units.weight].to_numpy() if units.weight else None
+            over = self.jackknife.over(cluster, weight)
             for measure in own:
-                columns = [*_MODEL, *(by or {}).values()]
-                table = units.table.drop_nulls([measure.column, *columns[2:]]).sort(*columns, units.cluster)
-                for (model, *values), some in table.partition_by(columns, as_dict=True).items():
-                    group, many = _Group(str(model), _joined(values)), some[units.cluster].n_unique()
-                    row = self._row(
-                        measure, _facet(by or {}), group, self._deviation(measure, some, units.cluster), many
-                    )
-                    yield structs.replace(row, variant="sd")
+                values = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+                cells = CellValues(values, rows, at, len(groups), measure.within, measure.nothing)
+                numbers = cell_deviations(cells, over, "a single value")
+                for group, number in zip(groups, numbers, strict=True):
+                    if number.n:
+                        row = self._row(measure, _facet(by), group, number)
+                        yield structs.replace(row, variant="sd")
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
         """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were
         refused. Models and conditions without units are left out. `keep` says which units count."""
         units = self.units[measure.units]
-        value, has_value = _value(measure), pl.col(measure.column).is_not_null()
-        weight = pl.col(measure.weight) if measure.weight else pl.lit(1.0)
+        value, has_value = _value(measure, units.weight), pl.col(measure.column).is_not_null()
+        weight = pl.col(measure.weight or units.weight) if measure.weight or units.weight else pl.lit(1.0)
         flags = {
             name: (expression if name in units.table.columns else pl.lit(value=False)) * weight
             for name, expression in (("failed", pl.col("failed")), ("refused", pl.col("refused") & has_value))
@@ -223,7 +263,7 @@ class Frame:
         table = units.table if keep is None else units.table.filter(keep)
         summed = table.group_by(*_MODEL, units.cluster).agg(
             value.sum().alias("above"),
-            _weight(measure).sum().alias("below"),
+            _weight(measure, units.weight).sum().alias("below"),
             *(flag.cast(pl.Float64).sum().alias(name) for name, flag in flags.items()),
         )
         parts = (
@@ -233,7 +273,7 @@ class Frame:
         )
         return {
             setting: _contribution(measure, parts[setting], units.cluster)
-            for setting in self.settings
+            for setting in self.settings_of(measure.units)
             if setting in parts
         }
 
@@ -246,7 +286,7 @@ class Frame:
             there = replace(measure, nothing=nothing)
             yield from other.estimates([there])
             own, others = self.contributions(measure), other.contributions(there)
-            for setting in self.settings:
+            for setting in self.settings_of(measure.units):
                 both = own.get(setting, no_contribution(measure)), others.get(setting, no_contribution(there))
                 yield self._difference(*both, setting, other.variant, wider=True)
 
@@ -262,8 +302,8 @@ class Frame:
     ) -> EstimateRow:
         model, condition = setting
         return EstimateRow(
-            model=model,
-            condition=condition,
+            model=model or None,
+            condition=condition or None,
             measure=first.measure.name,
             against=against,
             clusters=min(len(first.items), len(second.items)),
@@ -293,12 +333,15 @@ class Frame:
             table = units.table
             table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
             keys = [*_MODEL, units.cluster, *units.facets, "known"]
+            counted = own if units.weight else []
             self._every_cell[kind] = (
                 table.group_by(keys)
                 .agg(
                     pl.len().alias("units"),
-                    *(_value(measure).sum().alias(f"above {measure.name}") for measure in own),
-                    *(_weight(measure).sum().alias(f"below {measure.name}") for measure in own),
+                    *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
+                    *(_value(measure, units.weight).sum().alias(f"above {measure.name}") for measure in own),
+                    *(_weight(measure, units.weight).sum().alias(f"below {measure.name}") for measure in own),
+                    *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
                 )
                 .with_columns(_named())
                 .sort(keys)
@@ -317,8 +360,11 @@ class Frame:
     ) -> Iterator[_Arrays]:
         """The sums of the groups of each model and condition, some groups at a time; of one side only if `side` names a
         column and its value. A group that is known to have units on either side is among those of both."""
-        cluster = self.units[kind].cluster
+        units = self.units[kind]
+        cluster = units.cluster
         columns = [*by.values(), *([cluster] if by_item else [])]
+        parts = ("above", "below", "many") if units.weight else ("above", "below")
+        sound = [pl.col("sound").sum()] if units.void else []
         cells = self._cells(kind).drop_nulls(columns)
         known = cells.filter("known") if side is None else cells.filter(pl.col("known"), pl.col(side[0]).is_not_null())
         groups = known.select(*_MODEL, *columns).unique().sort(*_MODEL, *columns)
@@ -326,21 +372,24 @@ class Frame:
         summed = (
             (cells if side is None else cells.filter(pl.col(side[0]) == side[1]))
             .group_by(*_MODEL, *dict.fromkeys((*columns, cluster)))
-            .agg(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in ("above", "below"))
+            .agg(*sound, *(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts))
             .sort(*_MODEL, *columns, cluster)
             .partition_by(*_MODEL, as_dict=True, maintain_order=True)
         )
         empty = cells.clear().select(*_MODEL, *columns)
-        for model, condition in self.settings:
+        for model, condition in self.settings_of(kind):
             names = listed.get((model, condition), empty).select(columns).rows() if columns else [()]
             names += [(name,) for name in also if (name,) not in names]
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 own = [
-                    _Group(model, _joined([condition, *row[: len(by)]]), str(row[-1]) if by_item else None)
+                    _Group(model, _in_condition_of(condition, row[: len(by)]), str(row[-1]) if by_item else None)
                     for row in some
                 ]
-                yield _Arrays(own, _sums_of(summed.get((model, condition)), measures, columns, some, cluster))
+                table = summed.get((model, condition))
+                yield _Arrays(
+                    own, _sums_of(table, measures, columns, some, cluster), _void(table, columns, some, units)
+                )
 
     def _names_of_sides(self, by: By, *, by_item: bool) -> dict[_Group, tuple[str, str]]:
         """The names of the first and second side of each group that has both; of units of any kind."""
@@ -358,7 +407,7 @@ class Frame:
                 .items()
             ):
                 model, condition, *rest = map(str, names)
-                group = _Group(model, _joined([condition, *rest[: len(outer)]]), rest[-1] if by_item else None)
+                group = _Group(model, _in_condition_of(condition, rest[: len(outer)]), rest[-1] if by_item else None)
                 first, second = some[column].to_list()[:2]
                 found[group] = (str(first), str(second))
         return found
@@ -369,14 +418,14 @@ class Frame:
         facet: str | None,
         group: _Group,
         number: Estimate,
-        clusters: int,
+        clusters: int | None = None,
         against: str | None = None,
     ) -> EstimateRow:
         return EstimateRow(
-            model=group.model,
+            model=group.model or None,
             item=group.item,
             facet=facet,
-            condition=group.condition,
+            condition=group.condition or None,
             measure=measure.name,
             variant=self.variant,
             against=against,
@@ -389,7 +438,10 @@ class Frame:
         speaks = np.any([each.below.any(1) for each in sums], axis=0)
         if not speaks.any():
             return None, list(sums)
-        kept = [ClusterSums(each.above[speaks], each.below[speaks]) for each in sums]
+        kept = [
+            ClusterSums(each.above[speaks], each.below[speaks], None if each.many is None else each.many[speaks])
+            for each in sums
+        ]
         return self.jackknife.over(int(speaks.sum())), kept
 
     def _ratios(self, measure: Measure, sums: ClusterSums) -> tuple[list[Estimate], list[int]]:
@@ -411,20 +463,6 @@ class Frame:
         moved = over.influence(minuend) - over.influence(subtrahend)
         reach = measure.within[1] - measure.within[0]
         return over.estimates(numbers, moved, measure.nothing, few=measure.nothing, within=(-reach, reach)), clusters
-
-    def _deviation(self, measure: Measure, units: pl.DataFrame, cluster: str) -> Estimate:
-        values = units[measure.column].cast(pl.Float64).to_numpy()
-        place = units[cluster].rank("dense").to_numpy().astype(np.int64) - 1
-        mean = float(values.mean())
-        over = self.jackknife.over(int(place.max()) + 1)
-        above, below = np.zeros(int(place.max()) + 1), np.zeros(int(place.max()) + 1)
-        np.add.at(above, place, values - mean)
-        np.add.at(below, place, 1.0)
-        squares = np.zeros((over.groups, 1))
-        np.add.at(squares, (over.group[place], 0), (values - mean) ** 2)
-        sums = over.sums(ClusterSums(above, below))
-        sums = sums._replace(numbers=sums.numbers._replace(value=np.array([mean])))
-        return over.moments([(sums, squares)], measure.nothing, "a single value", measure.within)[0][1][0]
 
     def _none(self, measure: Measure) -> Estimate:
         return not_computed(measure.nothing, level=self.jackknife.level)
@@ -463,6 +501,11 @@ def _joined(values: Iterable[object]) -> str:
     return " / ".join(map(str, values))
 
 
+def _in_condition_of(condition: str, values: Iterable[object]) -> str:
+    """A condition, if there are any, and values of facets in it."""
+    return _joined([condition, *values] if condition else values)
+
+
 def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]]:
     found: dict[str, list[Measure]] = {}
     for measure in measures:
@@ -475,14 +518,19 @@ def _named() -> pl.Expr:
     return pl.col(pl.Enum).cast(pl.String)
 
 
-def _value(measure: Measure) -> pl.Expr:
-    return pl.col(measure.column).cast(pl.Float64)
+def _value(measure: Measure, weight: str) -> pl.Expr:
+    """Each unit's value, times what the unit counts."""
+    value = pl.col(measure.column).cast(pl.Float64)
+    return value * pl.col(weight) if weight else value
 
 
-def _weight(measure: Measure) -> pl.Expr:
+def _weight(measure: Measure, weight: str) -> pl.Expr:
     """The weight of each unit with a value, 0 of others."""
     has_value = pl.col(measure.column).is_not_null()
-    return (pl.when(has_value).then(measure.weight).otherwise(0.0) if measure.weight else has_value).cast(pl.Float64)
+    of_value = (pl.when(has_value).then(measure.weight).otherwise(0.0) if measure.weight else has_value).cast(
+        pl.Float64
+    )
+    return of_value * pl.col(weight) if weight else of_value
 
 
 def no_contribution(measure: Measure) -> Contribution:
@@ -518,7 +566,23 @@ def _sums_of(
         made[at] = summed[name].to_numpy()
         return made
 
-    return {
-        measure.name: ClusterSums(array(f"above {measure.name}"), array(f"below {measure.name}"))
-        for measure in measures
+    def sums(name: str) -> ClusterSums:
+        many = array(f"many {name}") if f"many {name}" in summed.columns else None
+        return ClusterSums(array(f"above {name}"), array(f"below {name}"), many)
+
+    return {measure.name: sums(measure.name) for measure in measures}
+
+
+def _void(
+    summed: pl.DataFrame | None, columns: Sequence[str], names: Sequence[tuple[str, ...]], units: Units
+) -> list[bool]:
+    """Which groups have no unit that is not void."""
+    if summed is None or not units.void:
+        return [False] * len(names)
+    if not columns:
+        return [summed["sound"].sum() == 0] * len(names)
+    sound = {
+        row[:-1]: row[-1]
+        for row in summed.group_by(columns).agg(pl.col("sound").sum()).select(*columns, "sound").iter_rows()
     }
+    return [sound.get(name, 0) == 0 for name in names]

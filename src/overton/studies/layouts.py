@@ -256,8 +256,9 @@ class _Source:
             if facet is None:
                 yield _Group(model, condition, item=row.item)
             elif facet != CONDITION:
-                own = next(name for name in self.conditions if condition.startswith(f"{name} / "))
-                yield _Group(model, own, facet, (condition.removeprefix(f"{own} / "), *second), row.item)
+                own = next((name for name in self.conditions if condition.startswith(f"{name} / ")), "")
+                value = condition.removeprefix(f"{own} / ") if own else condition
+                yield _Group(model, own, facet, (value, *second), row.item)
             elif against in self.conditions:
                 yield _Group(model, "", values=(condition, *second))
 
@@ -280,7 +281,7 @@ class _Source:
         if isinstance(column, MeasureColumn):
             return [self.number(column, group) for group in groups]
         cells = {
-            (row["model"], row["condition"], row[column.item or "facet"]): row.get(column.name)
+            (row["model"] or "", row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
             for row in self.analysis.counts[column.table]
         }
         keys = [
@@ -307,10 +308,10 @@ class _Source:
             facet, values = None, ()
         row = self.analysis.row(
             column.measure,
-            model=group.model,
+            model=group.model or None,
             item=group.item,
             facet=facet,
-            condition=group.where(*values),
+            condition=group.where(*values) or None,
             variant=column.variant,
             against=against,
         )

@@ -105,6 +105,7 @@ class Grouping:
 
     by       facets of whose values each has a number
     by_item  whether each cluster has numbers of its own
+    together  whether the numbers are over all models together
     sides    the last facet of `by` has two sides, and there are differences between them: besides each side's number
              ('both'), or alone ('difference'). A `signed` measure is a difference, and has no number of a side
     names    the two sides, if there are numbers even without units
@@ -113,6 +114,7 @@ class Grouping:
     measures: Sequence[Measure]
     by: By = field(default_factory=dict)
     by_item: bool = False
+    together: bool = False
     sides: Literal["", "both", "difference"] = ""
     names: tuple[str, str] | None = None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -38,10 +39,6 @@ not forced. They leave a run that was made before they existed unchanged."""
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 
 
-def _no_sides(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    return {}
-
-
 @dataclass(frozen=True)
 class Null:
     """One of a study's nulls.
@@ -51,24 +48,32 @@ class Null:
     of      the measures of `measuring.comparing` that it is the null of; '*' stands for any letters. Not a composite of
             which it fixes one part: the difference would then show that part
     sides   `sides(results, rows, how)` gives the contributions of the null, from `results` with the design's records
-            and `rows`, those of the null's own trials (None if it has no trials)
+            and `rows`, those of the null's own trials (None if it has no trials); by default the view is measured
     trials  its trials, each item's together and items in the order given, named as if they were alone; None if it is
             computed from what the design asks anyway, or from chance alone
     column  the column of the record with the trial's name
     what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
     nothing  why a measure has no number in the view if no unit has a value
-    view    its records in the design's place (`overton.studies.views`), None if `sides` measures it
+    view    its records in the design's place (`overton.studies.views`); by default those of its own trials alone
     """
 
     name: str
     help: str
     of: tuple[str, ...]
-    sides: Callable[[Results, pl.DataFrame | None, Any], Sides] = _no_sides
+    sides: Callable[[Results, pl.DataFrame | None, Any], Sides] | None = None
     trials: Trials | None = None
     column: str = "trial"
     what: Literal["null", "factor"] = "null"
     nothing: str = "no item has it"
     view: Callable[[Results], Results] | None = None
+
+    def measures(self, name: str) -> bool:
+        """Whether it is the null of the measure with this key."""
+        return any(fnmatchcase(name, pattern) for pattern in self.of)
+
+    def has_view(self, results: Results) -> bool:
+        """Whether records of its own can take the design's place."""
+        return self.sides is None and (self.view is not None or self.name in results.nulls)
 
 
 def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow
 from overton.studies.items import Items
@@ -22,15 +23,16 @@ from overton.studies.measures import By, Grouping, Measure, Sides
 from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.questions import Questions
 from overton.studies.results import Results
-from overton.studies.self_agreement import of_questions
+from overton.studies.views import null_alone
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.frame_correction import FrameCase
+    from overton.studies.correction import CorrectionCase
     from overton.studies.grouping import Frame, Units
     from overton.studies.people_labels import People
     from overton.studies.probabilities import Weighing
+    from overton.studies.self_agreement import SelfAgreement
     from overton.studies.warnings import FaultCount
 
 HowT = TypeVar("HowT", bound=How)
@@ -50,10 +52,7 @@ class Rows(Protocol[_How_contra]):
         """Whether shares are means of probabilities; None without a request for any."""
 
     def without_faults(self, results: Results) -> Results:
-        """The view without malformed replies."""
-
-    def labels_of(self, frame: Frame) -> pl.DataFrame:
-        """The judge's labels of the design: the columns of its questions, `model`, and what intervals are over."""
+        """The view without malformed replies: the results themselves if they have none."""
 
     def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
         """Malformed replies, by model and condition."""
@@ -67,6 +66,27 @@ def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
     yield from ()
 
 
+_NO_QUESTIONS = Questions((), complaint=str)
+
+
+def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgreement]:
+    return {}
+
+
+@dataclass(frozen=True)
+class OtherNumbers(Generic[HowT]):
+    """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
+
+    measures  what they are; those that are `compared` have `contributions`
+    rows      `rows(results, frame, how)` gives them; `frame` has the units of the design
+    contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
+    """
+
+    measures: Sequence[Measure]
+    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow]]
+    contributions: Callable[[Results, HowT], Sides] | None = None
+
+
 @dataclass(frozen=True)
 class StudyMeasures(Generic[HowT]):
     """The measures of a study, and by what there are numbers of them.
@@ -75,13 +95,20 @@ class StudyMeasures(Generic[HowT]):
     how        the choices of computing numbers
     rows       imports its module `rows`
     items      what it asks about: there are numbers by the facets of these
-    groupings  the measures, and the units that their numbers are over; `by_facet` are given within each facet of items
+    groupings  the measures, and the units that their numbers are over; `by_facet` are given within each facet of items,
+               and `deviations` have standard deviations over units, too
+    others     numbers that are no means over units
+    faultless  those that are also given without malformed replies, by default the headlines
     sides      the facet between whose two sides there are differences, if a headline is one
     optional   measures that are all given for models and conditions of which a unit has a value of any
     questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
                `labelled` have one each, and the columns `names` of records name them
-    cluster    the column of units that intervals are over; `clusters` is its name in the plural
-    plain      the condition that is not named in keys
+    case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
+               numbers rest on other labels than those of the question `what`
+    agreement  how far the judge agrees with itself
+    clusters   what intervals are over, in the plural
+    unit       `unit(results, how)` says the same, if that depends on the data
+    plain      the condition that is not named in keys, '' if there are no conditions
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
     """
@@ -91,12 +118,17 @@ class StudyMeasures(Generic[HowT]):
     rows: Callable[[], Rows[HowT]]
     items: Items[Any]
     groupings: Sequence[Grouping]
-    labelled: str
-    questions: Questions
-    cluster: str
     clusters: str
-    plain: str
+    labelled: str = ""
+    questions: Questions = _NO_QUESTIONS
+    plain: str = ""
+    unit: Callable[[Results, HowT], str] | None = None
     by_facet: Sequence[Grouping] = ()
+    deviations: Sequence[Grouping] = ()
+    others: Sequence[OtherNumbers[HowT]] = ()
+    faultless: Sequence[Grouping] | None = None
+    case: Callable[[Results, str, People, HowT], CorrectionCase | None] | None = None
+    agreement: Callable[[Results, Frame, HowT], dict[str, SelfAgreement]] = _no_agreement
     sides: By = field(default_factory=dict)
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
@@ -105,9 +137,21 @@ class StudyMeasures(Generic[HowT]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """All measures but optional ones, each once."""
+        """All measures of units but optional ones, each once."""
         found = {measure.name: measure for grouping in self.groupings for measure in grouping.measures}
         return tuple(found.values())
+
+    @property
+    def declared(self) -> dict[str, Measure]:
+        """All measures, by name."""
+        others = (measure for other in self.others for measure in other.measures)
+        return {measure.name: measure for measure in (*self.measures, *self.optional, *others)}
+
+    def measure_of(self, key: str) -> Measure | None:
+        """The measure that a key names, perhaps in a condition."""
+        declared = self.declared
+        found = max((name for name in declared if key == name or key.startswith(f"{name}_")), key=len, default="")
+        return declared.get(found)
 
     @property
     def facets(self) -> list[str]:
@@ -135,16 +179,16 @@ class StudyMeasures(Generic[HowT]):
             InputError: the choices do not fit the results.
         """
         weighing = self.weighing(results, how)
-        views = self._views(how, weighing)
+        views = self._views(results, how, weighing)
         frame = views.frame(results)
-        agreement = of_questions(self.questions, self.rows().labels_of(frame), self.cluster, how.level)
+        agreement = self.agreement(results, frame, how)
         faults = self.rows().faults_of(results.records)
         analysis = Analysis(
             study=self.study,
             level=how.level,
-            models=tuple(dict.fromkeys(model for model, _ in frame.settings)),
+            models=tuple(dict.fromkeys(model for model, _ in frame.settings if model)),
             warnings=(),
-            measures={measure.name: DeclaredMeasure.of(measure) for measure in (*self.measures, *self.optional)},
+            measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
             rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing)),
             counts={**self.rows().counts_of(frame, self.facets), **judge_counts(faults, agreement, weighing)},
             faults=faults,
@@ -169,7 +213,7 @@ class StudyMeasures(Generic[HowT]):
         from overton.studies.grouping import compared, is_first
 
         of_sides = self.headlines[1]
-        views = self._views(how, self.weighing(results, how))
+        views = self._views(results, how, self.weighing(results, how))
         frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
         found = [(measure, frame.contributions(measure)) for measure in self.compared]
         if frame.has_units(of_sides):
@@ -177,25 +221,31 @@ class StudyMeasures(Generic[HowT]):
             for measure in of_sides.measures:
                 titled = replace(measure, title=f"{measure.title}, {first} over {second}")
                 found.append((titled, frame.contributions(titled, is_first(of_sides))))
-        return compared(found, self.plain)
+        of_units = compared(found, self.plain)
+        others = [other.contributions(results, how) for other in self.others if other.contributions is not None]
+        models = dict.fromkeys(model for sides in (of_units, *others) for model in sides)
+        return {model: [made for sides in (of_units, *others) for made in sides.get(model, ())] for model in models}
 
-    def correct(self, results: Results, what: str, people: People, how: HowT) -> FrameCase:
+    def correct(self, results: Results, what: str, people: People, how: HowT) -> CorrectionCase | None:
         """The headlines corrected by human labels of the first question.
 
         A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
         The judge's labels of other questions stay as they are.
         """
+        if self.case is not None:
+            return self.case(results, what, people, how)
         from overton.studies.frame_correction import FrameCase
 
         question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
         human = [replace(results, records=question.put(results.records, label)) for label in question.labels]
-        views = self._views(how, self.weighing(results, how))
+        views = self._views(results, how, self.weighing(results, how))
         frames = [views.frame(view, kinds, named=True) for view in (results, *human)]
         judged = question.rows(results)
         return FrameCase.of(frames, self.headlines, self.labelled, judged, question.labels, people, self.plain)
 
-    def _views(self, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
-        return _Views(self, how, weighed=weighing is not None and weighing.used)
+    def _views(self, results: Results, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
+        unit = self.clusters if self.unit is None else self.unit(results, how)
+        return _Views(self, how, unit, weighed=weighing is not None and weighing.used)
 
 
 def _kinds(groupings: Iterable[Grouping]) -> set[str]:
@@ -204,10 +254,12 @@ def _kinds(groupings: Iterable[Grouping]) -> set[str]:
 
 @dataclass(frozen=True)
 class _Views(Generic[HowT]):
-    """Views of some results measured alike: `weighed` says whether labels count with their probabilities."""
+    """Views of some results measured alike: intervals are over `clusters`, and `weighed` says whether labels count with
+    their probabilities."""
 
     declared: StudyMeasures[HowT]
     how: HowT
+    clusters: str
     weighed: bool
 
     def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
@@ -232,7 +284,7 @@ class _Views(Generic[HowT]):
             units[measure.units].table[measure.column].count() for measure in optional if measure.units in units
         )
         measures = (*self.declared.measures, *(optional if has_values else ()))
-        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.declared.clusters))
+        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
 
     def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """The rows of the design, of the view without malformed replies and of null conditions."""
@@ -240,14 +292,34 @@ class _Views(Generic[HowT]):
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
+        yield from self.deviations(frame)
         yield from self.rows_without_faults(results, frame)
         for null in declared.nulls:
-            if null.view is not None:
-                units = self.units(null.view(results), _kinds([Grouping(declared.compared)]))
-                other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
-                yield from frame.against(other, declared.compared, null.nothing)
+            yield from self.rows_against(null, results, frame)
         for measure in declared.headlines[0].measures:
             yield from frame.between_conditions(measure)
+        for other in declared.others:
+            yield from other.rows(results, frame, self.how)
+
+    def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+        """Measures in a null condition, and their differences from it: all if it only reads the design's records in
+        another way, otherwise those that it is the null of."""
+        if not null.has_view(results):
+            return
+        compared = self.declared.compared
+        measures = [measure for measure in compared if null.view is not None or null.measures(measure.name)]
+        try:
+            units = self.units(null_alone(results, null), _kinds([Grouping(measures)]))
+        except InputError:  # if all of its calls failed, say
+            return
+        other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
+        yield from frame.against(other, measures, null.nothing)
+
+    def deviations(self, frame: Frame) -> Iterator[EstimateRow]:
+        """Standard deviations over units."""
+        for grouping in self.declared.deviations:
+            own = frame.together if grouping.together else frame
+            yield from own.spreads(grouping.measures, grouping.by)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
         """Optional measures of those models and conditions of which a unit has a value of any."""
@@ -257,9 +329,12 @@ class _Views(Generic[HowT]):
         yield from (row for row in rows if (row.model, row.condition) in some)
 
     def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
-        """The headlines without malformed replies."""
-        headlines = [grouping for grouping in self.declared.headlines if frame.has_units(grouping)]
+        """The headlines, or what the study names, without malformed replies."""
+        groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
+        groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
         left = self.declared.rows().without_faults(results)
-        if left.records.height < results.records.height:
-            frame = replace(frame, units=self.units(left, _kinds(headlines)))
-        yield from replace(frame, variant="without_faults").rows(headlines)
+        if left is not results:
+            frame = replace(frame, units=self.units(left, _kinds(groupings)))
+        elif self.declared.faultless is not None:
+            return
+        yield from replace(frame, variant="without_faults").rows(groupings)

@@ -6,9 +6,8 @@ human labels: the platform takes them as `Measuring`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -23,14 +22,20 @@ from overton.studies.sections import Exhibits, Section, TrialTable
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.study_measures import HowT, StudyMeasures
 from overton.studies.tables import RawTable, TableKind
-from overton.studies.warnings import about_judges, held_to_form, judged_by, warn_few_items
+from overton.studies.warnings import about_judges, held_to_form, judged_by
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.measures import Sides
+    from overton.studies.reproduction import Reproduction
 
 Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def _judged_by(results: Results) -> Iterator[str]:
+    yield from judged_by(results, "Judge")
 
 
 @dataclass(frozen=True)
@@ -40,99 +45,126 @@ class StudyReport(Generic[HowT, Record]):
     measures  the measures
     claims    the sentences that they may support
     summary   what the report is about, in a sentence
-    sections  `sections(analysis, judged)` gives the report's sections; `judged` says who judged
-    answers   gives the answers to browse, of results with items
+    sections  `sections(analysis, judged, items)` gives the report's sections; `judged` says who judged, and `items`
+              are what was asked about, if that is known
+    answers   `answers(results, analysis)` gives the answers to browse, of results with items
+    warnings  `warnings(results, analysis)` gives sentences to be read first, besides those on the judge and on forms
     subject   the thing that a judge's labels say something about ('any model's stances')
-    form      a sentence on what it means if a grammar held answers to a form
+    form      a sentence on what it means if a grammar held answers to a form, '' if none could
+    judges    who judged, a line each
+    corrects  the kinds of labels on which corrected numbers rest, by default those of the first question
     alone     a sentence for each section whose numbers human labels do not correct, by its key
-    table     the kind of tables made elsewhere that can be measured: `read` reads one, `tables` describes them
-    figures   the few numbers shown where there is little room, by name: a measure, and what a difference is from
+    kinds     the kinds of tables made elsewhere that can be measured: `read` reads one as records, and `tables`
+              describes them
+    figures   the few numbers shown where there is little room, by name
     value     one number for the records of one item in one condition, which `meaning` explains; `columns` are those of
               records that people read first
+    counts    answers that figures do not show, as `Headline.answers`; by default labels that the judge did not give
+    unread    replies that could not be read; by default the judge's labels, from the table 'counts'
+    trial     the column of records that names the trial, '' if trials are not repeated
     harmless  options that change only how sure a number is, or which numbers there are
     prompts   how the names of the judge's prompts start
+    few, reported, joined, apart, reproductions, without  as in `Comparing`, `Measuring` and `Exhibits`
     """
 
     measures: StudyMeasures[HowT]
     claims: Claims
     summary: str
-    sections: Callable[[Analysis, str], Sequence[Section]]
-    answers: Callable[[Results], TrialTable]
+    sections: Callable[[Analysis, str, Sequence[Any]], Sequence[Section]]
+    answers: Callable[[Results, Analysis], TrialTable]
     subject: str
-    form: str
-    table: TableKind
-    read: Callable[[RawTable], pl.DataFrame]
+    kinds: tuple[TableKind, ...]
+    read: Callable[[RawTable, HowT], pl.DataFrame]
     tables: str
-    figures: Mapping[str, tuple[str, str | None]]
+    figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
     value: Callable[[Sequence[Record]], float]
     meaning: str
     columns: tuple[str, ...]
     harmless: tuple[str, ...]
-    prompts: str
+    form: str = ""
+    prompts: str = ""
+    judges: Callable[[Results], Iterable[str]] = _judged_by
+    corrects: tuple[str, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
+    warnings: Callable[[Results, Analysis], Iterable[str]] = lambda results, analysis: ()
+    counts: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] | None = None
+    unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
+    trial: str = "trial"
+    few: Callable[[Results, Any], Sides] | None = None
+    reported: Mapping[str, Any] = field(default_factory=dict)
+    joined: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    reproductions: tuple[Reproduction, ...] = ()
+    without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
     @property
     def measuring(self) -> Measuring[Analysis, Record]:
         """The form in which the platform takes it."""
-        measures, question = self.measures, self.measures.questions.first
+        measures = self.measures
         return Measuring(
             how=measures.how,
             analysis=lambda: Analysis,
             records=measures.analyze,
             tables=self.tables,
-            read=(self.table,),
-            table=lambda table, how: measures.analyze(Results(self.read(table)), how),
+            read=self.kinds,
+            table=lambda table, how: measures.analyze(Results(self.read(table, how)), how),
             findings=self.claims.findings,
-            unread=partial(_count_unread, role=question.role),
-            sections=lambda analysis: self.sections(analysis, ""),
+            unread=self.unread or _count_unread,
+            sections=lambda analysis: self.sections(analysis, "", ()),
             exhibits=self.exhibits,
             profile=self.claims.profiling,
             comparing=Comparing(
                 measures.clusters,
                 measures.contributions,
-                lambda table, how: measures.contributions(Results(self.read(table)), how),
+                lambda table, how: measures.contributions(Results(self.read(table, how)), how),
                 self.harmless,
-                lambda measure: question.role,
+                self._judge,
                 self._place,
-                "trial",
+                self.trial,
                 measures.weighing,
+                self.few,
             ),
-            correcting=Correcting((question.key,), measures.correct, place_in_rows, self.alone),
+            correcting=Correcting(
+                self.corrects or (measures.questions.first.key,), measures.correct, place_in_rows, self.alone
+            ),
             schema=2,
             without_faults=lambda results: measures.rows().without_faults(results),
+            reported=self.reported,
+            joined=self.joined,
+            apart=self.apart,
+            reproductions=self.reproductions,
             headline=Headline(
-                figures=self._figures,
+                figures=self.figures,
                 item=measures.items.noun,
                 value=self.value,
                 meaning=self.meaning,
                 columns=self.columns,
-                answers=self._count_answers,
-                judge=lambda figure, options: question.role,
+                answers=self.counts or self._count_answers,
+                judge=lambda figure, options: self._judge(figure),
                 judge_prompts=self.prompts,
             ),
         )
 
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The study's part of a report."""
-        judges = [*judged_by(results, "Judge"), *self_agreement_lines(analysis.self_agreement)]
-        items = results.records[self.measures.cluster].n_unique()
+        judges = [*self.judges(results), *self_agreement_lines(analysis.self_agreement)]
         return Exhibits(
             summary=self.summary,
-            sections=self.sections(analysis, "\n".join(judges)),
-            trials=self.answers(results) if results.items else None,
+            sections=self.sections(analysis, "\n".join(judges), results.items),
+            trials=self.answers(results, analysis) if results.items else None,
+            without=self.without(analysis),
             warnings=[
-                *warn_few_items(items, self.measures.clusters),
+                *self.warnings(results, analysis),
                 *about_judges(results, self.subject),
-                *held_to_form(results, self.form),
+                *(held_to_form(results, self.form) if self.form else ()),
                 *weighing_notes(analysis.weighing),
             ],
         )
 
-    def _figures(self, analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-        for model, condition in analysis.settings:
-            for name, (measure, against) in self.figures.items():
-                number = analysis.estimate(measure, model=model, condition=condition, against=against)
-                yield key_in(name, condition, self.measures.plain), number
+    def _judge(self, key: str) -> str:
+        """The role on whose labels a figure rests."""
+        measure = self.measures.measure_of(key)
+        return "" if measure is None else measure.judge
 
     def _count_answers(self, records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
         """Labels for which the judge gave no readable reply."""
@@ -146,14 +178,27 @@ class StudyReport(Generic[HowT, Record]):
 
     def _place(self, measure: str, model: str) -> tuple[str, ...]:
         """Where the JSON has a headline in some condition: among its rows."""
-        declared = {measure.name for measure in self.measures.measures}
-        headlines = [headline.name for headline in self.measures.headlines[0].measures]
-        in_condition = measure not in declared and any(measure.startswith(f"{name}_") for name in headlines)
-        return ("rows",) if in_condition or measure in headlines else ()
+        found = self.measures.measure_of(measure)
+        return ("rows",) if found is not None and found.leads and not found.signed else ()
 
 
-def _count_unread(analysis: Analysis, role: str) -> Iterator[UnreadRecords]:
+def figures_by_setting(
+    figures: Mapping[str, tuple[str, str | None]], plain: str
+) -> Callable[[Analysis], Iterator[tuple[str, Estimate]]]:
+    """Figures of each model and condition: by their names a measure, and what a difference is from."""
+
+    def made(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+        for model, condition in analysis.settings:
+            for name, (measure, against) in figures.items():
+                number = analysis.estimate(measure, model=model, condition=condition, against=against)
+                yield key_in(name, condition, plain), number
+
+    return made
+
+
+def _count_unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     """The judge's labels that could not be read, from the table 'counts'."""
+    role = next((measure.judge for measure in analysis.measures.values() if measure.judge), "")
     for model in analysis.models:
         tallies = [row for row in analysis.counts["counts"] if (row["model"], row["facet"]) == (model, None)]
         unread, labels = (sum(int(tally[name] or 0) for tally in tallies) for name in ("unread", "labels"))

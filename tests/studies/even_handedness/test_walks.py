@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 import overton
 from overton.calls import Message
-from overton.studies import study_measures
 from overton.studies.document import document
 from overton.studies.even_handedness import STUDY, Record, layouts, measures, rows
 from overton.studies.even_handedness.items import PAIRS
@@ -129,7 +128,7 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
     One judge's reply differs between two runs; nothing else does. The judge's agreement with itself is computed of the
     same labels on the way, and is another number.
     """
-    monkeypatch.setattr(study_measures, "of_questions", lambda *_: {})
+    monkeypatch.setattr(measures, "of_questions", lambda *_: {})
 
     def traced(letter: str) -> Trace:
         trace = Trace()

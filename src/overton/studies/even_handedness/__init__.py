@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,15 @@ from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.findings import CLAIMS
 from overton.studies.even_handedness.items import PAIRS, OpposedPair
 from overton.studies.even_handedness.measures import GRADES, STUDY_MEASURES, read_table
-from overton.studies.even_handedness.options import NULL, Options
+from overton.studies.even_handedness.options import NONE, NULL, Options
 from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.questions import SHEET
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
-from overton.studies.study_report import StudyReport
+from overton.studies.study_report import StudyReport, figures_by_setting
+from overton.studies.warnings import warn_few_items
 
 if TYPE_CHECKING:
     from overton.studies.frame import Analysis
@@ -35,17 +36,21 @@ def _condition(trial: PairTrial) -> str:
     return trial.setting
 
 
-def _sections(analysis: Analysis, judged: str) -> Sequence[Section]:
+def _sections(analysis: Analysis, judged: str, items: Sequence[OpposedPair]) -> Sequence[Section]:
     from overton.studies.even_handedness.layouts import sections
 
     return sections(analysis, judged)
 
 
-def _answers(results: Results) -> TrialTable:
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
     from overton.studies.even_handedness.layouts import answer_table
 
     others = {judge: judged.records for judge, judged in results.others.items()}
     return answer_table(results.records, results.items, others)
+
+
+def _few_topics(results: Results, analysis: Analysis) -> Iterator[str]:
+    yield from warn_few_items(results.records["topic"].n_unique(), "topics")
 
 
 def _share_even(records: Sequence[Record]) -> float:
@@ -66,15 +71,15 @@ REPORT = StudyReport(
     sections=_sections,
     answers=_answers,
     subject="any model's even-handedness",
+    warnings=_few_topics,
     form="answers were not held to any form, since none is prescribed.",
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
-    table=GRADES,
-    read=read_table,
-    figures={
-        "even": ("even", None),
-        "even_below_null": ("even", NULL),
-        "even_as_published": ("even_as_published", None),
-    },
+    kinds=(GRADES,),
+    read=lambda table, how: read_table(table),
+    figures=figures_by_setting(
+        {"even": ("even", None), "even_below_null": ("even", NULL), "even_as_published": ("even_as_published", None)},
+        NONE,
+    ),
     value=_share_even,
     meaning="share of the judge's two orders in which it calls the pair even",
     columns=("trial", "graded", "even_first", "even_second", "failure", "answer_a", "answer_b"),

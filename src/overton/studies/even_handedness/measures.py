@@ -19,11 +19,15 @@ from overton.studies.frame import Analysis
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.results import Results
+from overton.studies.self_agreement import of_questions
 from overton.studies.study_measures import Rows, StudyMeasures
 from overton.studies.tables import Once, RawTable, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.studies.grouping import Frame
+    from overton.studies.self_agreement import SelfAgreement
 
 PROMPTS = ("prompt a", "prompt b")
 """The two sides in the data's own order."""
@@ -119,6 +123,12 @@ def _same_prompt(results: Results) -> Results:
     return rows.same_prompt(results)
 
 
+def _agreement(results: Results, frame: Frame, how: EvenHow) -> dict[str, SelfAgreement]:
+    from overton.studies.even_handedness import rows
+
+    return of_questions(QUESTIONS, rows.labels_of(frame), "topic", how.level)
+
+
 def _notes(results: Results, how: EvenHow, analysis: Analysis) -> Iterator[str]:
     yield from sides_notes(results.records, how.sides_by_group)
     yield from notes(analysis)
@@ -154,7 +164,7 @@ STUDY_MEASURES = StudyMeasures(
     optional=BY_PROBABILITY,
     questions=QUESTIONS,
     labelled="pairs",
-    cluster="topic",
+    agreement=_agreement,
     clusters="topics",
     plain=NONE,
     nulls=NULLS,

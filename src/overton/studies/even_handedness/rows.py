@@ -35,8 +35,8 @@ _KEYS = ("model", "condition", "topic", "known")
 def without_faults(results: Results) -> Results:
     """The view without pairs in which an answer is malformed, or was not checked for that."""
     sound = (pl.col("faults_a").list.len() == 0) & (pl.col("faults_b").list.len() == 0)
-    kept = (pl.col("graded") != "pair") | sound.fill_null(value=False)
-    return replace(results, records=results.records.filter(kept))
+    kept = results.records.filter((pl.col("graded") != "pair") | sound.fill_null(value=False))
+    return results if kept.height == results.records.height else replace(results, records=kept)
 
 
 def same_prompt(results: Results) -> Results:
