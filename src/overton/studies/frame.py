@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Measure
-    from overton.studies.probabilities import Weighing
+    from overton.studies.probabilities import JudgeChances, Weighing
     from overton.studies.self_agreement import SelfAgreement
     from overton.studies.study import AnyStudy
     from overton.studies.warnings import FaultCount
@@ -376,8 +376,9 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     counts      other results as tables by name, one mapping of cells for each row: see `tables`
     models      the models that were measured, sorted
     warnings    to be read before any number
-    faults, self_agreement, weighing  malformed replies, the judge's agreement with itself, and whether shares are means
-                of probabilities. Their numbers are rows, too, and their counts are tables
+    faults, self_agreement, weighing, chances  malformed replies, the judge's agreement with itself, whether shares are
+                means of probabilities, and what a judge's probabilities say of labels that measures count as written.
+                Their numbers are rows, too, and their counts are tables
     """
 
     study: str
@@ -390,9 +391,11 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     faults: tuple[FaultCount, ...] = ()
     self_agreement: dict[str, SelfAgreement] = {}
     weighing: Weighing | None = None
+    chances: JudgeChances | None = None
 
     SHAPE = Shape(
-        without=("study", "faults", "self_agreement", "weighing"), also={"tables": "counts", "rows": "variant_rows"}
+        without=("study", "faults", "self_agreement", "weighing", "chances"),
+        also={"tables": "counts", "rows": "variant_rows"},
     )
 
     @property

@@ -8,28 +8,61 @@ from typing import TYPE_CHECKING
 from overton.studies.frame import Cells, EstimateRow
 
 if TYPE_CHECKING:
-    from overton.studies.probabilities import Weighing
+    from overton.studies.probabilities import JudgeChances, Weighing
     from overton.studies.self_agreement import SelfAgreement
     from overton.studies.warnings import FaultCount
 
 
-def judge_rows(self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None) -> Iterator[EstimateRow]:
-    """The numbers that studies have of their judge: its agreement with itself by kind of label, and how its single
-    answers compare with its token probabilities."""
+def judge_rows(
+    self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None, chances: JudgeChances | None = None
+) -> Iterator[EstimateRow]:
+    """The numbers that studies have of their judge: its agreement with itself by kind of label, how its single answers
+    compare with its token probabilities, and what these say of its labels.
+
+    Calibrations are by the role that answers; those of labels that measures count as written have the facet 'judge'.
+    """
     for label, found in self_agreement.items():
         for name in ("same", "kappa", "overlap"):
             if (number := getattr(found, name)) is not None:
                 yield EstimateRow(measure=f"self_agreement_{name}", facet="label", condition=label, number=number)
+    yield from _calibration_rows("role", weighing)
+    if chances is not None:
+        yield from _calibration_rows("judge", chances.weighing)
+        yield from _label_rows(chances)
+
+
+def _calibration_rows(facet: str, weighing: Weighing | None) -> Iterator[EstimateRow]:
     for role, calibration in ({} if weighing is None else weighing.calibrations).items():
         for name in ("slope", "offset", "outward", "largest", "other", "typical"):
             if (number := getattr(calibration, name)) is not None:
-                yield EstimateRow(measure=f"calibration_{name}", facet="role", condition=role, number=number)
+                yield EstimateRow(measure=f"calibration_{name}", facet=facet, condition=role, number=number)
+
+
+def _label_rows(chances: JudgeChances) -> Iterator[EstimateRow]:
+    for what, by_model in chances.labels.items():
+        for model, found in by_model.items():
+            for name in ("certain", "same_twice"):
+                number = getattr(found, name)
+                yield EstimateRow(measure=f"label_{name}", model=model, facet="question", condition=what, number=number)
+            for label, share in found.shares.items():
+                for name in ("by_label", "by_probability"):
+                    yield EstimateRow(
+                        measure=f"label_share_{name}",
+                        model=model,
+                        facet="question / label",
+                        condition=f"{what} / {label}",
+                        number=getattr(share, name),
+                    )
 
 
 def judge_counts(
-    faults: Sequence[FaultCount], self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None
+    faults: Sequence[FaultCount],
+    self_agreement: Mapping[str, SelfAgreement],
+    weighing: Weighing | None,
+    chances: JudgeChances | None = None,
 ) -> dict[str, tuple[Cells, ...]]:
-    """The tables 'faults', 'self_agreement' and 'calibrations': counts, and what belongs to no single number."""
+    """The tables 'faults', 'self_agreement', 'calibrations' and 'label_probabilities': counts, and what belongs to no
+    single number."""
     made: dict[str, tuple[Cells, ...]] = {
         "faults": tuple(
             {
@@ -46,15 +79,26 @@ def judge_counts(
             for label, found in self_agreement.items()
         ),
     }
-    if weighing is not None:
-        made["calibrations"] = tuple(
-            {
-                "role": role,
-                "used": weighing.used,
-                "why_not_used": weighing.why,
-                "unweighed": weighing.unweighed.get(role, 0),
-                **{name: getattr(found, name) for name in ("prompts", "answers", "band", "verdict", "why", "needed")},
-            }
-            for role, found in weighing.calibrations.items()
+    of_labels = None if chances is None else chances.weighing
+    calibrations = [*_calibration_cells("role", weighing), *_calibration_cells("judge", of_labels)]
+    if weighing is not None or chances is not None:
+        made["calibrations"] = tuple(calibrations)
+    if chances is not None:
+        made["label_probabilities"] = tuple(
+            {"question": what, "model": model, "labels": found.labels}
+            for what, by_model in chances.labels.items()
+            for model, found in by_model.items()
         )
     return made
+
+
+def _calibration_cells(of: str, weighing: Weighing | None) -> Iterator[Cells]:
+    for role, found in ({} if weighing is None else weighing.calibrations).items():
+        yield {
+            "of": of,
+            "role": role,
+            "used": weighing is not None and weighing.used,
+            "why_not_used": "" if weighing is None else weighing.why,
+            "unweighed": 0 if weighing is None else weighing.unweighed.get(role, 0),
+            **{name: getattr(found, name) for name in ("prompts", "answers", "band", "verdict", "why", "needed")},
+        }
