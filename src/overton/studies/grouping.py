@@ -66,6 +66,7 @@ class Units:
     cluster  the column of what intervals are over
     facets   the columns by which numbers may be grouped
     weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
+    sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
     void     why there is no number if all units are void, '' if none are
 
     The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
@@ -77,6 +78,7 @@ class Units:
     facets: tuple[str, ...] = ()
     weight: str = ""
     void: str = ""
+    sparse: bool = False
 
 
 class _Group(NamedTuple):
@@ -106,6 +108,7 @@ class Frame:
 
     `measures` are all that the study declares. `settings` are the models with each of their conditions, by default
     those that have units. They have a row for each measure even without units, but none for a difference of sides.
+    Measures whose units, or whose column, a view does not have are left out.
     Units of all models together have settings of their own.
     """
 
@@ -122,11 +125,16 @@ class Frame:
             )
             object.__setattr__(self, "settings", every.unique().sort(_MODEL).rows())
 
+    def has(self, measure: Measure) -> bool:
+        """Whether the view has a measure's units and their column."""
+        return measure.units in self.units and measure.column in self.units[measure.units].table.columns
+
     def rows(self, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
         """The rows of some groupings, in order."""
         for grouping in groupings:
             frame = self.together if grouping.together else self
-            measures, by, by_item = grouping.measures, grouping.by, grouping.by_item
+            by, by_item = grouping.by, grouping.by_item
+            measures = [measure for measure in grouping.measures if self.has(measure)]
             if grouping.sides != "difference":
                 of_units = [measure for measure in measures if not (grouping.sides and measure.signed)]
                 yield from frame.estimates(of_units, by, by_item=by_item, also=grouping.names or ())
@@ -143,7 +151,10 @@ class Frame:
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        models = self.units[kind].table["model"].unique().cast(pl.String).to_list()
+        units = self.units[kind]
+        if units.sparse:
+            return units.table.select(pl.col(_MODEL).cast(pl.String)).unique().sort(_MODEL).rows()
+        models = units.table["model"].unique().cast(pl.String).to_list()
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
@@ -151,7 +162,7 @@ class Frame:
         if not grouping.by:
             return bool(grouping.measures)
         has_values = pl.all_horizontal(pl.col(column).is_not_null() for column in grouping.by.values())
-        kinds = {measure.units for measure in grouping.measures}
+        kinds = {measure.units for measure in grouping.measures if self.has(measure)}
         return any(bool(self.units[kind].table.select(has_values.any()).item()) for kind in kinds)
 
     def sides_of(self, grouping: Grouping) -> tuple[str, str, str]:
@@ -329,7 +340,7 @@ class Frame:
         units are gone through once."""
         if kind not in self._every_cell:
             units = self.units[kind]
-            own = [measure for measure in self.measures if measure.units == kind]
+            own = [measure for measure in self.measures if measure.units == kind and self.has(measure)]
             table = units.table
             table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
             keys = [*_MODEL, units.cluster, *units.facets, "known"]
@@ -477,7 +488,7 @@ def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Con
     """Contributions by model, for a comparison of models: a measure in a condition is a measure of its own.
 
     A measure in a condition is named by its key, then the condition with '_' for '-' and '+'. That of the `plain`
-    condition has no ending, and it alone is a headline.
+    condition has no ending, and it alone is a headline; if no condition is plain, all are.
     """
     found: dict[str, list[Contribution]] = {}
     every = [(*setting, measure, made) for measure, by in contributions for setting, made in by.items()]
@@ -489,8 +500,8 @@ def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Con
 def _in_condition(measure: Measure, condition: str, plain: str) -> Measure:
     if condition == plain:
         return measure
-    title = f"{measure.title}, {condition}"
-    return replace(measure, name=key_in(measure.name, condition, plain), title=title, leads=False)
+    title, leads = f"{measure.title}, {condition}", measure.leads and not plain
+    return replace(measure, name=key_in(measure.name, condition, plain), title=title, leads=leads)
 
 
 def _facet(by: By) -> str | None:

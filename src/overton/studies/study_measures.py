@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from overton.studies.correction import CorrectionCase
     from overton.studies.grouping import Frame, Units
     from overton.studies.people_labels import People
-    from overton.studies.probabilities import Weighing
+    from overton.studies.probabilities import JudgeChances, Weighing
     from overton.studies.self_agreement import SelfAgreement
     from overton.studies.warnings import FaultCount
 
@@ -69,6 +69,10 @@ def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
 _NO_QUESTIONS = Questions((), complaint=str)
 
 
+def _no_chances(results: Results, how: Any) -> JudgeChances | None:
+    return None
+
+
 def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgreement]:
     return {}
 
@@ -78,13 +82,15 @@ class OtherNumbers(Generic[HowT]):
     """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
 
     measures  what they are; those that are `compared` have `contributions`
-    rows      `rows(results, frame, how)` gives them; `frame` has the units of the design
+    rows      `rows(results, frame, how)` gives them; `frame` has the units of a view: of the design, and if they are
+              `faultless` also of that without malformed replies
     contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
     """
 
     measures: Sequence[Measure]
     rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow]]
     contributions: Callable[[Results, HowT], Sides] | None = None
+    faultless: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,9 @@ class StudyMeasures(Generic[HowT]):
     agreement  how far the judge agrees with itself
     clusters   what intervals are over, in the plural
     unit       `unit(results, how)` says the same, if that depends on the data
-    plain      the condition that is not named in keys, '' if there are no conditions
+    plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
+    between    whether headlines are compared between every two conditions of a model
+    chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
     """
@@ -122,6 +130,8 @@ class StudyMeasures(Generic[HowT]):
     labelled: str = ""
     questions: Questions = _NO_QUESTIONS
     plain: str = ""
+    between: bool = True
+    chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
     unit: Callable[[Results, HowT], str] | None = None
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
@@ -182,18 +192,22 @@ class StudyMeasures(Generic[HowT]):
         views = self._views(results, how, weighing)
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
-        faults = self.rows().faults_of(results.records)
+        faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
         analysis = Analysis(
             study=self.study,
             level=how.level,
             models=tuple(dict.fromkeys(model for model, _ in frame.settings if model)),
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
-            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing)),
-            counts={**self.rows().counts_of(frame, self.facets), **judge_counts(faults, agreement, weighing)},
+            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing, chances)),
+            counts={
+                **self.rows().counts_of(frame, self.facets),
+                **judge_counts(faults, agreement, weighing, chances),
+            },
             faults=faults,
             self_agreement=agreement,
             weighing=weighing,
+            chances=chances,
         )
         return msgspec.structs.replace(analysis, warnings=tuple(self.notes(results, how, analysis)))
 
@@ -215,7 +229,7 @@ class StudyMeasures(Generic[HowT]):
         of_sides = self.headlines[1]
         views = self._views(results, how, self.weighing(results, how))
         frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
-        found = [(measure, frame.contributions(measure)) for measure in self.compared]
+        found = [(measure, frame.contributions(measure)) for measure in self.compared if frame.has(measure)]
         if frame.has_units(of_sides):
             _, first, second = frame.sides_of(of_sides)
             for measure in of_sides.measures:
@@ -296,7 +310,7 @@ class _Views(Generic[HowT]):
         yield from self.rows_without_faults(results, frame)
         for null in declared.nulls:
             yield from self.rows_against(null, results, frame)
-        for measure in declared.headlines[0].measures:
+        for measure in declared.headlines[0].measures if declared.between else ():
             yield from frame.between_conditions(measure)
         for other in declared.others:
             yield from other.rows(results, frame, self.how)
@@ -332,9 +346,13 @@ class _Views(Generic[HowT]):
         """The headlines, or what the study names, without malformed replies."""
         groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
         groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
+        others = [other for other in self.declared.others if other.faultless]
         left = self.declared.rows().without_faults(results)
         if left is not results:
-            frame = replace(frame, units=self.units(left, _kinds(groupings)))
+            frame = replace(frame, units=self.units(left, () if others else _kinds(groupings)))
         elif self.declared.faultless is not None:
             return
-        yield from replace(frame, variant="without_faults").rows(groupings)
+        frame = replace(frame, variant="without_faults")
+        yield from frame.rows(groupings)
+        for other in others if left is not results else ():
+            yield from other.rows(left, frame, self.how)
