@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from math import nan
 from typing import TYPE_CHECKING
 
-from overton.calls import Answerer
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
+from overton.studies.pluralism.findings import CLAIMS, warnings
 from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
-from overton.studies.pluralism.measuring import MEASURING
+from overton.studies.pluralism.measures import STUDY_MEASURES, figures, read_records, unread
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.sheet import SHEET
-from overton.studies.simulated import degenerate
+from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Command, Role, Study
+from overton.studies.study_report import StudyReport
+from overton.studies.warnings import judged_by, names_in
 
 if TYPE_CHECKING:
-    from overton.studies.pluralism.measures import Analysis
+    import polars as pl
+
+    from overton.studies.frame import Analysis
+    from overton.studies.results import Results, RunFacts
+    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "Options", "Record", "ReferenceThread", "Thread", "ThreadComment", "Viewpoint"]
 
-
-def _pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.pluralism.simulated import Pluralist
-
-    return Pluralist.from_args(threads, f"simulated/{name}", arguments)
-
-
-def _judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.pluralism.simulated import PluralistJudge
-
-    return PluralistJudge.from_args(threads, arguments)
+_PLURALIST = late_respondent("overton.studies.pluralism.simulated:PLURALIST")
 
 
 def _condition(trial: ThreadTrial) -> str:
@@ -42,53 +40,13 @@ def _condition(trial: ThreadTrial) -> str:
     return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
 
 
-STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
-    name="pluralism",
-    title="Pluralism",
-    question="Which of a crowd's views does a model voice, and which go missing once it knows yours? (PluralEval)",
-    roles=(
-        Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that labels stances, matches responses and words beliefs", judges=True),
-    ),
-    items=REFERENCES,
-    options=Options,
-    record=Record,
-    row_key=("trial",),
-    trials=trials,
-    conduct=conduct,
-    prompts=prompts.texts,
-    simulated={
-        "pluralist": _pluralist,
-        "pluralist/NAME": _pluralist,
-        "pluralist-judge": _judge,
-        "degenerate": degenerate,
-        "degenerate/NAME": degenerate,
-    },
-    canned=CANNED,
-    condition=_condition,
-    measuring=MEASURING,
-    sheet=SHEET,
-    nulls=NULLS,
-    commands=(
-        Command(
-            "threads",
-            "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
-            "overton.commands.pluralism:threads",
-        ),
-        Command(
-            "compare-clusterings",
-            "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
-            "overton.commands.pluralism:compare_clusterings",
-        ),
-        Command(
-            "compare-references",
-            "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
-            "overton.commands.pluralism:compare_references",
-        ),
-        Command(
-            "preferences",
-            "Read back sheets on which people preferred one of two clusterings.",
-            "overton.commands.pluralism:preferences",
-        ),
-    ),
-)
+def _sections(analysis: Analysis, judged: str, threads: Sequence[ReferenceThread]) -> Sequence[Section]:
+    from overton.studies.pluralism.layouts import sections
+
+    return sections(analysis, judged)
+
+
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    from overton.studies.pluralism.threads import thread_table
+
+    return thread_table(results.records, results.items)

@@ -218,34 +218,43 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
         for kind, columns in COUNTS.items()
         if kind in frame.units
     }
-    keys = {
-        (measure.units, measure.column): measure.name for measure in (*frame.measures, *PULLS) if measure.units in COUNTS
-    }
     tests = [
         cells
         for kind in found
-        for cells in tested_cells(frame.units[f"{kind}{CHANGES}"], {column: name for (of, column), name in keys.items() if of == kind})
+        if isinstance(changes := frame.units[f"{kind}{CHANGES}"], Changes)
+        for cells in tested_cells(changes, _names_of(frame, kind))
     ]
     asked = frame.units["asked"].table if "asked" in frame.units else None
     missing = [{"what": what, "why": why} for what, why in _not_computed(frame, asked)]
-    return {**found, "not_computed": tuple(missing), **({} if asked is None else tables_of_design(asked))}
+    made = {**found, "tests": tuple(tests), "not_computed": tuple(missing)}
+    return {**made, **({} if asked is None else tables_of_design(asked))}
+
+
+def _names_of(frame: Frame, kind: str) -> dict[str, str]:
+    """The keys of measures by the columns of their values."""
+    named = {measure.column: measure.name for measure in frame.measures if measure.units == kind}
+    return {**named, "first_pull": f"{kind}_first_pull"}
 
 
 def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> Iterator[Cells]:
     """Counts over all models first; a thread then counts once for each model."""
-    facets = [facet] if facet else []
+    facets, choices = [facet] if facet else [], [name for name in ("denominator",) if name in table.columns]
     for models in ([], ["model"]):
         keys = [*models, "condition", *facets]
         summed = (
             table.drop_nulls(facets)
             .group_by(keys)
-            .agg(pl.len().alias("threads"), *(pl.col(name).sum() for name in columns))
+            .agg(
+                pl.len().cast(pl.Int64).alias("threads"),
+                *(pl.col(name).sum() for name in columns),
+                *(pl.col(name).first() for name in choices),
+            )
             .sort(keys)
             .with_columns(pl.col(pl.Enum).cast(pl.String), pl.col(pl.Float64).round().cast(pl.Int64))
         )
         for row in summed.iter_rows(named=True):
             where = [str(row[name]) for name in ("condition", *facets)]
-            counts = {name: row[name] for name in ("threads", *columns)}
+            counts = {name: row[name] for name in ("threads", *columns, *choices)}
             yield {"model": row.get("model"), "facet": facet, "condition": " / ".join(where), **counts}
 
 
