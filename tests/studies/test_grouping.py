@@ -94,6 +94,20 @@ def test_a_model_without_units_has_a_reason_in_its_row() -> None:
     assert made.counts("answers", {"kind": "kind"}).rows() == [("m", "plain", "x", 1, 1)]
 
 
+def test_sums_of_groups_are_over_the_same_clusters_in_order() -> None:
+    rows = [
+        {"topic": "t2", "agrees": 1.0, "kind": "x"},
+        {"topic": "t0", "agrees": 0.0, "kind": "x"},
+        {"topic": "t2", "agrees": 1.0, "kind": "y"},
+        {"topic": "t1", "kind": "y"},
+    ]
+    found = frame(rows).sums(AGREES, {"kind": "kind"})
+    assert list(found) == [("m", "plain", "x"), ("m", "plain", "y")]
+    assert [found["m", "plain", kind].above.tolist() for kind in "xy"] == [[0, 0, 1], [0, 0, 1]]
+    assert [found["m", "plain", kind].below.tolist() for kind in "xy"] == [[1, 0, 1], [0, 0, 1]]
+    assert frame(rows).sums(AGREES)["m", "plain"].above.tolist() == [0, 0, 2]
+
+
 def sided(left: list[float], right: list[float]) -> list[dict[str, Any]]:
     return [
         {"topic": f"t{at}", "agrees": value, "side": name, "side_place": place, "signed_value": sign * (at % 2)}

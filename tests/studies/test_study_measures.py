@@ -25,7 +25,7 @@ from overton.studies.people_labels import People
 from overton.studies.questions import Question, Questions
 from overton.studies.results import Results
 from overton.studies.self_agreement import SelfAgreement, of_questions
-from overton.studies.study_measures import OtherNumbers, StudyMeasures
+from overton.studies.study_measures import OtherNumbers, StudyMeasures, TableRow
 
 near = pytest.approx
 
@@ -104,7 +104,8 @@ def half_of(results: Results) -> Results:
 LONGEST = Measure("longest", "Longest trial", POSITIVE, kind="value", compared=True)
 
 
-def longest_of(results: Results, frame: Frame, how: How) -> Iterator[EstimateRow]:
+def longest_of(results: Results, frame: Frame, how: How) -> Iterator[EstimateRow | TableRow]:
+    yield TableRow("trials", {"model": "m", "trial": 3})
     for model, condition in frame.settings:
         number = not_computed("it was not measured")
         yield EstimateRow(model=model, condition=condition, measure="longest", number=number)
@@ -176,6 +177,7 @@ def test_there_are_numbers_by_every_grouping_and_facet() -> None:
     assert [row.variant for row in found.rows_of("ahead", "side")] == ["plain", "without_faults"]
     assert set(found.measures) == {"agrees", "ahead", "sure", "longest"}
     assert found.estimate("longest").method == "not computed: it was not measured"
+    assert found.counts["trials"] == ({"model": "m", "trial": 3},)
     assert found.warnings == ("1 model",)
     assert found.counts["counts"][0]["facets"] == 1
     assert found.self_agreement["agrees"].same.value == 1

@@ -288,6 +288,29 @@ class Frame:
             if setting in parts
         }
 
+    def sums(self, measure: Measure, by: By | None = None) -> dict[tuple[str, ...], ClusterSums]:
+        """A measure's sums by model, condition and values of the facets in `by`, all over the same clusters, sorted.
+
+        They serve numbers that compare groups in other ways than `differences`.
+        """
+        units, columns = self.units[measure.units], [*_MODEL, *(by or {}).values()]
+        cells = self._cells(measure.units).drop_nulls(columns)
+        parts = ("above", "below", "many") if units.weight else ("above", "below")
+        clusters = units.table[units.cluster].cast(pl.String).unique().sort()
+        place = pl.col(units.cluster).replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64)
+        summed = (
+            cells.group_by(*columns, units.cluster)
+            .agg(pl.col(f"{part} {measure.name}").sum() for part in parts)
+            .with_columns(place=place)
+            .sort(columns)
+        )
+        found: dict[tuple[str, ...], ClusterSums] = {}
+        for group, own in summed.partition_by(columns, as_dict=True, maintain_order=True).items():
+            made = np.zeros((len(parts), len(clusters)))
+            made[:, own["place"].to_numpy()] = own.select(f"{part} {measure.name}" for part in parts).to_numpy().T
+            found[tuple(map(str, group))] = ClusterSums(*made)
+        return found
+
     def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
         """Each measure in another view, and its number here minus the one there, by model and condition.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -77,18 +77,25 @@ def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgr
     return {}
 
 
+class TableRow(NamedTuple):
+    """A row of the analysis' table with this name: what belongs to numbers and is none itself."""
+
+    table: str
+    cells: Cells
+
+
 @dataclass(frozen=True)
 class OtherNumbers(Generic[HowT]):
     """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
 
     measures  what they are; those that are `compared` have `contributions`
-    rows      `rows(results, frame, how)` gives them; `frame` has the units of a view: of the design, and if they are
-              `faultless` also of that without malformed replies
+    rows      `rows(results, frame, how)` gives them, and rows of tables; `frame` has the units of a view: of the
+              design, and if they are `faultless` also of that without malformed replies
     contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
     """
 
     measures: Sequence[Measure]
-    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow]]
+    rows: Callable[[Results, Frame, HowT], Iterable[EstimateRow | TableRow]]
     contributions: Callable[[Results, HowT], Sides] | None = None
     faultless: bool = False
 
@@ -193,15 +200,21 @@ class StudyMeasures(Generic[HowT]):
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
+        others = [row for other in self.others for row in other.rows(results, frame, how)]
+        every = [*views.estimates(results, frame), *others]
         analysis = Analysis(
             study=self.study,
             level=how.level,
             models=tuple(dict.fromkeys(model for model, _ in frame.settings if model)),
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
-            rows=(*views.estimates(results, frame), *judge_rows(agreement, weighing, chances)),
+            rows=(
+                *(row for row in every if isinstance(row, EstimateRow)),
+                *judge_rows(agreement, weighing, chances),
+            ),
             counts={
                 **self.rows().counts_of(frame, self.facets),
+                **_tables(row for row in every if isinstance(row, TableRow)),
                 **judge_counts(faults, agreement, weighing, chances),
             },
             faults=faults,
@@ -262,6 +275,13 @@ class StudyMeasures(Generic[HowT]):
         return _Views(self, how, unit, weighed=weighing is not None and weighing.used)
 
 
+def _tables(rows: Iterable[TableRow]) -> dict[str, tuple[Cells, ...]]:
+    found: dict[str, list[Cells]] = {}
+    for table, cells in rows:
+        found.setdefault(table, []).append(cells)
+    return {table: tuple(every) for table, every in found.items()}
+
+
 def _kinds(groupings: Iterable[Grouping]) -> set[str]:
     return {measure.units for grouping in groupings for measure in grouping.measures}
 
@@ -300,7 +320,7 @@ class _Views(Generic[HowT]):
         measures = (*self.declared.measures, *(optional if has_values else ()))
         return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
 
-    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow | TableRow]:
         """The rows of the design, of the view without malformed replies and of null conditions."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
@@ -312,8 +332,6 @@ class _Views(Generic[HowT]):
             yield from self.rows_against(null, results, frame)
         for measure in declared.headlines[0].measures if declared.between else ():
             yield from frame.between_conditions(measure)
-        for other in declared.others:
-            yield from other.rows(results, frame, self.how)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """Measures in a null condition, and their differences from it: all if it only reads the design's records in
@@ -342,7 +360,7 @@ class _Views(Generic[HowT]):
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
-    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
+    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow | TableRow]:
         """The headlines, or what the study names, without malformed replies."""
         groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
         groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
