@@ -7,7 +7,7 @@ follows from the row's interval, after correction for all tests of an analysis (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import inf, isnan
@@ -24,6 +24,7 @@ from overton.studies.findings import (
     Sentence,
     Trait,
     level_finding,
+    remaining,
 )
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
 from overton.studies.measures import key_in
@@ -33,6 +34,10 @@ from overton.studies.numbers import number as _in_words
 
 OTHER = "other"
 """A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
+
+ANY = "any"
+"""A claim that is against this one is about every difference between two conditions of a model, and is named by its own
+condition alone; `more` may leave some of them out."""
 
 _SEPARATOR = " / "
 
@@ -47,7 +52,9 @@ class ProfileEntry:
     title     what the number is, in a few words
     missing   takes the place of `sentence` if there is no number; '' if it does not
     null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
-              that is
+              that is. A claim of an effect has the value of no effect without it
+    rest      the number is what the measure leaves of a whole
+    within    the ends of its axis in charts, by default the measure's range; `scale` is the axis' title
     by_item   what the measure means for a single item, if models are also compared on single items by it
     """
 
@@ -56,7 +63,10 @@ class ProfileEntry:
     sentence: str
     missing: str = ""
     null: str = ""
-    null_is: str = ""
+    null_is: str = "as it would be if nothing moved it"
+    rest: bool = False
+    within: tuple[float, float] | None = None
+    scale: str = ""
     by_item: str = ""
 
 
@@ -64,12 +74,15 @@ class ProfileEntry:
 class Claim:
     """Sentences about one measure, of which its interval decides which is reported.
 
-    level    states the number and claims no effect; `missing` takes its place if there is no number
+    level    states the number and claims no effect; `missing` takes its place if there is no number, and `void` then
+             says why it is not to be quoted
     above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
     differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
     within   claims that it is on neither side, if the interval stays within `small`
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
-    against  what the number is compared with: a value, 'null/NAME', or `OTHER`
+    against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`
+    condition  the only condition that it is about; '' if it is about all
+    together   it is about all models together, and not about single ones
     facet    there is one claim for each value of this facet
     unless   a facet: there is no claim about a model in a condition that has claims about this facet
     section  the key of the report's section that shows the number
@@ -96,12 +109,15 @@ class Claim:
     section: str
     level: str = ""
     missing: str = ""
+    void: str = ""
     above: str = ""
     below: str = ""
     differs: str = ""
     within: str = ""
     unclear: str = ""
     against: float | str = 0.0
+    condition: str = ""
+    together: bool = False
     facet: str = ""
     unless: str = ""
     units: str = ""
@@ -128,10 +144,12 @@ class Claim:
         return 0.0 if isinstance(self.against, str) else self.against
 
     def concerns(self, row: EstimateRow) -> bool:
-        """Whether a row of its measure and facet has the comparison that it is about."""
+        """Whether a row of its measure and facet has the models, condition and comparison that it is about."""
+        if self.condition not in {"", row.condition} or self.together != (row.model is None):
+            return False
         if not isinstance(self.against, str):
             return row.against is None
-        if self.against == OTHER:
+        if self.against in {OTHER, ANY}:
             return row.against is not None and not row.against.startswith(PREFIX)
         return row.against == self.against
 
@@ -140,15 +158,19 @@ class Claim:
 class Claims:
     """All claims of a study.
 
-    items  what findings count, and a column of the analysis' table 'counts' (model, facet, condition, and how many)
+    items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many).
+           Without such a table the clusters of a number are its items
     plain  the condition that is not named in sentences and keys
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
+    more   gives findings on what there is no number of
     """
 
     claims: Sequence[Claim]
     items: str
     plain: str
     conditions: str = "condition"
+    counts: str = "counts"
+    more: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
 
     def findings(self, analysis: Analysis) -> list[Said]:
         """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
@@ -157,7 +179,7 @@ class Claims:
         Raises:
             ValueError: a claim is about a measure that the analysis does not declare.
         """
-        return [said for instance in self._instances(analysis) for said in instance.said()]
+        return [*(said for instance in self._instances(analysis) for said in instance.said()), *self.more(analysis)]
 
     def traits(self, analysis: Analysis) -> list[Trait]:
         """The parts of models' profiles, in the same order."""
@@ -170,7 +192,11 @@ class Claims:
     @property
     def profiling(self) -> Profiling[Analysis]:
         """The study's contribution to a profile."""
-        profiles = {claim.measure: claim.profile for claim in self.claims if claim.profile is not None}
+        profiles = {
+            key_in(claim.measure, claim.condition, self.plain) if claim.condition else claim.measure: claim.profile
+            for claim in self.claims
+            if claim.profile is not None
+        }
         aspects = {profile.aspect for profile in profiles.values()}
         return Profiling(
             tuple(aspect for aspect in ASPECTS if aspect in aspects),
@@ -191,7 +217,7 @@ class Claims:
         settings = dict.fromkeys((row.model, row.condition or "") for claim, row in every if not claim.facet)
         counts = {
             (cells["model"], cells["facet"], cells["condition"] or ""): int(cells[self.items] or 0)
-            for cells in analysis.counts["counts"]
+            for cells in (analysis.counts[self.counts] if self.counts else ())
         }
         found = [
             (_Instance(self, claim, row, condition, names, analysis, counts), place)
@@ -280,6 +306,8 @@ class _Instance:
         """How many items are behind it. A facet's value has its own. A difference has those of its model and condition,
         or the fewer of two conditions."""
         row, claim = self.row, self.claim
+        if not self.claims.counts:
+            return row.clusters or 0
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition or ""]
         return min(self.counts[row.model, None, condition] for condition in self.conditions)
@@ -326,6 +354,7 @@ class _Instance:
                 number=number,
                 kind=self.kind,
                 judge=self.declared.judge,
+                void="" if number else self.claim.void,
                 measure=self.key,
             )
 
@@ -361,19 +390,23 @@ class _Instance:
     def trait(self, profile: ProfileEntry) -> Trait:
         """Its part in the model's profile."""
         row, (low, high) = self.row, self.declared.range
-        template = profile.missing if profile.missing and isnan(row.number.value) else profile.sentence
-        null = self.analysis.row(row.measure, model=row.model, condition=row.condition, variant=profile.null)
+        number = remaining(row.number) if profile.rest else row.number
+        template = profile.missing if profile.missing and isnan(number.value) else profile.sentence
+        where = {"model": row.model, "condition": row.condition, "variant": profile.null}
+        in_null = self.analysis.row(row.measure, **where) if profile.null else None
+        of_effect = self.claim.null if any(self.claim.sides) and not profile.null else None
         return Trait(
             aspect=profile.aspect,
             model=self.model,
-            title=self.sentence(profile.title, row.number),
-            sentence=self.sentence(template, row.number),
-            number=row.number,
+            title=self.sentence(profile.title, number),
+            sentence=self.sentence(template, number),
+            number=number,
             units=self.claim.units,
             exhibit=self.claim.section,
             kind=self.kind,
-            within=(-inf if low is None else low, inf if high is None else high),
-            null=None if null is None or not profile.null else null.estimate,
+            within=profile.within or (-inf if low is None else low, inf if high is None else high),
+            scale=profile.scale,
+            null=of_effect if in_null is None else in_null.estimate,
             null_is=profile.null_is,
         )
 
