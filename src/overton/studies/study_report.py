@@ -16,7 +16,7 @@ from overton.studies.claims import Claims
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
-from overton.studies.probabilities import weighing_notes
+from overton.studies.probabilities import probability_notes, weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section, TrialTable
 from overton.studies.self_agreement import self_agreement_lines
@@ -52,6 +52,7 @@ class StudyReport(Generic[HowT, Record]):
     subject   the thing that a judge's labels say something about ('any model's stances')
     form      a sentence on what it means if a grammar held answers to a form, '' if none could
     judges    who judged, a line each
+    weighed   what token probabilities are used for, if there are any
     corrects  the kinds of labels on which corrected numbers rest, by default those of the first question
     alone     a sentence for each section whose numbers human labels do not correct, by its key
     kinds     the kinds of tables made elsewhere that can be measured: `read` reads one as records, and `tables`
@@ -84,6 +85,7 @@ class StudyReport(Generic[HowT, Record]):
     form: str = ""
     prompts: str = ""
     judges: Callable[[Results], Iterable[str]] = _judged_by
+    weighed: str = "Shares"
     corrects: tuple[str, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
     warnings: Callable[[Results, Analysis], Iterable[str]] = lambda results, analysis: ()
@@ -157,7 +159,8 @@ class StudyReport(Generic[HowT, Record]):
                 *self.warnings(results, analysis),
                 *about_judges(results, self.subject),
                 *(held_to_form(results, self.form) if self.form else ()),
-                *weighing_notes(analysis.weighing),
+                *weighing_notes(analysis.weighing, self.weighed),
+                *probability_notes(analysis.chances),
             ],
         )
 
