@@ -18,6 +18,8 @@ from typing import Any
 
 import polars as pl
 
+from .schema_1 import pluralism
+
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
 Json = Any
@@ -38,6 +40,10 @@ _EVEN_PARTS = {
 """Keys of a model of even-handedness in schema 1, with their values if the model has none of these numbers."""
 
 
+Words = frozenset[tuple[str, tuple[str, ...]]]
+"""What some names in lines may stand for: patterns, by the name."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a study's file."""
@@ -53,29 +59,29 @@ class Line:
     value: str
     dropped: str
 
-    def named(self, row: Mapping[str, Any], conditions: frozenset[str]) -> dict[str, str] | None:
+    def named(self, row: Mapping[str, Any], words: Words) -> dict[str, str] | None:
         """The texts that the line's names stand for in a row of numbers or of a table; None if it is of another row."""
         found = {"model": row.get("model") or ""}
         for column in _WHERE[0 if self.measure else 1 :]:
             wanted = getattr(self, column)
-            if self.table and (column == "variant" or column not in row):
+            if self.table and column not in row:
                 continue
             given = row.get(column) or ""
-            got = _pattern(wanted, conditions).fullmatch(given)
+            got = _pattern(wanted, words).fullmatch(given)
             if got is None:
                 return None
             found |= got.groupdict()
         # Two conditions of a model are compared: what a difference is from is a condition, too.
-        compares = self.path.startswith("contrasts") and found.get("second") not in conditions
+        compares = self.path.startswith("contrasts") and found.get("second") not in dict(words)["condition"]
         return None if compares else found
 
 
 @cache
-def _pattern(text: str, conditions: frozenset[str]) -> re.Pattern[str]:
-    """Of a text with names in braces; `{condition}` stands for one of these conditions."""
-    made, end = "", 0
+def _pattern(text: str, words: Words) -> re.Pattern[str]:
+    """Of a text with names in braces; some of them stand for one of these words."""
+    made, end, known = "", 0, dict(words)
     for name in _NAME.finditer(text):
-        inside = "|".join(map(re.escape, sorted(conditions, key=len, reverse=True))) if name[1] == "condition" else ".+"
+        inside = "|".join(sorted(known[name[1]], key=len, reverse=True)) if name[1] in known else ".+"
         made += re.escape(text[end : name.start()]) + f"(?P<{name[1]}>{inside})"
         end = name.end()
     return re.compile(made + re.escape(text[end:]))
@@ -102,9 +108,18 @@ class _Moved:
         return [_NAME.sub(lambda name: self.names[name[1]], part) for part in self.line.path.split(" > ")]
 
 
+def _words(document: Json) -> Words:
+    """The document's conditions, and the words of its study."""
+    if document["study"] == "pluralism":
+        found, more = pluralism.conditions(document), pluralism.WORDS
+    else:
+        counts = document["tables"]["counts"]
+        found, more = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None), {}
+    return frozenset({**more, "condition": tuple(sorted(map(re.escape, found)))}.items())
+
+
 def _moved(document: Json) -> Iterator[_Moved]:
-    counts = document["tables"]["counts"]
-    conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
+    words = _words(document)
     for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
@@ -114,13 +129,27 @@ def _moved(document: Json) -> Iterator[_Moved]:
             row = {"item": given.get("topic"), **given}
             if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
-            names = line.named(row, conditions)
-            if names is None:
+            names = line.named(row, words)
+            more = None if names is None else _MORE.get(document["study"], _no_more)(line.path, row, names)
+            if names is None or more is None:
                 continue
-            names = {"label": row.get("label"), "role": row.get("role"), **names}
+            names = {**{name: cell for name, cell in row.items() if isinstance(cell, str)}, **names, **more}
             names["number"] = str(at if line.table else number)
             number += 1
-            yield _Moved(line, names, _value(line, row, names))
+            if _NAME.fullmatch(line.value) and line.table:
+                for count in row.keys() - {"item", "model", "facet", "condition"}:
+                    yield _Moved(line, {**names, line.value[1:-1]: count}, row[count])
+            else:
+                yield _Moved(line, names, _value(line, row, names))
+
+
+def _no_more(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, str]:
+    return {}
+
+
+_MORE: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, str]], dict[str, str] | None]] = {
+    "pluralism": pluralism.names
+}
 
 
 def _value(line: Line, row: Mapping[str, Any], names: Mapping[str, str]) -> Any:
@@ -160,9 +189,14 @@ def _complete_even_handedness(made: Json) -> None:
         made["weighing"].setdefault("unweighed", {})
 
 
-_COMPLETE: dict[str, Callable[[Json], None]] = {"even-handedness": _complete_even_handedness}
+_COMPLETE: dict[str, Callable[[Json], None]] = {
+    "even-handedness": _complete_even_handedness,
+    "pluralism": pluralism.complete,
+}
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""
+_FIELD_NAMES = {"pluralism": pluralism.FIELDS}
+"""By study, names in lines that stand for such keys."""
 
 
 def _put(made: Json, path: list[str], value: Any) -> None:
@@ -198,6 +232,8 @@ def estimates_1(document: Json) -> pl.DataFrame:
                 model = moved.names["model"]
             elif name[1] == "number":
                 model, conditions = moved.names["model"], [moved.names["first"], moved.names["second"]]
+            elif name[1] in _FIELD_NAMES.get(document["study"], ()):
+                fields.append(moved.names[name[1]])
             elif moved.names[name[1]] in _FIELDS.get(document["study"], ()):
                 fields.append(moved.names[name[1]])
             else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from math import isnan, nan
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -26,89 +26,13 @@ from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame, Units
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
-from overton.studies.pluralism.options import ConditionParts, split_condition
-
-Against = Literal["neutral", "matched-neutral", "twin"]
-"""What a condition is compared with: the neutral prompt, the neutral one in the biased prompts' words, or the same
-arm in the plain setting."""
-
-SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "opposing": ("supporting", "against")}
-"""For each biased arm: the stance of the views against the belief, and of those with it."""
+from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, named
+from overton.studies.study_measures import TableRow
 
 CHANGES = " changes"
 """Ends the name of a kind of units that are threads in two conditions; before it, that of threads in a condition."""
 
 _DIGITS = 12
-_ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
-_ALIASES = {
-    "n": "neutral",
-    "b.t": "toward",
-    "b.o": "opposing",
-    "biased-toward": "toward",
-    "biased-opposing": "opposing",
-    "biased-against": "opposing",
-}
-"""The paper's words for arms, and ours."""
-
-
-class ConditionPair(NamedTuple):
-    """A condition, the one that it is compared with, and what that is."""
-
-    condition: str
-    other: str
-    against: Against
-
-
-def named(condition: str) -> ConditionParts:
-    """The parts of a condition's name; `arm` is '' if it is neither ours nor the paper's."""
-    found = split_condition(condition)
-    arm = "-".join(found.arm.lower().replace("_", " ").split())
-    arm = _ALIASES.get(arm, arm)
-    return found._replace(arm=arm if arm in _ARMS else "")
-
-
-def in_order(conditions: Sequence[str]) -> list[str]:
-    """The plain setting first; in each setting the neutral arm, then the biased ones, then unknown ones."""
-
-    def place(condition: str) -> tuple[bool, str, int, str]:
-        found = named(condition)
-        return bool(found.setting), found.setting, _ARMS.index(found.arm) if found.arm else len(_ARMS), condition
-
-    return sorted(conditions, key=place)
-
-
-def comparisons(conditions: Sequence[str]) -> list[ConditionPair]:
-    """Each condition with the neutral one of its setting, the matched neutral one, and its arm in a plainer setting."""
-    known = {name: named(name) for name in in_order(conditions)}
-    return [pair for name in known for pair in _comparisons_of(name, known)]
-
-
-def _comparisons_of(name: str, known: Mapping[str, ConditionParts]) -> Iterator[ConditionPair]:
-    own = known[name]
-    others: dict[Against, str | None] = {
-        "neutral": _other(known, own, "neutral"),
-        "matched-neutral": _other(known, own, "matched-neutral") if own.arm != "neutral" else None,
-        "twin": _twin(known, own) if own.arm else None,
-    }
-    for against, other in others.items():
-        if other is not None and other != name:
-            yield ConditionPair(name, other, against)
-
-
-def _other(known: Mapping[str, ConditionParts], own: ConditionParts, arm: str) -> str | None:
-    same = (
-        (parts.effort, parts.mitigated) == (own.effort, own.mitigated) and parts.arm == arm for parts in known.values()
-    )
-    return next((name for name, fits in zip(known, same, strict=True) if fits), None)
-
-
-def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | None:
-    """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
-    arm = {name: parts for name, parts in known.items() if parts.arm == own.arm}
-    if own.mitigated:
-        return next((name for name, parts in arm.items() if parts.effort == own.effort and not parts.mitigated), None)
-    plain = [name for name, parts in arm.items() if not parts.mitigated]
-    return min(plain, key=lambda name: arm[name].effort is not None, default=None) if own.effort else None
 
 
 class SignedRank(NamedTuple):
@@ -260,20 +184,33 @@ def of_changes(measure: Measure) -> Measure:
     return replace(measure, units=f"{measure.units}{CHANGES}", weight="", within=within, nothing=NOTHING)
 
 
-def change_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
-    """Each measure's differences between conditions, with the P values of those that are tested."""
+def change_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow | TableRow]:
+    """Each measure's differences between conditions, with the P values of those that are tested, and the tests."""
     units = {kind: changes for kind, changes in frame.units.items() if isinstance(changes, Changes)}
-    own = [of_changes(measure) for measure in measures]
-    known = [measure for measure in own if measure.column in _columns(units, measure.units)]
+    yield from _rows_of(frame, units, measures)
+    for kind, changes in units.items():
+        keys = {measure.column: measure.name for measure in measures if f"{measure.units}{CHANGES}" == kind}
+        yield from _test_rows(changes, keys, frame.variant)
+
+
+def shift_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
+    """The shifts by a stated belief as published."""
+    kind = f"sycophancy{CHANGES}"
+    changes = frame.units.get(kind)
+    if isinstance(changes, Changes) and _EIGHT[0] in changes.table.columns:
+        believed = replace(changes, table=changes.table.filter(pl.col(_EIGHT[0]).is_not_null()), tested=())
+        yield from _rows_of(frame, {kind: believed}, measures)
+
+
+def _rows_of(frame: Frame, units: Mapping[str, Changes], measures: Sequence[Measure]) -> Iterator[EstimateRow]:
+    known = [own for own in map(of_changes, measures) if own.column in _columns(units, own.units)]
     if not known:
         return
     made = Frame(units, known, frame.jackknife, variant=frame.variant)
-    for by, together in product(({}, {"community": "community"}), (True, False)):
-        against = {**by, "against": "against"}
-        for measure in known:
-            tests = units[measure.units].tests
-            for row in made.rows([Grouping([measure], against, together=together)]):
-                yield _as_change(row, measure, tests)
+    for by, together, measure in product(({}, {"community": "community"}), (True, False), known):
+        tests = units[measure.units].tests
+        for row in made.rows([Grouping([measure], {**by, "against": "against"}, together=together)]):
+            yield _as_change(row, measure, tests)
 
 
 def _columns(units: Mapping[str, Units], kind: str) -> Sequence[str]:
@@ -310,22 +247,22 @@ def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> I
             )
 
 
-def tested_cells(changes: Changes, keys: Mapping[str, str]) -> Iterator[Cells]:
-    """The tests as cells of a table: P values, and how many comparisons they are corrected for. `keys` are those of
-    measures by column."""
-    compared = {(pair.condition, pair.other): pair.against for pair in changes.pairs}
+def _test_rows(changes: Changes, keys: Mapping[str, str], variant: str) -> Iterator[TableRow]:
+    """The tests as rows of the table 'tests': P values, and how many comparisons they are corrected for. `keys` are
+    those of measures by column."""
     for (model, community, condition, against, column), test in changes.tests.items():
-        yield {
+        cells: Cells = {
             "measure": keys[column],
             "model": model,
             "facet": None if community is None else "community",
             "condition": condition if community is None else f"{condition} / {community}",
+            "variant": variant,
             "against": against,
-            "compared_with": compared[condition, against],
             "p": None if isnan(test.p) else test.p,
             "adjusted": None if isnan(test.adjusted) else test.adjusted,
             "comparisons": test.of,
         }
+        yield TableRow("tests", cells)
 
 
 _EIGHT = tuple(f"{when}_{part}_{whose}" for whose in _WHOSE for when in ("before", "after") for part in _PARTS)

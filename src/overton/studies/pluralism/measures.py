@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics.jackknife import DIFFERENCE, Range
 from overton.studies.frame import EstimateRow
-from overton.studies.measures import Grouping, Measure, Sides
-from overton.studies.pluralism.findings import notes
+from overton.studies.measurement import UnreadRecords
+from overton.studies.measures import Grouping, Measure, Sides, key_in
+from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.nulls import NULLS
-from overton.studies.pluralism.options import PluralismHow
+from overton.studies.pluralism.options import PluralismHow, compared_with, in_order
 from overton.studies.pluralism.reading import REFERENCES
-from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.statistics import Estimate
     from overton.studies.correction import CorrectionCase
     from overton.studies.frame import Analysis
     from overton.studies.grouping import Frame
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from overton.studies.probabilities import JudgeChances
     from overton.studies.results import Results
     from overton.studies.self_agreement import SelfAgreement
+    from overton.studies.tables import RawTable
 
 NOTHING = "no thread has it"
 RANK: Range = (-1.0, 1.0)
@@ -111,7 +114,7 @@ PULLS: tuple[Measure, ...] = tuple(
 )
 """Accuracy with the more popular viewpoint named first, minus that with it second."""
 
-_Shift = partial(Measure, units="sycophancy", judge="judge", nothing=NOTHING, signed=True, source="section 6.1.2")
+_Shift = partial(Measure, units="sycophancy", judge="judge", nothing=NOTHING, source="section 6.1.2")
 _LOGITS = 0.25
 """A margin in logits: about six points of recall at one half."""
 
@@ -131,7 +134,7 @@ SHIFTS: tuple[Measure, ...] = tuple(
 )
 """In logits of the viewpoints voiced, from the condition without the belief."""
 AS_PUBLISHED: tuple[Measure, ...] = tuple(
-    _Shift(f"{name}_as_published", f"{name.capitalize()}, as published", within, kind="points")
+    _Shift(f"{name}_as_published", f"{name.capitalize()}, as published", within, kind="points", signed=True)
     for name, within in (("suppression", DIFFERENCE), ("amplification", DIFFERENCE), ("asymmetry", (-2.0, 2.0)))
 )
 """The same as differences of mean recall."""
@@ -143,10 +146,11 @@ def _rows() -> Rows[PluralismHow]:
     return rows
 
 
-def _change_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow]:
+def _change_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow | TableRow]:
     from overton.studies.pluralism import belief_shift
 
-    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS, *AS_PUBLISHED))
+    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS))
+    yield from belief_shift.shift_rows(frame, AS_PUBLISHED)
     yield from belief_shift.logit_rows(frame, SHIFTS)
 
 
@@ -215,6 +219,50 @@ STUDY_MEASURES = StudyMeasures(
     nulls=NULLS,
     notes=_notes,
 )
+
+
+IN_PAIRS = "Accuracies in pairs"
+"""What token probabilities of the model's choices are used for."""
+
+
+def read_table(raw: RawTable, how: PluralismHow) -> pl.DataFrame:
+    """The records of a table; see `tables.read_table`."""
+    from overton.studies.pluralism import tables
+
+    return tables.read_table(raw, how.summaries)
+
+
+_FIGURES = ("suppression", "amplification", "suppression_as_published", "amplification_as_published")
+
+
+def figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    """Each experiment's first measure of all models in every condition, and what a belief does from the neutral one."""
+    for measure in MEASURES:
+        rows = analysis.rows_of(measure.name, model=None, against=None, variant="plain") if measure.leads else []
+        by_condition = {str(row.condition): row for row in rows}
+        for condition in in_order(list(by_condition)):
+            yield key_in(measure.name, condition, ""), by_condition[condition].number
+            for name in _FIGURES if measure is RECALL else ():
+                for row in analysis.rows_of(name, model=None, condition=condition, variant="plain"):
+                    if compared_with(condition, row.against or "") == "neutral":
+                        yield key_in(name, condition, ""), row.number
+
+
+def unread(analysis: Analysis) -> Iterator[UnreadRecords]:
+    """Responses without a usable match by the judge, and the model's own rankings and choices."""
+    for model in analysis.models:
+        for experiment, (what, count, of, role) in _REPLIES.items():
+            lost, total = (total_of(analysis, experiment, name, model) for name in (count, of))
+            yield UnreadRecords(model, what, lost, total, role)
+
+
+_REPLIES = {
+    "sycophancy": ("responses", "unmatched_responses", "responses", "judge"),
+    "ranking": ("rankings", "unreadable", "replies", ""),
+    "pairwise": ("choices", "unreadable", "answers", ""),
+    "pairwise_gap": ("choices", "unreadable", "answers", ""),
+}
+"""Of each experiment what its replies are called, the counts of unreadable and of all, and whose replies they are."""
 
 
 def analyze(

@@ -17,7 +17,7 @@ from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame, Units
-from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of, tested_cells
+from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
 from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design, without_references
 from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.options import Denominator, PluralismHow
@@ -210,35 +210,26 @@ def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
     """A table of counts for each experiment: of every model and of all (null), in each condition, and by facets.
 
-    Besides 'tests', P values of differences between conditions; 'not_computed', why there is no number; and those of
-    `design`, on the threads that were asked about.
+    Besides 'totals', the number of threads, and what precision of a stance is a share of; 'not_computed', why there is
+    no number; and those of `design`, on the threads that were asked about.
     """
     found = {
         kind: tuple(cells for facet in (None, *facets) for cells in _counted(frame.units[kind].table, columns, facet))
         for kind, columns in COUNTS.items()
         if kind in frame.units
     }
-    tests = [
-        cells
-        for kind in found
-        if isinstance(changes := frame.units[f"{kind}{CHANGES}"], Changes)
-        for cells in tested_cells(changes, _names_of(frame, kind))
-    ]
+    threads = {name for kind in found for name in frame.units[kind].table["thread"].unique().cast(pl.String)}
+    totals: Cells = {"threads": len(threads), "denominator": None}
+    if "sycophancy" in found:
+        totals["denominator"] = frame.units["sycophancy"].table["denominator"].cast(pl.String).first()
     asked = frame.units["asked"].table if "asked" in frame.units else None
     missing = [{"what": what, "why": why} for what, why in _not_computed(frame, asked)]
-    made = {**found, "tests": tuple(tests), "not_computed": tuple(missing)}
-    return {**made, **({} if asked is None else tables_of_design(asked))}
-
-
-def _names_of(frame: Frame, kind: str) -> dict[str, str]:
-    """The keys of measures by the columns of their values."""
-    named = {measure.column: measure.name for measure in frame.measures if measure.units == kind}
-    return {**named, "first_pull": f"{kind}_first_pull"}
+    return {"totals": (totals,), **found, "not_computed": tuple(missing), **({} if asked is None else tables_of_design(asked))}
 
 
 def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> Iterator[Cells]:
     """Counts over all models first; a thread then counts once for each model."""
-    facets, choices = [facet] if facet else [], [name for name in ("denominator",) if name in table.columns]
+    facets = [facet] if facet else []
     for models in ([], ["model"]):
         keys = [*models, "condition", *facets]
         summed = (
@@ -247,14 +238,13 @@ def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> 
             .agg(
                 pl.len().cast(pl.Int64).alias("threads"),
                 *(pl.col(name).sum() for name in columns),
-                *(pl.col(name).first() for name in choices),
             )
             .sort(keys)
             .with_columns(pl.col(pl.Enum).cast(pl.String), pl.col(pl.Float64).round().cast(pl.Int64))
         )
         for row in summed.iter_rows(named=True):
             where = [str(row[name]) for name in ("condition", *facets)]
-            counts = {name: row[name] for name in ("threads", *columns, *choices)}
+            counts = {name: row[name] for name in ("threads", *columns)}
             yield {"model": row.get("model"), "facet": facet, "condition": " / ".join(where), **counts}
 
 

@@ -103,6 +103,9 @@ PAIRS = TableKind.of(
 )
 """One row for each comparison that was requested."""
 
+KINDS = (MATCHES, SUMMARIES, RANKINGS, PAIRS)
+"""The tables that measures are computed from."""
+
 OPINIONS = TableKind.of(
     OpinionAudit,
     "opinions",
@@ -134,8 +137,7 @@ class Tables(NamedTuple):
             reason = "are needed for matches: a table with thread, summary, stance, votes"
             raise InputError([Problem("summaries", "", reason)])
         summaries = None if self.matches is None else self.summaries
-        kinds = (MATCHES, SUMMARIES, RANKINGS, PAIRS)
-        given = zip(kinds, (self.matches, summaries, self.rankings, self.pairs), strict=True)
+        given = zip(KINDS, (self.matches, summaries, self.rankings, self.pairs), strict=True)
         return Tables(*(None if table is None else table_frames.check(kind, table) for kind, table in given))
 
 

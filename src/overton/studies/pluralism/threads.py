@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.pluralism.figures import names
+from overton.studies.pluralism import words as names
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.measures.contrasts import in_order, named
+from overton.studies.pluralism.options import in_order, named
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 
 if TYPE_CHECKING:
