@@ -201,7 +201,6 @@ class StudyMeasures(Generic[HowT]):
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
-        every = [*views.estimates(results, frame), *others]
         analysis = Analysis(
             study=self.study,
             level=how.level,
@@ -209,12 +208,13 @@ class StudyMeasures(Generic[HowT]):
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
             rows=(
-                *(row for row in every if isinstance(row, EstimateRow)),
+                *views.estimates(results, frame),
+                *(row for row in others if isinstance(row, EstimateRow)),
                 *judge_rows(agreement, weighing, chances),
             ),
             counts={
                 **self.rows().counts_of(frame, self.facets),
-                **_tables(row for row in every if isinstance(row, TableRow)),
+                **_tables(row for row in others if isinstance(row, TableRow)),
                 **judge_counts(faults, agreement, weighing, chances),
             },
             faults=faults,
@@ -320,7 +320,7 @@ class _Views(Generic[HowT]):
         measures = (*self.declared.measures, *(optional if has_values else ()))
         return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
 
-    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow | TableRow]:
+    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """The rows of the design, of the view without malformed replies and of null conditions."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
@@ -360,7 +360,7 @@ class _Views(Generic[HowT]):
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
-    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow | TableRow]:
+    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
         """The headlines, or what the study names, without malformed replies."""
         groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
         groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
@@ -372,5 +372,5 @@ class _Views(Generic[HowT]):
             return
         frame = replace(frame, variant="without_faults")
         yield from frame.rows(groupings)
-        for other in others if left is not results else ():
-            yield from other.rows(left, frame, self.how)
+        made = (row for other in others for row in other.rows(left, frame, self.how)) if left is not results else ()
+        yield from (row for row in made if isinstance(row, EstimateRow))
