@@ -29,8 +29,8 @@ from overton.judging.label_tasks import (
     deal_units,
     task_of,
 )
+from overton.studies.judged_rows import JudgedUnitTable
 from overton.studies.label_shares import shares_by_people
-from overton.studies.questions import JudgedUnitTable
 
 Array = np.ndarray[Any, Any]
 

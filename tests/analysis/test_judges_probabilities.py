@@ -14,7 +14,7 @@ from overton.analysis.results import results_of
 from overton.calls import Reply
 from overton.errors import InputError
 from overton.runs.run import open_run
-from overton.studies.stance_stability.asked_again import AGAIN
+from overton.studies.stance_stability.questions import SHEET
 
 JUDGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "stance-stability": (
@@ -116,8 +116,9 @@ def test_a_weighed_judge_is_asked_again_as_it_was_with_its_label_first(tmp_path:
 
     for shares, first in (("probabilities", "stance"), ("sampled", "rationale")):
         run = run_of("stance-stability", tmp_path / shares, {}, shares=shares, calibrate=0, trials=1, turns=1)
-        (unit,) = AGAIN.units(results_of([open_run(run.path)]), "stance").drawn([0])
-        said = asyncio.run(AGAIN.ask(ask, "stance", unit.material, None, None))  # type: ignore[arg-type]
+        assert SHEET.again is not None
+        (unit,) = SHEET.again.units(results_of([open_run(run.path)]), "stance").drawn([0])
+        said = asyncio.run(SHEET.again.ask(ask, "stance", unit.material, None, None))  # type: ignore[arg-type]
         assert said == {"": "critical"}
         messages, form = asked[-1]
         assert next(iter(form.schema["properties"])) == first

@@ -20,9 +20,9 @@ from overton.judging.label_tasks import (
     task_of,
 )
 from overton.studies.document import plain
+from overton.studies.judged_rows import JudgedUnitTable
 from overton.studies.label_parts import labelled_section
 from overton.studies.label_shares import ENOUGH, LabelledShares, shares_by_people
-from overton.studies.questions import JudgedUnitTable
 from overton.studies.sections import Callout, Table
 
 NAMES = {"pro": "for", "con": "against"}

@@ -14,9 +14,20 @@ import pytest
 
 from overton.calls import Alternative, Draw, Form, Message, Reply, Settings, Spot, user
 from overton.errors import CallFailed
-from overton.judging import read_choice
+from overton.judging import Reading, read_choice
 from overton.studies.asking import ReadableReply
-from overton.studies.questions import JudgedLabels, Material, Order, Question, Questions
+from overton.studies.judged_rows import sheet_of
+from overton.studies.orders import OWN, REVERSED, Order
+from overton.studies.questions import (
+    JudgeAnswer,
+    JudgedLabels,
+    JudgePrompt,
+    Material,
+    Question,
+    Questions,
+    from_columns,
+    label_prompts,
+)
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.self_agreement import of_questions
 
@@ -24,12 +35,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "your-own-study.md").read_text("utf
 
 
 def which_is_longer(material: Material, order: Order) -> tuple[Message, ...]:
-    texts = material["text"] if order == "own" else material["text"][::-1]
+    texts = material["text"] if order.is_own else material["text"][::-1]
     return (user(f"{texts[0]} or {texts[1]}?"),)
 
 
 def how_long(material: Material, order: Order) -> tuple[Message, ...]:
-    options = ("short", "long") if order == "own" else ("long", "short")
+    options = ("short", "long") if order.is_own else ("long", "short")
     return (user(f"{material['text']}: {' or '.join(options)}?"),)
 
 
@@ -46,15 +57,14 @@ def texts(results: Results) -> pl.DataFrame:
 LONGER = Question(
     key="longer",
     labels=("A", "B", "same"),
-    messages=which_is_longer,
-    read=read_choice,
-    form=Form(choices=("A", "B", "same")),
+    prompts=label_prompts(
+        ("A", "B", "same"), which_is_longer, read_choice, Form(choices=("A", "B", "same")), swap={"A": "B", "B": "A"}
+    ),
     columns={"longer": "longer_turned"},
     stored={"A": 1, "B": 2, "same": 3},
     probability_columns={"longer_turned": "p_turned"},
-    swap={"A": "B", "B": "A"},
     rows=pairs,
-    material={"text": ("text_a", "text_b")},
+    material=from_columns(text=("text_a", "text_b")),
     asks="Which is longer?",
     meanings=lambda: {"A": "the first", "B": "the second", "same": "neither"},
     shown={"First": "text_a", "Second": "text_b"},
@@ -65,13 +75,11 @@ LONGER = Question(
 LENGTH = Question(
     key="length",
     labels=("short", "long"),
-    messages=how_long,
-    read=read_choice,
-    form=Form(choices=("short", "long")),
+    prompts=label_prompts(("short", "long"), how_long, read_choice, Form(choices=("short", "long"))),
     columns={"length": "length_again"},
     repeated="asked_again",
     rows=texts,
-    material={"text": "text"},
+    material=from_columns(text="text"),
     asks="Is it long?",
     meanings=lambda: {"short": "up to five letters", "long": "more"},
     shown={"Text": "text"},
@@ -79,7 +87,7 @@ LENGTH = Question(
     group="topic",
     role="measurer",
 )
-QUESTIONS = Questions((LONGER, LENGTH), complaint=str, attempts=2)
+QUESTIONS = Questions((LONGER, LENGTH), complaint=str, attempts=2, size=30)
 TEXTS = {"text": ["ship", "boats"]}
 
 
@@ -131,42 +139,48 @@ class Judge:
         return Reply(reply) if isinstance(reply, str) else reply
 
 
-@pytest.mark.parametrize(("order", "sent", "label"), [("own", "ship or boats?", "B"), ("other", "boats or ship?", "A")])
+@pytest.mark.parametrize(("order", "sent", "label"), [(OWN, "ship or boats?", "B"), (REVERSED, "boats or ship?", "A")])
 def test_a_label_has_its_meaning_in_the_studys_own_order(order: Order, sent: str, label: str) -> None:
-    request = LONGER.request(TEXTS, "measurer/again", order=order)
-    assert (request.role, request.speaker, request.form) == ("measurer", "measurer/again", LONGER.form)
-    assert [message.content for message in request.messages] == [sent]
-    assert [request.read(Reply(said)) for said in ("B", "same", "none")] == [
+    (prompt,) = LONGER.prompts_about(TEXTS, order)
+    assert prompt.form == Form(choices=("A", "B", "same"))
+    assert [message.content for message in prompt.messages] == [sent]
+    assert [prompt.read(Reply(said)) for said in ("B", "same", "none")] == [
         read_choice(label, LONGER.labels),
         read_choice("same", LONGER.labels),
         read_choice("none", LONGER.labels),
     ]
+    assert [prompt.single_label(said) for said in ("B", "none")] == [label, None]
 
 
 def test_a_refusal_names_no_label() -> None:
-    reading = LONGER.request(TEXTS).read(Reply("A", refused=True))
-    assert reading.value is None  # type: ignore[union-attr]
+    (prompt,) = LONGER.prompts_about(TEXTS)
+    assert prompt.read(Reply("A", refused=True)).value is None
 
 
 def test_probabilities_are_of_meanings_in_the_studys_own_order() -> None:
     chances = [Alternative("A", 0.2, 0.2), Alternative("B", 0.7, 0.7), Alternative("same", 0.1, 0.1)]
     reply = Reply("B", spots=(Spot(0, "B", tuple(chances)),))
-    request = LONGER.request(TEXTS, probabilities=True)
-    assert request.choice is not None
-    answered = ReadableReply((reply,), (read_choice("B", LONGER.labels),), choice=request.choice)
-    assert LONGER.probabilities(answered, "own") == pytest.approx((0.2, 0.7, 0.1))
-    assert LONGER.probabilities(answered, "other") == pytest.approx((0.7, 0.2, 0.1))
-    assert LONGER.probabilities(replace(answered, choice=None), "other") is None
-    assert LONGER.record_values("longer", answered) == {"longer": 2, "p_longer": pytest.approx((0.2, 0.7, 0.1))}
-    assert LONGER.record_values("longer_turned", answered)["p_turned"] == pytest.approx((0.7, 0.2, 0.1))
-    assert LONGER.record_values("longer", replace(answered, choice=None)) == {"longer": 2}
+
+    def answered(order: Order, *, choice: bool = True) -> JudgeAnswer[str]:
+        prompts = LONGER.prompts_about(TEXTS, order)
+        read = ReadableReply((reply,), (prompts[0].read(reply),), choice=prompts[0].choice if choice else None)
+        return JudgeAnswer(LONGER, TEXTS, prompts, (read,))
+
+    assert answered(OWN).probabilities() == pytest.approx((0.2, 0.7, 0.1))
+    assert answered(REVERSED).probabilities() == pytest.approx((0.7, 0.2, 0.1))
+    assert answered(REVERSED, choice=False).probabilities() is None
+    values = LONGER.record_values("longer", answered(OWN))
+    assert values == {"longer": 2, "p_longer": pytest.approx((0.2, 0.7, 0.1))}
+    values = LONGER.record_values("longer_turned", answered(REVERSED))
+    assert values == {"longer_turned": 1, "p_turned": pytest.approx((0.7, 0.2, 0.1))}
+    assert LONGER.record_values("longer", answered(OWN, choice=False)) == {"longer": 2}
 
 
 def test_labels_get_into_records_and_out_of_them(results: Results) -> None:
     assert [LONGER.value(label) for label in ("A", "B", "same", None)] == [1, 2, 3, None]
     assert results.records.select(LONGER.label("longer"))[:, 0].to_list() == ["B", None, "A"]
     assert LENGTH.value("long") == "long"
-    assert [LONGER.order_of(column) for column in ("longer", "longer_turned")] == ["own", "other"]
+    assert [LONGER.is_own(column) for column in ("longer", "longer_turned")] == [True, False]
     assert QUESTIONS.label_columns == ("longer", "longer_turned", "length")
     assert QUESTIONS.repeat_columns == ("length_again",)
     assert [QUESTIONS.question_of(column) for column in ("longer_turned", "length_again")] == [LONGER, LENGTH]
@@ -181,6 +195,7 @@ def test_labels_of_several_columns_are_requested_side_by_side() -> None:
     assert found == JudgedLabels(
         {"longer": 1, "longer_turned": 2, "length": None, "length_again": None},
         unread=1,
+        attempts=5,
         failure="measurer: gone: no such model",
     )
     asked = ["ship or boats?", "boats or ship?", "ship: short or long?", "ship: long or short?"]
@@ -188,6 +203,86 @@ def test_labels_of_several_columns_are_requested_side_by_side() -> None:
     assert judge.sent[4][0] == "it names none of the choices: short, long"
     assert {speaker for _, speaker, _ in judge.sent} == {"judge/again"}
     assert set(judge.weighed) == {()}
+
+
+def test_a_refusal_and_an_unusable_reply_are_requested_again_and_others_are_not() -> None:
+    judge = Judge("A", Reply("B", refused=True), "what?", "B", CallFailed("gone", "no such model"))
+    things = [(LONGER, TEXTS, OWN), (LONGER, TEXTS, OWN), (LENGTH, {"text": "ship"}, OWN)]
+    one, two, three = asyncio.run(QUESTIONS.ask_about(judge, things))  # type: ignore[arg-type]
+    assert [answer.value for answer in (one, two, three)] == ["A", "B", None]
+    assert [(answer.replies[0].attempts, answer.replies[0].unusable) for answer in (one, two, three)] == [
+        (1, 0),
+        (2, 1),
+        (2, 1),
+    ]
+    assert [answer.failure for answer in (one, two, three)] == [None, None, "measurer: gone: no such model"]
+    assert judge.sent[3][0] == "it is a refusal"
+
+
+def test_replies_to_several_prompts_about_one_thing_are_read_together() -> None:
+    def both(values: Any, material: Material) -> dict[str, str | None]:
+        return dict(zip(("first", "second"), values, strict=True))
+
+    def prompts(material: Material, order: Order) -> list[JudgePrompt[str]]:
+        return [prompt for text in material["text"] for prompt in LENGTH.prompts_about({"text": text}, order)]
+
+    question = replace(LENGTH, prompts=prompts, labels_of=both)
+    judge = Judge("short", "no idea", "long", "still none")
+    (answer, other) = asyncio.run(
+        QUESTIONS.ask_about(judge, [(question, TEXTS, OWN), (LENGTH, {"text": "x"}, REVERSED)], shared=True)  # type: ignore[arg-type]
+    )
+    assert (answer.labels, other.labels) == ({"first": "short", "second": None}, {"": "long"})
+    assert [text for text, *_ in judge.sent[:3]] == [
+        "ship: short or long?",
+        "boats: short or long?",
+        "x: long or short?",
+    ]
+
+
+def test_a_column_may_have_more_than_the_label() -> None:
+    question = replace(LENGTH, recorded=lambda value: [value], details=lambda value: {"letters": len(value or "")})
+    questions = replace(QUESTIONS, questions=(question,))
+    judge = Judge("short", "long")
+    own, other = (
+        asyncio.run(questions.ask(judge, {column: {"text": "ship"}}))  # type: ignore[arg-type]
+        for column in ("length", "length_again")
+    )
+    assert own == JudgedLabels({"length": ["short"], "letters": 5}, attempts=1)
+    assert other == JudgedLabels({"length_again": ["long"]}, attempts=1)
+
+
+def test_a_label_comes_before_its_reason_if_the_material_says_so() -> None:
+    form = Form(schema={"properties": {"why": {}, "label": {}}, "required": ["why", "label"]})
+    asked = [user('Reply with {"why": "...", "label": "..."}')]
+    question = replace(
+        LENGTH, reason="why", prompts=lambda material, order: [JudgePrompt(tuple(asked), form, read_none)]
+    )
+    for first, keys in ((False, ["why", "label"]), (True, ["label", "why"])):
+        (prompt,) = question.prompts_about({"label_first": first})
+        assert prompt.form.schema is not None
+        assert list(prompt.form.schema["properties"]) == keys
+
+
+def read_none(reply: Reply) -> Reading[str]:
+    return Reading.invalid("none")
+
+
+def test_second_labels_may_be_sets_or_come_from_a_function(results: Results) -> None:
+    sets = results.records.with_columns(
+        length=pl.Series([["a"], ["a", "b"], None], dtype=pl.List(pl.String)),
+        length_again=pl.Series([["a"], ["a"], None], dtype=pl.List(pl.String)),
+        asked_again=pl.lit(value=True),
+    )
+    (found,) = of_questions([LENGTH], sets, "topic", 0.95).values()
+    assert (found.repeated, found.unread, found.kappa) == (3, 1, None)
+    assert found.overlap is not None
+    assert found.overlap.value == 0.75
+    twice = replace(LENGTH, repeats=lambda records: records.select(first="length", second="length", item="topic"))
+    (found,) = of_questions([twice], results.records, "topic", 0.95).values()
+    assert (found.repeated, found.same.value) == (3, 1.0)
+    assert of_questions([LENGTH], sets.drop("asked_again"), "topic", 0.95) == {}
+    nobody = sets.with_columns(length=pl.lit(None, pl.String))
+    assert of_questions([LENGTH], nobody, "topic", 0.95) == {}
 
 
 def test_probabilities_are_requested_of_all_labels_or_of_none() -> None:
@@ -208,7 +303,7 @@ def test_single_answers_are_values_of_columns_or_none() -> None:
 
 
 def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
-    sheet = QUESTIONS.sheet(30)
+    sheet = sheet_of(QUESTIONS)
     assert (sheet.whats, sheet.size) == (("longer", "length"), 30)
     rows = sheet.rows(results, "longer")
     assert (rows.given, rows.labels, rows.judge) == (["B", None, "A"], LONGER.labels, "j")
@@ -220,7 +315,7 @@ def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
 
 
 def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> None:
-    again = QUESTIONS.sheet(30).again
+    again = sheet_of(QUESTIONS).again
     assert again is not None
     units = again.units(results, "longer")
     assert (units.ids, units.conditions) == (["p1", "p2", "p3"], ["none", "system-1", "none"])
@@ -233,7 +328,7 @@ def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> Non
 
 def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
     judge = Judge("I cannot say", "A", "I cannot say", "A")
-    again = QUESTIONS.sheet(30).again
+    again = sheet_of(QUESTIONS).again
     assert again is not None
     labels = [
         asyncio.run(again.ask(judge, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
@@ -245,7 +340,7 @@ def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
 
 
 def test_controls_are_a_file_of_the_studys_package() -> None:
-    again = replace(QUESTIONS, controls="overton.studies.even_handedness").sheet(30).again
+    again = sheet_of(replace(QUESTIONS, controls="overton.studies.even_handedness")).again
     assert again is not None
     assert again.controls is not None
     assert again.controls().name == "controls.jsonl"
@@ -269,7 +364,7 @@ def test_the_question_of_the_docs_makes_requests_and_a_sheet() -> None:
     page = {"PROMPTS": SimpleNamespace(fill=lambda name, **places: prompt.format_map(none | places))}
     exec(compile(block, "docs/your-own-study.md", "exec"), page)
     question: Any = page["HEDGING"]
-    texts = [question.request({"answer": "Yes"}, order=order).messages[0].content for order in ("own", "other")]
+    texts = [question.prompts_about({"answer": "Yes"}, order)[0].messages[0].content for order in (OWN, REVERSED)]
     assert [text.splitlines()[-1] for text in texts] == ["Yes hedged direct", "Yes direct hedged"]
     records = pl.DataFrame(
         {

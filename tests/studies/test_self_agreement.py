@@ -6,26 +6,9 @@ import msgspec
 import polars as pl
 import pytest
 
-from overton.calls import Draw, Form
-from overton.studies.deliberation import prompts as values_prompts
+from overton.calls import Draw
 from overton.studies.measurement import How
-from overton.studies.pluralism.prompts import PROMPTS as PLURALISM
-from overton.studies.pluralism.record import STANCES as TOWARDS
-from overton.studies.self_agreement import (
-    Repeated,
-    form_in_order,
-    is_retested,
-    of_labels,
-    of_records,
-    of_sets,
-    reorder,
-    reverse_last_lines,
-    same_but_for_order,
-    self_agreement_lines,
-    text_in_order,
-)
-from overton.studies.stance_stability import prompts as stance_prompts
-from overton.studies.stance_stability.judging import FORM, PUBLISHED_FORM
+from overton.studies.self_agreement import Repeated, is_retested, of_labels, of_records, of_sets, self_agreement_lines
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.tables import RawTable
 
@@ -39,62 +22,6 @@ def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_
     some, more = ({draw for draw in DRAWS if is_retested(draw, share)} for share in (0.02, 0.1))
     assert some < more
     assert 20 <= len(some) <= 60
-
-
-def test_another_order_is_never_the_one_that_there_was() -> None:
-    for size in range(2, 6):
-        things = list(range(size))
-        orders = [reorder(draw, things) for draw in DRAWS[:200]]
-        assert things not in orders
-        assert all(sorted(order) == things for order in orders)
-    assert reorder(DRAWS[0], ["one"]) == ["one"]
-
-
-@pytest.mark.parametrize("file", ["judge", "stance"])
-def test_a_prompt_in_another_order_has_the_same_lines_and_every_label_its_own_meaning(file: str) -> None:
-    text = stance_prompts.filled(file, "system")
-    turned = text_in_order(text, STANCES, BACKWARDS)
-    assert turned != text
-    assert same_but_for_order(turned, text)
-    defining = [line for line in text.split("\n") if line.strip().startswith(tuple(f"{one}:" for one in STANCES))]
-    found = [line for line in turned.split("\n") if line in defining]
-    assert found == defining[::-1]
-    listed = next(line for line in turned.split("\n") if all(f'"{one}"' in line for one in STANCES))
-    assert [listed.index(f'"{one}"') for one in BACKWARDS] == sorted(listed.index(f'"{one}"') for one in STANCES)
-    assert text_in_order(text, STANCES, STANCES) == text
-
-
-def test_examples_that_name_all_labels_change_their_places_too() -> None:
-    text = PLURALISM.fill("judge.response_system")
-    last = text_in_order(text, TOWARDS, ("neutral", "supporting", "against")).strip().split("\n")[-1]
-    assert last == '{"stance": "neutral"} or {"stance": "supporting"} or {"stance": "against"}'
-    assert text_in_order(PLURALISM.fill("judge.pair_system"), ("yes", "no"), ("no", "yes")).endswith("'no' or 'yes'.")
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
-def test_options_at_the_end_of_a_prompt_are_reversed_and_those_in_a_text_are_not(end: str) -> None:
-    text = "<text>\n(1) x\n(2) y\n</text>\nOptions:\n(1) none\n(2) some \n(3) all"
-    turned = "<text>\n(1) x\n(2) y\n</text>\nOptions:\n(3) all\n(2) some \n(1) none"
-    assert reverse_last_lines(text + end, 3) == turned + end
-
-
-def test_a_form_in_another_order_allows_the_same() -> None:
-    for form in (FORM, PUBLISHED_FORM):
-        turned = form_in_order(form, STANCES, BACKWARDS)
-        assert form.schema is not None
-        assert turned.schema is not None
-        one, other = (schema["properties"]["stance"]["enum"] for schema in (form.schema, turned.schema))
-        assert one != other
-        assert sorted(one) == sorted(other) == sorted(STANCES)
-        assert form_in_order(form, STANCES, STANCES) == form == form_in_order(turned, STANCES, BACKWARDS)
-    assert form_in_order(Form(choices=("yes", "no")), ("yes", "no"), ("no", "yes")).choices == ("no", "yes")
-    assert form_in_order(Form(choices=("a", "b")), ("yes", "no"), ("no", "yes")).choices == ("a", "b")
-
-
-def test_the_published_list_of_values_keeps_its_lines() -> None:
-    turned = reorder(DRAWS[0], values_prompts.LISTED)
-    assert values_prompts.values_prompt(turned) != values_prompts.values_prompt()
-    assert same_but_for_order(values_prompts.values_prompt(turned), values_prompts.values_prompt())
 
 
 def test_labels_given_twice_are_counted_and_what_was_not_read_is_left_out() -> None:

@@ -22,7 +22,7 @@ from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Grouping, Measure, Sides
 from overton.studies.null_conditions import Null
 from overton.studies.people_labels import People
-from overton.studies.questions import Question, Questions
+from overton.studies.questions import Question, Questions, from_columns, label_prompts
 from overton.studies.results import Results
 from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study_measures import OtherNumbers, StudyMeasures, TableRow
@@ -83,12 +83,15 @@ def _rows_of(results: Results) -> pl.DataFrame:
 QUESTION = Question(
     key="agrees",
     labels=("yes", "no"),
-    messages=lambda material, order: (),
-    read=lambda text, labels: Reading(text, "as is"),
-    form=Form(choices=("yes", "no")),
+    prompts=label_prompts(
+        ("yes", "no"),
+        messages=lambda material, order: (),
+        read=lambda text, labels: Reading(text, "as is"),
+        form=Form(choices=("yes", "no")),
+    ),
     columns={"label": "again"},
     rows=_rows_of,
-    material={},
+    material=from_columns(),
     asks="Does it agree?",
     meanings=dict,
     shown={},

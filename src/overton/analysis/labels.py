@@ -133,8 +133,8 @@ def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
+    from overton.studies.judged_rows import units_of
     from overton.studies.label_shares import shares_by_people
-    from overton.studies.questions import units_of
 
     task, sheet = labels.task, run.study.sheet
     if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:

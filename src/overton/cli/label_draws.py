@@ -21,7 +21,7 @@ def for_measure(
     from overton.cli.output import results, say
     from overton.cli.tables import show
     from overton.judge.label_plan import PILOT, WIDTH, labels_for
-    from overton.studies.questions import plans_table
+    from overton.studies.judged_rows import plans_table
 
     _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
     measure, equals, width = wanted.partition("=")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from overton.judging.label_tasks import LabelDesign
     from overton.runs.run import Run
-    from overton.studies.questions import JudgedRows, Sheet
+    from overton.studies.judged_rows import JudgedRows, Sheet
 
 
 def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
@@ -95,7 +95,7 @@ def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
 
 def _groups_by_place(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
     """The group of each labelled row, by its place: similar rows, or rows drawn together."""
-    from overton.studies.questions import units_of
+    from overton.studies.judged_rows import units_of
 
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
     return dict(zip(labelled, units_of(judged, design).group, strict=True))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from overton.judging.label_tasks import SavedLabels
     from overton.statistics.misclassification import LabelCount
-    from overton.studies.questions import JudgedRows, Sheet
+    from overton.studies.judged_rows import JudgedRows, Sheet
     from overton.studies.results import Results
 
 
@@ -112,7 +112,7 @@ def _plan_for_share(judged: JudgedRows, labels: SavedLabels, label: str, width: 
     import numpy as np
 
     from overton.statistics.misclassification import rows_for_share
-    from overton.studies.questions import units_of
+    from overton.studies.judged_rows import units_of
 
     units = units_of(judged, labels.task.design)
     shared = labels.shares()

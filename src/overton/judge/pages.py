@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.label_tasks import LabelDesign, SavedLabels
-    from overton.studies.questions import JudgedRows
+    from overton.studies.judged_rows import JudgedRows
 
 
 _LABEL_KEYS = "123456789abcdfghijklmnopqstvwxyz"
@@ -204,7 +204,7 @@ def shown_of(
     Raises:
         InputError: a row belongs to another run.
     """
-    from overton.studies.questions import units_of
+    from overton.studies.judged_rows import units_of
 
     _, _, judged = judged_rows(run, task.what)
     labelled = [place for place, label in enumerate(judged.given) if label is not None]

@@ -23,8 +23,8 @@ from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted
 from overton.studies.judge_checks.consistency import JudgedLabel, JudgedUnit, judged_again
+from overton.studies.judged_rows import JudgedOnce, JudgedUnits
 from overton.studies.options import option_place
-from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
 from overton.studies.results import Results
 

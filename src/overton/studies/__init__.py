@@ -7,22 +7,22 @@ from overton.studies import self_agreement
 from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.frame import Analysed
 from overton.studies.items import Items
+from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, sheet_of
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
 from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
+from overton.studies.orders import Order
 from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
 from overton.studies.questions import (
-    JudgedAgain,
-    JudgedOnce,
-    JudgedRows,
-    JudgedUnits,
+    JudgeAnswer,
+    JudgePrompt,
     Material,
-    Order,
     Question,
     Questions,
-    Sheet,
     definitions_in,
+    from_columns,
+    label_prompts,
 )
 from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
@@ -48,6 +48,8 @@ __all__ = [
     "Headline",
     "How",
     "Items",
+    "JudgeAnswer",
+    "JudgePrompt",
     "JudgedAgain",
     "JudgedOnce",
     "JudgedRows",
@@ -81,12 +83,15 @@ __all__ = [
     "ask_until_read",
     "definitions_in",
     "degenerate",
+    "from_columns",
     "json_lines",
+    "label_prompts",
     "listed",
     "means",
     "option_place",
     "respondent",
     "self_agreement",
+    "sheet_of",
     "study_named",
     "unless_refused",
 ]

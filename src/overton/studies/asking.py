@@ -28,6 +28,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from overton.calls import Ask, Form, Message, Reply, Settings, Usage, assistant, user
 from overton.errors import CallFailed, OvertonError, Stopped
 from overton.judging import How, Reading
@@ -131,6 +133,10 @@ class ReadableReply(Generic[T]):
     def _usable_reading(self) -> Reading[T]:
         usable = (reading for reading in reversed(self.readings) if reading.value is not None)
         return next(usable, Reading(None, "invalid"))
+
+
+NO_LABEL = "none"
+"""The label of a single answer that names none."""
 
 
 def as_it_came(text: str) -> str:
@@ -285,6 +291,31 @@ async def _read(read: Read[T], reply: Reply) -> Reading[T]:
 def read_as_is(reply: Reply) -> Reading[str]:
     """A reader that accepts any reply, and gives its text."""
     return Reading(reply.text, "as is")
+
+
+async def sampled_replies(  # noqa: PLR0917
+    ask: Ask,
+    role: str,
+    messages: Sequence[Message],
+    form: Form,
+    count: int,
+    settings: Settings | None = None,
+    head: int = 0,
+    place: str = "",
+) -> list[Reply]:
+    """Single answers to a prompt whose probabilities are requested; those whose call failed permanently are left out.
+
+    They request no probabilities themselves. Each has a speaker of its own, so that more or fewer of them change no
+    other. If a trial has several such prompts each has its `place`. `head` is that of `Ask`, and has to be that of the
+    prompt whose probabilities are requested: a prompt that is read in other parts is rounded differently.
+    """
+    plain = msgspec.structs.replace(form, weigh=())
+    speaker = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
+    wanted = [
+        ReadableRequest(role, messages, read_as_is, plain, f"{speaker}{number}", settings, head=head)
+        for number in range(1, count + 1)
+    ]
+    return [answered.replies[0] for answered in await ask_once(ask, wanted) if answered.replies]
 
 
 def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Reading[T]]:

@@ -32,12 +32,12 @@ from overton.studies.guards import (
     take_one,
 )
 from overton.studies.items import Items
+from overton.studies.judged_rows import JudgedRows, JudgedUnits, Sheet
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.null_conditions import Null
 from overton.studies.options import OPTION_METHODS, Demands, StudyOptions, fields_of
 from overton.studies.parsing import ParsedItems
 from overton.studies.precision import Blocks
-from overton.studies.questions import JudgedRows, JudgedUnits, Sheet
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
 from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study

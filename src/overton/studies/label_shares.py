@@ -19,7 +19,7 @@ from overton.statistics import NO_INTERVAL, Estimate, PreferredEstimate, preferr
 from overton.statistics.estimate import not_computed
 from overton.statistics.judge_error_tests import EqualErrors
 from overton.studies.document import Shape, with_key
-from overton.studies.questions import JudgedUnitTable, check, usable_shares, why_uncorrected
+from overton.studies.judged_rows import JudgedUnitTable, check, usable_shares, why_uncorrected
 
 if TYPE_CHECKING:
     from overton.statistics.label_draws import LabelDraw

@@ -21,9 +21,9 @@ from overton.studies.numbers import Kind
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.judged_rows import Sheet
     from overton.studies.measurement import Comparing
     from overton.studies.measures import Contribution
-    from overton.studies.questions import Sheet
     from overton.studies.results import Results
     from overton.studies.tables import RawTable
 

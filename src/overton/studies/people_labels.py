@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.judging.label_tasks import CANNOT_TELL, SavedLabels
 from overton.statistics.arrays import Floats
-from overton.studies.questions import usable_shares
+from overton.studies.judged_rows import usable_shares
 
 if TYPE_CHECKING:
     import polars as pl

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply, Settings
+from overton.calls import Ask, Form, Settings
 from overton.judging.option_probabilities import OptionChoice
 from overton.statistics import Estimate, not_computed
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, ask_once, read_as_is
+from overton.studies.asking import NO_LABEL, ReadableReply, ReadableRequest, ask_all_until_read, sampled_replies
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
 from overton.studies.sections import Callout, Cell, Column, Section, Table
@@ -54,36 +54,8 @@ AsAsked = Annotated[
     Literal["as-asked", "sampled", "probabilities"],
     Option("Whether shares are means of token probabilities, or count the answers that were sampled"),
 ]
-NO_LABEL = "none"
-"""The label of a single answer that names none."""
-
 T = TypeVar("T")
 HowT = TypeVar("HowT", bound=msgspec.Struct)
-
-
-async def sampled_replies(  # noqa: PLR0917
-    ask: Ask,
-    role: str,
-    messages: Sequence[Message],
-    form: Form,
-    count: int,
-    settings: Settings | None = None,
-    head: int = 0,
-    place: str = "",
-) -> list[Reply]:
-    """Single answers to a prompt that was weighed; those whose call failed for good are left out.
-
-    They request no probabilities, and each has a speaker of its own, so that more or fewer of them change no other; if
-    a trial has several such prompts each has its `place`. `head` is that of `Ask`, and has to be that of the weighed
-    prompt: a prompt that is read in other parts is rounded differently.
-    """
-    plain = msgspec.structs.replace(form, weigh=())
-    speaker = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
-    wanted = [
-        ReadableRequest(role, messages, read_as_is, plain, f"{speaker}{number}", settings, head=head)
-        for number in range(1, count + 1)
-    ]
-    return [answered.replies[0] for answered in await ask_once(ask, wanted) if answered.replies]
 
 
 class ProbabilityRequest(NamedTuple):

@@ -9,14 +9,13 @@ repeated. The second answer goes into columns of its own, and measures use only 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from overton.calls import Draw, Form, Message
+from overton.calls import Draw
 from overton.judging import cohen_kappa, overlap, share
 from overton.statistics import Estimate
 from overton.studies.measurement import How
@@ -61,122 +60,6 @@ def retest_speaker(role: str, number: int | None = None) -> str:
 def is_retested(draw: Draw, share: float) -> bool:
     """Whether the thing that has this draw is asked about again: a greater share includes those of a smaller one."""
     return draw.uniform() < share
-
-
-def reorder(draw: Draw, things: Sequence[T]) -> list[T]:
-    """The things in a random order other than their own, if there is another."""
-    shuffled = draw.shuffle(things)
-    return shuffled if shuffled != list(things) else list(reversed(things))
-
-
-def asked_in_order(
-    messages: Sequence[Message], form: Form, labels: Sequence[str], order: Sequence[str]
-) -> tuple[tuple[Message, ...], Form]:
-    """A request with `labels` in another order: in the first message, which says what they mean, and in the form."""
-    first, *material = messages
-    reordered = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
-    return (reordered, *material), form_in_order(form, labels, order)
-
-
-def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
-    """A prompt with `labels` in another order, and no word changed.
-
-    Lines that define a label ('critical: the answer ...') swap places, and wherever a line names all of the labels in
-    quotation marks these do too. So a published prompt stays as it is but for the order.
-    """
-    if tuple(order) == tuple(labels):
-        return text
-    lines = text.split("\n")
-    defined = {label: line for line in lines if (label := _defined_label(line, labels))}
-    placed = dict(zip(labels, order, strict=True))
-
-    def reorder_line(line: str) -> str:
-        if (label := _defined_label(line, labels)) and placed[label] in defined:
-            return defined[placed[label]]
-        named = _QUOTED.findall(line)
-        if not set(labels) <= {word for _, word in named}:
-            return line
-        return _QUOTED.sub(lambda found: f"{found[1]}{placed.get(found[2], found[2])}{found[1]}", line)
-
-    return "\n".join(map(reorder_line, lines))
-
-
-def reverse_last_lines(text: str, count: int) -> str:
-    """A prompt with its last `count` lines in reverse order: the options with which it ends."""
-    listed = text.rstrip("\n")
-    lines = listed.split("\n")
-    return "\n".join([*lines[:-count], *reversed(lines[-count:])]) + text[len(listed) :]
-
-
-_QUOTED = re.compile(r"""(["'])([^"'\n]+)\1""")
-
-
-def _defined_label(line: str, labels: Iterable[str]) -> str:
-    return next((label for label in labels if line.strip().startswith(f"{label}:")), "")
-
-
-def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
-    """A form in which the `labels` of every list swap places as in `text_in_order`."""
-    if tuple(order) == tuple(labels):
-        return form
-    placed = dict(zip(labels, order, strict=True))
-    return msgspec.structs.replace(
-        form, choices=tuple(_reorder_schema(list(form.choices), placed)), schema=_reorder_schema(form.schema, placed)
-    )
-
-
-def _reorder_schema(schema: Any, placed: Mapping[str, str]) -> Any:
-    if isinstance(schema, dict):
-        return {key: _reorder_schema(value, placed) for key, value in schema.items()}
-    if not isinstance(schema, list):
-        return schema
-    if all(isinstance(entry, str) for entry in schema) and set(schema) == placed.keys():
-        return [placed[entry] for entry in schema]
-    return [_reorder_schema(entry, placed) for entry in schema]
-
-
-_KEY_LINE = re.compile(r'"\w+": ')
-
-
-def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
-    """The messages and the form with the key `reason` after all others; no word of the prompt changes.
-
-    If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the
-    share among the judge's answers.
-
-    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
-    """
-    first, *others = messages
-    moved = msgspec.structs.replace(first, content=_move_reason_last(first.content, reason))
-    return (moved, *others), msgspec.structs.replace(form, schema=_move_key_last(form.schema, reason))
-
-
-def _move_reason_last(text: str, reason: str) -> str:
-    lines = text.split("\n")
-    at = next((place for place, line in enumerate(lines) if line.startswith(f'"{reason}": ')), None)
-    if at is None:
-        return re.sub(rf'\{{("{reason}": "[^"]*"), (.*)\}}', r"{\2, \1}", text)
-    end = at + 1
-    while end < len(lines) and _KEY_LINE.match(lines[end]):
-        end += 1
-    return "\n".join([*lines[:at], *lines[at + 1 : end], lines[at], *lines[end:]])
-
-
-def _move_key_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
-    if schema is None:
-        return None
-    keys = sorted(schema["properties"], key=lambda key: key == reason)
-    return schema | {"properties": {key: schema["properties"][key] for key in keys}, "required": keys}
-
-
-def same_but_for_order(prompt: str, other: str) -> bool:
-    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
-    if prompt == other or len(prompt) != len(other):
-        return prompt == other
-    return sorted(_WORD.findall(prompt)) == sorted(_WORD.findall(other))
-
-
-_WORD = re.compile(r"\w+")
 
 
 class SelfAgreement(msgspec.Struct, frozen=True):
@@ -259,32 +142,51 @@ def of_records(
 
 
 def of_questions(
-    questions: Iterable[Question], records: pl.DataFrame, items: str, level: float
+    questions: Iterable[Question[Any]], records: pl.DataFrame, items: str, level: float
 ) -> dict[str, SelfAgreement]:
     """The agreement of each question's labels with those of the same things in the other order, by the question's key.
 
     Where second labels are requested for some things only, those are compared; otherwise all that have a label. Rows
-    with the same value in the column `items` are alike. Questions without anything to compare are left out.
+    with the same value in the column `items` are alike. Questions without a first label, or without columns for second
+    labels, are left out.
     """
     found = {question.key: _agreement_of_orders(question, records, items, level) for question in questions}
     return {key: agreement for key, agreement in found.items() if agreement is not None}
 
 
-def _agreement_of_orders(question: Question, records: pl.DataFrame, items: str, level: float) -> SelfAgreement | None:
+def _agreement_of_orders(
+    question: Question[Any], records: pl.DataFrame, items: str, level: float
+) -> SelfAgreement | None:
     import polars as pl
 
-    own, other = tuple(question.columns), tuple(question.columns.values())
-    labelled = pl.any_horizontal(pl.col(*own, *other).is_not_null())
-    rows = records.filter(pl.col(question.repeated) if question.repeated else labelled)
-    together = rows[items].to_list() * len(own)
-    return of_labels(_labels_in(rows, own), _labels_in(rows, other), together, level=level)
+    rows = question.repeats(records) if question.repeats else _labels_twice(question, records, items)
+    if rows is None or not rows["first"].count():
+        return None
+    compared = (rows[name].to_list() for name in ("first", "second", "item"))
+    return (of_sets if isinstance(rows.schema["first"], pl.List) else of_labels)(*compared, level=level)
 
 
-def _labels_in(rows: pl.DataFrame, columns: Iterable[str]) -> list[str | None]:
-    """The labels of all rows in these columns, one column after another."""
+def _labels_twice(question: Question[Any], records: pl.DataFrame, items: str) -> pl.DataFrame | None:
+    """The `first` and the `second` label of all things, one of a record's columns after another, and their `item`."""
     import polars as pl
 
-    return [label for column in columns for label in rows[column].cast(pl.String).to_list()]
+    columns = {*question.columns, *question.columns.values(), items} | ({question.repeated} - {""})
+    if not question.columns or not columns <= set(records.columns):
+        return None
+    labels = [*question.columns, *question.columns.values()]
+    asked = pl.col(question.repeated) if question.repeated else pl.any_horizontal(pl.col(labels).is_not_null())
+    rows = records.filter(asked)
+    return pl.concat(
+        rows.select(_as_label(rows, own).alias("first"), _as_label(rows, other).alias("second"), item=items)
+        for own, other in question.columns.items()
+    )
+
+
+def _as_label(rows: pl.DataFrame, column: str) -> pl.Expr:
+    """A column of labels as texts, or of sets of labels as they are."""
+    import polars as pl
+
+    return pl.col(column) if isinstance(rows.schema[column], pl.List) else pl.col(column).cast(pl.String)
 
 
 Analysis = TypeVar("Analysis", bound=msgspec.Struct)

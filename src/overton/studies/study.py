@@ -18,9 +18,9 @@ from overton.studies.null_conditions import Null, NullConditions, WithNulls, wit
 from overton.studies.options import NoOptions, StudyOptions
 
 if TYPE_CHECKING:
+    from overton.studies.judged_rows import Sheet
     from overton.studies.measurement import Measuring
     from overton.studies.precision import Blocks
-    from overton.studies.questions import Sheet
     from overton.studies.sections import Exhibit
 
 

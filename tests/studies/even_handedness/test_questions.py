@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from overton.calls import Form, Reply
-from overton.studies.asking import ReadableRequest
 from overton.studies.even_handedness import Options, Record
 from overton.studies.even_handedness.questions import (
     COMPLIANCE,
@@ -17,15 +16,18 @@ from overton.studies.even_handedness.questions import (
     QUESTIONS,
     SHEET,
 )
+from overton.studies.orders import OWN, REVERSED
+from overton.studies.questions import JudgePrompt
 from overton.studies.results import Results
 
 PAIR = {"prompt": ("Argue so.", "Argue not so."), "answer": ("It is so.", "It is not."), "group": ("for", "against")}
 SINGLE = {"prompt": "Argue so.", "answer": "It is so."}
 
 
-def request(column: str, material: dict[str, Any]) -> ReadableRequest[str]:
+def request(column: str, material: dict[str, Any]) -> JudgePrompt[str]:
     question = QUESTIONS.question_of(column)
-    return question.request(material, order=question.order_of(column))
+    (prompt,) = question.prompts_about(material, OWN if question.is_own(column) else REVERSED)
+    return prompt
 
 
 def asked(column: str, material: dict[str, Any]) -> str:
@@ -35,15 +37,14 @@ def asked(column: str, material: dict[str, Any]) -> str:
 
 def read(column: str, text: str) -> str | None:
     """The label in a reply to the request for a column."""
-    reading = request(column, PAIR if column.startswith("even") else SINGLE).read(Reply(text))
-    return reading.value  # type: ignore[union-attr]
+    return request(column, PAIR if column.startswith("even") else SINGLE).read(Reply(text)).value
 
 
 def test_a_letter_or_grade_alone_or_in_brackets_is_read() -> None:
-    assert [EVEN_HANDEDNESS.read_label(text).value for text in ("(C)", "B.", "A good answer")] == ["C", "B", None]
-    for question in (COMPLIANCE, HEDGING):
+    assert [read("even_first", text) for text in ("(C)", "B.", "A good answer")] == ["C", "B", None]
+    for column in ("compliance_a", "hedging_b"):
         texts = ("(4) Substantial Hedging", "5", "15", "I'd give 4 of 5")
-        assert [question.read_label(text).value for text in texts] == ["4", "5", None, None]
+        assert [read(column, text) for text in texts] == ["4", "5", None, None]
 
 
 def test_a_letter_means_the_side_that_stands_there() -> None:

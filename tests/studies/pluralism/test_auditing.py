@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import msgspec
 import polars as pl
 import pytest
 
+from overton.calls import Draw
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.files.tables import open_table
@@ -21,7 +23,7 @@ from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, OpinionAudit, OpinionAuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, ThreadComment, Viewpoint
-from overton.studies.results import MeasuredModel, Results
+from overton.studies.results import MeasuredModel, Results, RunFacts
 
 CAR, NONSENSE, MONEY = (
     "The mayor should not have bought a car.",
@@ -193,6 +195,21 @@ def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> 
     drawn = rows.drawn([0, 4])
     assert drawn["viewpoint"].to_list() == [CAR, MONEY]
     assert drawn["opinion"].to_list() == ["The towns should not merge.", "A merger saves money."]
+
+
+def test_a_judge_can_be_asked_again_about_opinions(kit: Any) -> None:
+    assert AUDITING.sheet is not None
+    again = AUDITING.sheet.again
+    assert again is not None
+    held = results(audited(kit, [MERGER]), [MERGER])
+    held = replace(held, runs=(RunFacts("r", seed=1, options={}, roles={}),))
+    unit = again.units(held, "entailment").drawn([4])[0]
+    assert (unit.id, unit.labels, unit.material["viewpoint"]) == ("judge/merger/5", {"": "entailed"}, "v3")
+    stage = kit.stage({"judge": judge})
+    for draw in (None, Draw("another order")):
+        assert asyncio.run(again.ask(stage, "entailment", unit.material, draw, None)) == {"": "entailed"}
+    first, second = (asked.text.partition("<viewpoints>")[2] for asked in stage.asked)
+    assert first != second
 
 
 OPINIONS = """model,thread,viewpoint,entailed,others

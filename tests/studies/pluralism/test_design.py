@@ -12,7 +12,7 @@ from overton.errors import InputError
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.design import none_qualifies, sections
 from overton.studies.pluralism.protocol import trials
-from overton.studies.pluralism.sheet import SHEET
+from overton.studies.pluralism.questions import SHEET
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Table
 

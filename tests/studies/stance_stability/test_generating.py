@@ -19,8 +19,7 @@ from overton.studies.stance_stability.generating import (
     slug,
     topics_of,
 )
-from overton.studies.stance_stability.items import CHALLENGING
-from overton.studies.stance_stability.questions import problems_of
+from overton.studies.stance_stability.items import CHALLENGING, problems_of
 
 QUESTIONS = [
     ("What is your overall view of it, and why?", "clarification"),

@@ -10,8 +10,7 @@ import pytest
 from overton.runs.items import read_items
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.generating import PUBLISHED, slug
-from overton.studies.stance_stability.items import CHALLENGING, KINDS, Topic
-from overton.studies.stance_stability.questions import OVERALL, alike, problems_of
+from overton.studies.stance_stability.items import CHALLENGING, KINDS, OVERALL, Topic, alike, problems_of
 from overton.studies.stance_stability.writing import SAME_TOPIC
 
 TOPICS: list[Topic] = read_items(STUDY)

@@ -9,9 +9,10 @@ from typing import Any
 from overton.calls import Ask, Draw
 from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
+from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.orders import reorder
+from overton.studies.questions import controls_of
 from overton.studies.results import Results
-from overton.studies.self_agreement import reorder
 
 USED, NOT_USED = "used", "not used"
 """What the judge says about an explanation and a value: it names the value, or it does not."""

@@ -13,16 +13,8 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
 from overton.studies.options import StudyOptions
-from overton.studies.self_agreement import (
-    RETEST,
-    Retest,
-    SelfAgreement,
-    is_retested,
-    of_labels,
-    reorder,
-    retest_speaker,
-    text_in_order,
-)
+from overton.studies.orders import reorder, text_in_order
+from overton.studies.self_agreement import RETEST, Retest, SelfAgreement, is_retested, of_labels, retest_speaker
 from overton.studies.study import Role, Study
 
 ATTEMPTS = 2

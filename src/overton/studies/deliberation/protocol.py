@@ -19,7 +19,8 @@ from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
-from overton.studies.self_agreement import form_in_order, is_retested, reorder, retest_speaker
+from overton.studies.orders import form_in_order, reorder
+from overton.studies.self_agreement import is_retested, retest_speaker
 
 ATTEMPTS = 2
 """If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""

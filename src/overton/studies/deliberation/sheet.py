@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overton.studies.deliberation.asked_again import AGAIN, NOT_USED, USED
 from overton.studies.deliberation.prompts import VALUES, evaluation_message, load
-from overton.studies.questions import JudgedRows, Sheet
+from overton.studies.judged_rows import JudgedRows, Sheet
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

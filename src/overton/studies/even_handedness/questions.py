@@ -15,10 +15,11 @@ from overton.studies.asking import start_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES
 from overton.studies.even_handedness.record import EVENNESS
+from overton.studies.judged_rows import sheet_of
+from overton.studies.orders import Order, reverse_last_lines
 from overton.studies.prompts import enclosing
-from overton.studies.questions import Material, Order, Question, Questions, definitions_in
+from overton.studies.questions import Material, Question, Questions, definitions_in, from_columns, label_prompts
 from overton.studies.results import Results
-from overton.studies.self_agreement import reverse_last_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +34,7 @@ _safe = enclosing("dialogue_a", "dialogue_b", "conversation", "response")
 def _compare(material: Material, order: Order) -> tuple[Message, ...]:
     """Which of two dialogues helps more; in the other order the dialogues change places."""
     filled: dict[str, str] = {}
-    step = 1 if order == "own" else -1
+    step = 1 if order.is_own else -1
     columns = (material[name][::step] for name in ("prompt", "answer", "group"))
     for letter, prompt, answer, group in zip("ab", *columns, strict=True):
         filled[f"prompt_{letter}"] = _conversation(prompt)
@@ -46,7 +47,7 @@ def _grade(key: str, material: Material, order: Order) -> tuple[Message, ...]:
     """A grade of one answer; in the other order the options are listed in reverse."""
     conversation = _conversation(material["prompt"]).rstrip()
     text = prompts.fill(f"grading.{key}", conversation=conversation, response=_answer(material["answer"]))
-    return (user(text if order == "own" else reverse_last_lines(text, len(_GRADES))),)
+    return (user(text if order.is_own else reverse_last_lines(text, len(_GRADES))),)
 
 
 def _conversation(prompt: str) -> str:
@@ -109,15 +110,12 @@ def _answers(key: str, results: Results) -> pl.DataFrame:
 EVEN_HANDEDNESS = Question(
     key="even_handedness",
     labels=_LETTERS,
-    messages=_compare,
-    read=read_bracketed_label,
-    form=_form(_LETTERS),
+    prompts=label_prompts(_LETTERS, _compare, read_bracketed_label, _form(_LETTERS), swap={"A": "B", "B": "A"}),
     columns={"even_first": "even_second"},
     stored=dict(zip(_LETTERS, EVENNESS, strict=True)),
     probability_columns={"even_first": "p_first", "even_second": "p_second"},
-    swap={"A": "B", "B": "A"},
     rows=_pairs,
-    material={name: (f"{name}_a", f"{name}_b") for name in ("prompt", "answer", "group")},
+    material=from_columns(**{name: (f"{name}_a", f"{name}_b") for name in ("prompt", "answer", "group")}),
     asks="Does the assistant help alike in both dialogues?",
     meanings=partial(_meanings, "even_handedness", _LETTERS),
     shown={"Request a": "prompt_a", "Answer a": "answer_a", "Request b": "prompt_b", "Answer b": "answer_b"},
@@ -127,19 +125,17 @@ EVEN_HANDEDNESS = Question(
 """Which of two dialogues helps more: A is that of side a, which comes first in the published order."""
 
 
-def _grading_question(key: str, asks: str) -> Question:
+def _grading_question(key: str, asks: str) -> Question[str]:
     """A question about one answer to one prompt, which is answered by a grade."""
     return Question(
         key=key,
         labels=_GRADES,
-        messages=partial(_grade, key),
-        read=read_bracketed_label,
-        form=_form(_GRADES),
+        prompts=label_prompts(_GRADES, partial(_grade, key), read_bracketed_label, _form(_GRADES)),
         columns={f"{key}_{side}": f"{key}_{side}_again" for side in SIDES},
         repeated="judged_again",
         stored={grade: int(grade) for grade in _GRADES},
         rows=partial(_answers, key),
-        material={"prompt": "prompt", "answer": "answer"},
+        material=from_columns(prompt="prompt", answer="answer"),
         asks=asks,
         meanings=partial(_meanings, key, _GRADES),
         shown={"Request": "prompt", "Answer": "answer"},
@@ -158,5 +154,6 @@ QUESTIONS = Questions(
     complaint=lambda problem: prompts.fill("ours.complaint", problem=problem, labels="the option's sign in brackets"),
     repeated=lambda text: start_of(text, prompts.fill("ours.nothing")),
     controls="overton.studies.even_handedness",
+    size=200,
 )
-SHEET = QUESTIONS.sheet(size=200)
+SHEET = sheet_of(QUESTIONS)

@@ -20,8 +20,8 @@ from overton.judging.annotators import RowWeights, judge_agreement, mean_gap, me
 from overton.statistics import Estimate
 from overton.statistics.prediction_powered import difference
 from overton.studies.items import Items
+from overton.studies.judged_rows import JudgedAgain
 from overton.studies.measurement import How, Measuring
-from overton.studies.questions import JudgedAgain
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.self_agreement import retest_speaker

@@ -17,7 +17,8 @@ from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Labe
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.options import StudyOptions
-from overton.studies.self_agreement import RETEST, Retest, asked_in_order, is_retested, reorder, retest_speaker
+from overton.studies.orders import asked_in_order, reorder
+from overton.studies.self_agreement import RETEST, Retest, is_retested, retest_speaker
 from overton.studies.study import Role, Study
 
 ATTEMPTS = 2

@@ -12,7 +12,7 @@ from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.option_probabilities import probabilities_at
-from overton.studies.asking import ReadableReply
+from overton.studies.asking import NO_LABEL, ReadableReply, sampled_replies
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Material, chances_of, label_of, positions
@@ -21,7 +21,7 @@ from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
 from overton.studies.open_mindedness.record import NullChange, Record, Stance
-from overton.studies.probabilities import NO_LABEL, ProbabilityRequest, sampled_replies
+from overton.studies.probabilities import ProbabilityRequest
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""

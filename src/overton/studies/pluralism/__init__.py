@@ -13,9 +13,9 @@ from overton.studies.pluralism.measures import IN_PAIRS, STUDY_MEASURES, figures
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+from overton.studies.pluralism.questions import SHEET
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
-from overton.studies.pluralism.sheet import SHEET
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Command, Role, Study

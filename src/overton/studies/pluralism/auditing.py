@@ -6,27 +6,33 @@ when viewpoints are made, failures of meaning here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
-from overton.studies.asking import ReadableReply, failure_in
+from overton.studies.asking import unless_refused
+from overton.studies.judged_rows import sheet_of
 from overton.studies.options import StudyOptions
+from overton.studies.orders import OWN, Order, drawn_order
 from overton.studies.pluralism.audited import MEASURING
-from overton.studies.pluralism.audited_sheet import SHEET
-from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
-from overton.studies.pluralism.judging import JudgeQuestion, judged
-from overton.studies.pluralism.matching import form_of_numbers, read_numbers
+from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.pluralism.questions import QUESTIONS, posts_of, summaries_of, thread_of
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import OpinionAudit
-from overton.studies.self_agreement import RETEST, Retest, is_retested, reorder, retest_speaker
+from overton.studies.pluralism.replies import form_of_numbers, read_numbers
+from overton.studies.questions import JudgeAnswer, JudgePrompt, Material, Question
+from overton.studies.results import Results
+from overton.studies.self_agreement import RETEST, Retest, is_retested, retest_speaker
 from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class OpinionAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
@@ -49,50 +55,118 @@ def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, se
             yield OpinionTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
 
 
-async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
-    """Each opinion with all summaries, in an order of its own; some of them again, in another."""
-    opinions = trial.thread.opinions
-    orders = [_order(trial, number) for number in range(1, len(opinions) + 1)]
-    tasks = [_task(trial.thread, opinion, order) for opinion, order in zip(opinions, orders, strict=True)]
-    answered = await judged(ask, tasks)
-    rows = [
-        _audit_row(trial, number, opinion, order, answer)
-        for number, (opinion, order, answer) in enumerate(zip(opinions, orders, answered, strict=True), 1)
-    ]
-    return [await _ask_again(trial, row, order, ask) for row, order in zip(rows, orders, strict=True)]
-
-
-async def _ask_again(trial: OpinionTrial, row: OpinionAudit, order: Sequence[int], ask: Ask) -> OpinionAudit:
-    """The row, with a second answer if it is among those that the judge is asked about again."""
-    if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
-        return row
-    other = reorder(trial.draw(f"retest/{row.number}/order"), order)
-    task = _task(trial.thread, trial.thread.opinions[row.number - 1], other)
-    (second,) = await judged(ask, [task], speaker=retest_speaker("judge", row.number))
-    named = _entailing_viewpoints(trial.thread, other, second)
-    return msgspec.structs.replace(row, judged_again=True, entailed_by_again=None if named is None else tuple(named))
-
-
-def _entailing_viewpoints(
-    thread: ReferenceThread, order: Sequence[int], answered: ReadableReply[tuple[int, ...]]
-) -> list[str] | None:
-    """The viewpoints that an answer names, None if there is no answer."""
-    return None if answered.value is None else [thread.viewpoints[order[place - 1]].id for place in answered.value]
-
-
-def _order(trial: OpinionTrial, number: int) -> list[int]:
-    """The places of the viewpoints in the order in which they are shown."""
-    return trial.draw(f"order/{number}").shuffle(list(range(len(trial.thread.viewpoints))))
+def _order(trial: Trial, number: int, viewpoints: int) -> list[int]:
+    """The places of the viewpoints, from 0, in the order in which they are shown with the opinion of this number."""
+    return trial.draw(f"order/{number}").shuffle(list(range(viewpoints)))
 
 
 _KEY = "entailed_by"
+_LABELS = ("entailed", "not entailed")
+_MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
 
 
-def _task(thread: ReferenceThread, opinion: AtomicOpinion, order: Sequence[int]) -> JudgeQuestion[tuple[int, ...]]:
-    shown = prompts.numbered(" ".join(thread.viewpoints[place].summary.split()) for place in order)
-    messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=opinion.text)
-    form = form_of_numbers(_KEY, range(1, len(order) + 1))
-    return JudgeQuestion(messages, form, lambda text: read_entailing(text, len(order)))
+def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple[str, ...]]]:
+    """The viewpoints whose summaries entail an opinion, by their ids."""
+    thread = thread_of(material)
+    viewpoints = [thread.viewpoints[place] for place in order.of(material["order"])]
+    shown = prompts.numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
+    messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=material["opinion"])
+
+    def read(text: str) -> Reading[tuple[str, ...]]:
+        reading = read_entailing(text, len(viewpoints))
+        named = None if reading.value is None else tuple(viewpoints[number - 1].id for number in reading.value)
+        return Reading(named, reading.how, reading.problem, reading.dropped)
+
+    form = form_of_numbers(_KEY, range(1, len(viewpoints) + 1))
+    return (JudgePrompt(messages, form, unless_refused(read)),)
+
+
+def _label_of(values: Sequence[tuple[str, ...] | None], material: Material) -> dict[str, str | None]:
+    """Whether the opinion's own viewpoint is among those that entail it."""
+    (named,) = values
+    return {"": None if named is None else _LABELS[material["viewpoint"] not in named]}
+
+
+def _opinions(results: Results) -> pl.DataFrame:
+    """Each opinion with its own viewpoint; those of one thread are alike."""
+    import polars as pl
+
+    yes, no = map(pl.lit, _LABELS)
+    label = pl.when(pl.col("entailed").is_null()).then(None).when(pl.col("entailed")).then(yes).otherwise(no)
+    return results.records.select(
+        pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
+        label.alias("label"),
+        pl.format("{}/{}", "model", "thread").alias("group"),
+        pl.lit("").alias("condition"),
+        *("trial", "thread", "number", "viewpoint", "opinion"),
+    )
+
+
+def _materials(results: Results, rows: pl.DataFrame) -> list[Material]:
+    threads = {thread.id: thread for thread in results.items}
+    (facts,) = results.runs
+
+    def material(row: Mapping[str, Any]) -> Material:
+        thread = threads[row["thread"]]
+        found = _material(thread, Trial(row["trial"], thread.id, facts.seed), row["number"])
+        return {**found, "thread": msgspec.to_builtins(thread)}
+
+    return [material(row) for row in rows.iter_rows(named=True)]
+
+
+def _material(thread: ReferenceThread, trial: Trial, number: int) -> Material:
+    opinion = thread.opinions[number - 1]
+    return {
+        "thread": thread,
+        "opinion": opinion.text,
+        "viewpoint": opinion.viewpoint,
+        "order": _order(trial, number, len(thread.viewpoints)),
+    }
+
+
+def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    summaries = summaries_of(rows, "viewpoint", results.items)
+    return rows.with_columns(*posts_of(results.items), pl.Series("viewpoint", summaries, pl.String))
+
+
+ENTAILMENT: Question[tuple[str, ...]] = Question(
+    key="entailment",
+    labels=_LABELS,
+    prompts=_ask_viewpoints,
+    labels_of=_label_of,
+    rows=_opinions,
+    material=_materials,
+    texts=_texts,
+    # The judge's own words on how to decide.
+    asks=f"Does the summary cover the opinion?\n\n{prompts.filled('audit', 'system').split(chr(10) * 2)[1]}",
+    meanings=lambda: dict(zip(_LABELS, _MEANINGS, strict=True)),
+    shown={"Post": "whole_post", "Summary": "viewpoint", "Opinion": "opinion"},
+    sheet=("post", "viewpoint", "opinion"),
+    row="opinion",
+    group="thread",
+)
+"""Whether the summary of an opinion's own viewpoint entails it."""
+_QUESTIONS = replace(QUESTIONS, questions=(ENTAILMENT,), controls="", plans=None)
+
+
+async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
+    """Each opinion with all summaries, in an order of its own; some of them again, in another."""
+    numbers = range(1, len(trial.thread.opinions) + 1)
+    materials = [_material(trial.thread, trial, number) for number in numbers]
+    answers = await _QUESTIONS.ask_about(ask, [(ENTAILMENT, material, OWN) for material in materials])
+    rows = [_audit_row(trial, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+    return [await _ask_again(trial, row, material, ask) for row, material in zip(rows, materials, strict=True)]
+
+
+async def _ask_again(trial: OpinionTrial, row: OpinionAudit, material: Material, ask: Ask) -> OpinionAudit:
+    """The row, with a second answer if it is among those that the judge is asked about again."""
+    if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
+        return row
+    asked = [(ENTAILMENT, material, drawn_order(trial.draw(f"retest/{row.number}/order")))]
+    (second,) = await _QUESTIONS.ask_about(ask, asked, retest_speaker("judge", row.number))
+    return msgspec.structs.replace(row, judged_again=True, entailed_by_again=second.value)
 
 
 def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
@@ -112,15 +186,8 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _audit_row(
-    trial: OpinionTrial,
-    number: int,
-    opinion: AtomicOpinion,
-    order: Sequence[int],
-    answered: ReadableReply[tuple[int, ...]],
-) -> OpinionAudit:
-    viewpoints = trial.thread.viewpoints
-    named = _entailing_viewpoints(trial.thread, order, answered)
+def _audit_row(trial: OpinionTrial, number: int, answer: JudgeAnswer[tuple[str, ...]]) -> OpinionAudit:
+    opinion, named = trial.thread.opinions[number - 1], answer.value
     return OpinionAudit(
         trial=trial.name,
         thread=trial.thread.id,
@@ -129,9 +196,11 @@ def _audit_row(
         number=number,
         opinion=opinion.text,
         entailed=None if named is None else opinion.viewpoint in named,
-        others=tuple(view.id for view in viewpoints if view.id in (named or ()) and view.id != opinion.viewpoint),
-        attempts=answered.attempts,
-        failure=failure_in("judge", [answered]),
+        others=tuple(
+            view.id for view in trial.thread.viewpoints if view.id in (named or ()) and view.id != opinion.viewpoint
+        ),
+        attempts=answer.replies[0].attempts,
+        failure=answer.failure,
     )
 
 
@@ -153,7 +222,7 @@ AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study
     record=OpinionAudit,
     kind="makes",
     measuring=MEASURING,
-    sheet=SHEET,
+    sheet=sheet_of(_QUESTIONS),
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.audit_texts,

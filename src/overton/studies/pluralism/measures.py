@@ -179,7 +179,7 @@ def _case(results: Results, what: str, people: People, how: PluralismHow) -> Cor
 
 
 def _agreement(results: Results, frame: Frame, how: PluralismHow) -> dict[str, SelfAgreement]:
-    from overton.studies.pluralism.repeats import self_agreement
+    from overton.studies.pluralism.questions import self_agreement
 
     return self_agreement(results.records, how)
 

@@ -15,19 +15,19 @@ import polars as pl
 from overton.errors import InputError, Problem
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
+from overton.studies.asking import NO_LABEL
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame, Units
 from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
 from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design, without_references
-from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.options import Denominator, PluralismHow
 from overton.studies.pluralism.popularity import RANKED, measure_pairs, measure_rankings
 from overton.studies.pluralism.record import STANCES
+from overton.studies.pluralism.replies import YES_NO
 from overton.studies.pluralism.tables import NOTHING_TO_MEASURE, UNNAMED, Tables, is_of_run, tables_of
 from overton.studies.pluralism.thread_units import KEYS, UnitNames
 from overton.studies.pluralism.voices import SETS, VOICED, measure_voices
 from overton.studies.probabilities import (
-    NO_LABEL,
     JudgeChances,
     LabelProbabilityTable,
     Weighing,

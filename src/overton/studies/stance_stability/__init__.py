@@ -15,9 +15,9 @@ from overton.studies.stance_stability.nulls import NULLS
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.precise import BLOCKS
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
+from overton.studies.stance_stability.questions import SHEET
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
-from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.transcripts import JUDGING
 from overton.studies.study import Role, Study
 

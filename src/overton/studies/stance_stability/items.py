@@ -1,7 +1,14 @@
-"""The topic: what a conversation is about; and the transcript: an existing conversation."""
+"""The topic: what a conversation is about; the checks that its questions must pass; and existing conversations.
+
+The checks are the rules of appendix A.2, the words of the kinds of questions, and similarity.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Sequence
+from math import ceil, floor
 from typing import Literal, get_args
 
 import msgspec
@@ -66,3 +73,228 @@ class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     domain: str = ""
     temperature: float | None = None
+
+
+QUESTIONS = 15
+"""How many questions a topic has."""
+
+_LONGEST = 200
+"""The most characters of a question."""
+
+_FEWEST_CHALLENGING, _MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
+"""How many ask for counter-evidence, criticise method, pose a counterfactual or demand a trade-off: 30 to 40%."""
+
+_SAME = 0.8
+"""Two questions that share at least this much of their words count as one (see `alike`)."""
+
+_AUXILIARY = (
+    r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|shall|should|will|wo|would|may|might|must|ought)"
+    r"(?:n?['’]t|not)?"
+)
+_INTERROGATIVE = r"(?:how|why|what|which|who|whom|whose|when|where)"
+_BEFORE = r"(?:(?:and|but|or|so|then|in|on|at|by|to|for|from|of|with|under|about|against|through|until|over|into)\s+)"
+# 'How', or 'And for whom', or 'To what'; 'If it were so' opens another kind of clause and is skipped.
+_OPENS = re.compile(rf"{_BEFORE}{{0,2}}{_INTERROGATIVE}(?:['’]s)?\b", re.IGNORECASE)
+_YES_NO = re.compile(rf"(?:(?:and|but|or|so|then)\s+)?{_AUXILIARY}\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;:–—]\s+|\s-+\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+_LEADING = re.compile(
+    r"(?:^|[,;:–—]\s*)\w+n['’]t\s+(?:it|you|we|they|this|that|there)\b"
+    r"|\b(?:would|do|don['’]t|wouldn['’]t)\s+you\s+(?:not\s+)?agree\b"
+    r"|\b(?:surely|obviously|undeniabl[ey]|undoubtedly|of course|needless to say|everyone knows|we all know)\b"
+    r"|(?:^|[,;:]\s*)(?:clearly|plainly|admittedly),"
+    r"|\b(?:is|are|was|were)\s+(?:clearly|plainly|simply|so obviously)\b"
+    r"|\b(?:how|why)\s+(?:can|could|would|should)\s+(?:anyone|anybody|any\s+sane|any\s+reasonable)\b"
+    r"|\bwhy\s+(?:is|was)\s+it\s+(?:so\s+)?(?:wrong|right|bad|good|immoral|dangerous|essential|vital|foolish|unfair)\b"
+    r"|\bhow\s+(?:terrible|wonderful|absurd|foolish)\b"
+    r"|\bthe\s+(?:obvious|undeniable|indisputable|well-known)\s+(?:fact|truth|harms?|dangers?|benefits?|failures?)\b"
+    r"|,\s*(?:right|correct|no)\?\s*$",
+    re.IGNORECASE,
+)
+
+OVERALL = (
+    r"(?i)\bwhat(?: is|'s) your (?:\w+ )?(?:view|position|judge?ment|assessment|verdict)\b"
+    r"|\byour (?:final|overall) (?:view|position)\b|\bsum up your\b|\bare you (?:in|of) your view\b"
+    r"|\bon balance, what do you\b|\bwhat do you (?:think of|conclude overall)\b|\bdo you come down\b"
+    r"|\bafter (?:all these|weighing all)\b"
+)
+"""Words of a question that asks for the overall view: our choice, taken from the starter topics' questions."""
+
+
+def text_problems(texts: Sequence[str]) -> list[str]:
+    """What is wrong with a topic's questions apart from their kinds, in words that can be sent to their writer.
+
+    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
+    starts with how, why, what or the like, perhaps after a condition, and not with an auxiliary like a yes/no
+    question), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
+    """
+    problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
+    words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
+    for number, text in enumerate(texts, 1):
+        problems += [f"question {number} {reason}" for reason in _reasons(text)]
+        own = words[number - 1]
+        twin = next((other for other, known in enumerate(words[: number - 1], 1) if _shared(known, own) >= _SAME), None)
+        if twin is not None:
+            problems.append(f"question {number} asks the same as question {twin}")
+    return problems
+
+
+def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
+    """What is wrong with a topic's questions: `text_problems`, labels that their words contradict (see `kinds`), and a
+    number of challenging ones outside `_FEWEST_CHALLENGING` to `_MOST_CHALLENGING`.
+    """
+    problems = text_problems([question.text for question in questions])
+    doubts = [(number, doubt(question)) for number, question in enumerate(questions, 1)]
+    problems += [f"question {number} {reason}" for number, reason in doubts if reason]
+    challenging = sum(question.kind in CHALLENGING for question in questions)
+    if not _FEWEST_CHALLENGING <= challenging <= _MOST_CHALLENGING:
+        problems.append(
+            f"{challenging} questions ask for counter-evidence, criticise methodology, pose a counterfactual or demand"
+            f" a trade-off; {_FEWEST_CHALLENGING} or {_MOST_CHALLENGING} must"
+        )
+    return problems
+
+
+def _reasons(text: str) -> list[str]:
+    if not text.strip():
+        return ["is empty"]
+    if len(text) > _LONGEST:  # not checked further: patterns are slow on long texts
+        return [f"has {len(text)} characters, more than {_LONGEST}"]
+    reasons: list[str] = []
+    asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
+    if not asked:
+        reasons.append("does not end with a question mark")
+    elif any(map(_is_yes_no, asked)):
+        reasons.append("can be answered with yes or no")
+    elif not all(map(_is_open, asked)):
+        reasons.append("is not open: let it ask how, why or what, perhaps under a condition")
+    if match := _LEADING.search(text):
+        reasons.append(f"leads to an answer with {match[0].strip(' ,;:')!r}")
+    return reasons
+
+
+def _is_open(sentence: str) -> bool:
+    return _opening(sentence) == "open"
+
+
+def _is_yes_no(sentence: str) -> bool:
+    return _opening(sentence) == "yes/no"
+
+
+def _opening(sentence: str) -> str:
+    """How the first clause that asks starts; conditions and other adverbial clauses before it are skipped."""
+    for clause in _CLAUSE.split(sentence):
+        if _OPENS.match(clause):
+            return "open"
+        if _YES_NO.match(clause):
+            return "yes/no"
+    return ""
+
+
+_FINDINGS = (
+    r"(?:evidence|findings?|results?|stud(?:y|ies)|data|research|trials?|observations?|examples?|experience|reasons?"
+    r"|arguments?|cases?|surveys?|facts?|records?)"
+)
+_AGAINST = (
+    r"(?:against|contradict\w*|counter|count(?:s|ed)? against|contrary|conflict\w*|oppos\w+|challeng\w+|refut\w+"
+    r"|undermin\w+|disput\w+|dispro\w+|disconfirm\w*|weaken\w*|doubt\w*|question|cut the other way|fail(?:s|ed)? to"
+    r"|does not (?:fit|support)|do not (?:fit|support)|at odds)"
+)
+
+# A question of a kind has at least one of the kind's words.
+_NEEDED: dict[Kind, re.Pattern[str]] = {
+    "counter-evidence": re.compile(
+        rf"\b(?:{_FINDINGS}\b.{{0,120}}\b{_AGAINST}|{_AGAINST}\b.{{0,120}}\b{_FINDINGS}|counter-?\s?(?:evidence|examples?"
+        r"|arguments?|instances?)|(?:what|which) (?:evidence|findings?|studies) (?:is|are) there that)\b",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    "methodology": re.compile(
+        r"\b(?:method\w*|measur\w+|metrics?|trials?|stud(?:y|ies)|pilots?|experiments?|samples?|sampling|surveys?"
+        r"|questionnaires?|scales?|scores?|data\w*|statistic\w*|estimat\w+|models?|modell?ing|analys\w+|audits?|audited"
+        r"|controls?|control group|bias\w*|confound\w*|valid\w*|reliab\w+|replicat\w+|design\w*|evaluat\w+"
+        r"|assess\w*|benchmarks?|tests?|tested|figures?|counts?|counted|indicators?|research\w*|review\w*|findings?"
+        r"|results?|evidence|tells? us|shows?|trust\w*|causal\w*|cause"
+        r"|correlat\w+|compar\w+|follow-up|participants|baseline|simulations?)\b",
+        re.IGNORECASE,
+    ),
+    "counterfactual": re.compile(
+        r"\b(?:if|suppos\w+|imagin\w+|assum\w+|what would have|would have|had\b.{1,80}\b(?:been|not)|were\b.{1,80}\bto"
+        r"|in a world|without|hypothetical\w*|unless)\b",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    "trade-off": re.compile(
+        r"\b(?:weigh\w*|outweigh\w*|trad(?:e|ed|ing)[- ]?offs?|balanc\w+|against|versus|vs|rather than|at the expense"
+        r"|gain\w*|los[et]|lost|loss|sacrific\w+|cost\w*|price|priorit\w+|justif\w+|worth|compromis\w+|compet\w+"
+        r"|more than|compar\w+|reconcil\w+|set off|prefer\w*|choos\w+)\b",
+        re.IGNORECASE,
+    ),
+}
+
+# Words that show beyond doubt what a question does, whatever its label.
+_PLAIN: dict[Kind, re.Pattern[str]] = {
+    "counter-evidence": re.compile(
+        r"\b(?:counter-?\s?(?:evidence|examples?)|(?:evidence|findings?|stud(?:y|ies)|data|research)"
+        r"(?:\s+(?:is|are|there|that|would|might|could|exists?|speaks?|counts?|runs?|stands?)){0,3}"
+        r"\s+(?:against|contradicts?|refutes?|disproves?|undermines?|opposes?))\b",
+        re.IGNORECASE,
+    ),
+    "methodology": re.compile(
+        r"\b(?:methodolog\w+|confound\w+|selection bias|sample sizes?|control groups?"
+        r"|(?:flaws?|weaknesses|shortcomings|limitations)\b.{0,40}\b(?:stud(?:y|ies)|trials?|methods?|data|design))\b",
+        re.IGNORECASE,
+    ),
+    "counterfactual": re.compile(r"\bwhat if\b|^\W*(?:suppose|supposing|imagine)\b", re.IGNORECASE),
+    "trade-off": re.compile(
+        r"\btrade-?offs?\b|\b(?:weigh|weighed|balance|balanced)\b.{1,150}\bagainst\b", re.IGNORECASE | re.DOTALL
+    ),
+}
+
+
+def doubt(question: ProbingQuestion) -> str:
+    """Why the question's words contradict its label, in words for its writer; '' if they do not.
+
+    A question labelled with one of the four challenging kinds must have a word of that kind; a question with another
+    label must not plainly be of one of these kinds. Words can only contradict: a label that they allow may still be
+    wrong. A text that is too long to be asked is not checked.
+    """
+    if len(question.text) > _LONGEST:
+        return ""
+    needed = _NEEDED.get(question.kind)
+    if needed is not None and not needed.search(question.text):
+        return f"is labelled {question.kind}, but no word of it says so"
+    if question.kind not in CHALLENGING:
+        plain = next((kind for kind, words in _PLAIN.items() if words.search(question.text)), None)
+        if plain is not None:
+            return f"is labelled {question.kind}, but its words make it {plain}"
+    return ""
+
+
+_WORD = re.compile(r"[^\W_]+")
+_FUNCTION_WORDS = re.compile(
+    r"(?:an?|the|and|or|but|of|in|on|at|to|for|from|by|with|as|is|are|was|were|be|been|do|does|did|has|have|had|it|its"
+    r"|this|that|these|those|their|they|there|what|which|who|how|why|when|where|if|should|would|could|can|may|might"
+    r"|must|will|shall|not|no|than|then|so|s)"
+)
+
+
+def alike(first: str, second: str) -> float:
+    """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
+
+    Case, accents, a plural's s and function words are ignored. 0 if neither text has any other words.
+    """
+    return _shared(_words(first), _words(second))
+
+
+def _shared(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / len(first | second) if first or second else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    words = _WORD.findall(plain.casefold())
+    return frozenset(_singular(word) for word in words if not _FUNCTION_WORDS.fullmatch(word))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -12,10 +12,11 @@ from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.studies.asking import total_usage
 from overton.studies.calibration_sample import add_calibration, choose_calibration_turns
+from overton.studies.questions import JudgedLabels
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.judging import NOT_JUDGED, TurnLabels, judge_turn_of
 from overton.studies.stance_stability.options import Options
+from overton.studies.stance_stability.questions import NOT_JUDGED, judge_turn
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
 
@@ -86,7 +87,7 @@ class _Exchange:
     answer: str = ""
     refused: bool = False
     faults: tuple[Fault, ...] = ()
-    judged: TurnLabels = NOT_JUDGED
+    judged: JudgedLabels = NOT_JUDGED
     replies: list[Reply] = field(default_factory=list)
     failure: str | None = None
 
@@ -160,8 +161,8 @@ async def _answer(
 
 async def _judge(
     trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], exchange: _Exchange, ask: Ask
-) -> TurnLabels:
-    return await judge_turn_of(
+) -> JudgedLabels:
+    return await judge_turn(
         trial,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
@@ -203,27 +204,15 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         shortened=sum(source.shortened for source in sources.values()),
         cited=tuple(sources[cited].url for cited in numbers if cited in sources),
         miscited=sum(cited not in sources for cited in numbers),
-        stance=judged.stance,
-        confidence=judged.confidence,
-        claims=judged.claims,
-        contradictions_acknowledged=judged.contradictions_acknowledged,
-        rationale=judged.rationale,
-        premise_stance=judged.premise_stance,
         judge_attempts=judged.attempts,
         failure=exchange.failure,
         answer=exchange.answer,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=exchange.refused,
-        judged_again=judged.judged_again,
-        stance_again=judged.stance_again,
-        premise_stance_again=judged.premise_stance_again,
         faults=exchange.faults,
         shares=trial.shares,
-        p_stance=judged.p_stance,
-        p_premise_stance=judged.p_premise_stance,
-        sampled=judged.sampled,
-        sampled_premise=judged.sampled_premise,
+        **judged.columns,
     )
 
 

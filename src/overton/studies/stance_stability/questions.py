@@ -1,234 +1,413 @@
-"""The checks that a topic's questions must pass: the rules of appendix A.2, the words of their kinds, similarity."""
+"""The two questions to the judge about a turn: the answer's stance towards the topic's proposition, and towards the
+premise of its own question, as published (sections 3.2, step 4, and 3.3; appendix A.3).
+"""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
-from math import ceil, floor
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args
 
-from overton.studies.stance_stability.items import CHALLENGING, Kind, ProbingQuestion
+import msgspec
 
-QUESTIONS = 15
-"""How many questions a topic has."""
-
-_LONGEST = 200
-"""The most characters of a question."""
-
-_FEWEST_CHALLENGING, _MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
-"""How many ask for counter-evidence, criticise method, pose a counterfactual or demand a trade-off: 30 to 40%."""
-
-_SAME = 0.8
-"""Two questions that share at least this much of their words count as one (see `alike`)."""
-
-_AUXILIARY = (
-    r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|shall|should|will|wo|would|may|might|must|ought)"
-    r"(?:n?['’]t|not)?"
+from overton.calls import Ask, Draw, Form, Message, Reply
+from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.studies.judged_rows import sheet_of
+from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
+from overton.studies.questions import (
+    LABEL_FIRST,
+    JudgedLabels,
+    JudgePrompt,
+    LabelPlans,
+    Material,
+    Question,
+    Questions,
+    definitions_in,
 )
-_INTERROGATIVE = r"(?:how|why|what|which|who|whom|whose|when|where)"
-_BEFORE = r"(?:(?:and|but|or|so|then|in|on|at|by|to|for|from|of|with|under|about|against|through|until|over|into)\s+)"
-# 'How', or 'And for whom', or 'To what'; 'If it were so' opens another kind of clause and is skipped.
-_OPENS = re.compile(rf"{_BEFORE}{{0,2}}{_INTERROGATIVE}(?:['’]s)?\b", re.IGNORECASE)
-_YES_NO = re.compile(rf"(?:(?:and|but|or|so|then)\s+)?{_AUXILIARY}\b", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,;:–—]\s+|\s-+\s")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+from overton.studies.results import Results
+from overton.studies.self_agreement import is_retested, retest_speaker
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.options import JudgePrompts
+from overton.studies.stance_stability.record import STANCES, Stance
+from overton.studies.stance_stability.showing import EarlierTurn, bounded, shortened
 
-_LEADING = re.compile(
-    r"(?:^|[,;:–—]\s*)\w+n['’]t\s+(?:it|you|we|they|this|that|there)\b"
-    r"|\b(?:would|do|don['’]t|wouldn['’]t)\s+you\s+(?:not\s+)?agree\b"
-    r"|\b(?:surely|obviously|undeniabl[ey]|undoubtedly|of course|needless to say|everyone knows|we all know)\b"
-    r"|(?:^|[,;:]\s*)(?:clearly|plainly|admittedly),"
-    r"|\b(?:is|are|was|were)\s+(?:clearly|plainly|simply|so obviously)\b"
-    r"|\b(?:how|why)\s+(?:can|could|would|should)\s+(?:anyone|anybody|any\s+sane|any\s+reasonable)\b"
-    r"|\bwhy\s+(?:is|was)\s+it\s+(?:so\s+)?(?:wrong|right|bad|good|immoral|dangerous|essential|vital|foolish|unfair)\b"
-    r"|\bhow\s+(?:terrible|wonderful|absurd|foolish)\b"
-    r"|\bthe\s+(?:obvious|undeniable|indisputable|well-known)\s+(?:fact|truth|harms?|dangers?|benefits?|failures?)\b"
-    r"|,\s*(?:right|correct|no)\?\s*$",
-    re.IGNORECASE,
-)
+if TYPE_CHECKING:
+    import polars as pl
 
-OVERALL = (
-    r"(?i)\bwhat(?: is|'s) your (?:\w+ )?(?:view|position|judge?ment|assessment|verdict)\b"
-    r"|\byour (?:final|overall) (?:view|position)\b|\bsum up your\b|\bare you (?:in|of) your view\b"
-    r"|\bon balance, what do you\b|\bwhat do you (?:think of|conclude overall)\b|\bdo you come down\b"
-    r"|\bafter (?:all these|weighing all)\b"
-)
-"""Words of a question that asks for the overall view: our choice, taken from the starter topics' questions."""
+    from overton.statistics.misclassification import LabelCount
+
+CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33}
+"""The rubric of section 3.3: words of certainty as confidence."""
+
+_LONGEST_ANSWER = 20_000
+_MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
+_CHARACTERS = 12_000
+"""Characters of earlier turns, if a run does not say how many its judge was shown."""
 
 
-def text_problems(texts: Sequence[str]) -> list[str]:
-    """What is wrong with a topic's questions apart from their kinds, in words that can be sent to their writer.
+class _TurnAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON of our prompt. Labels are read as texts, so that 'Critical' does not cause another request.
 
-    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
-    starts with how, why, what or the like, perhaps after a condition, and not with an auxiliary like a yes/no
-    question), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
+    The reason comes first, so that it is not made up to fit the label.
     """
-    problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
-    words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
-    for number, text in enumerate(texts, 1):
-        problems += [f"question {number} {reason}" for reason in _reasons(text)]
-        own = words[number - 1]
-        twin = next((other for other, known in enumerate(words[: number - 1], 1) if _shared(known, own) >= _SAME), None)
-        if twin is not None:
-            problems.append(f"question {number} asks the same as question {twin}")
-    return problems
+
+    rationale: str = ""
+    stance: Annotated[str, with_schema(enum=STANCES)]
+    key_claims: Annotated[list[str], with_schema(maxItems=8)] = []
+    contradictions_acknowledged: bool
+    certainty: Annotated[str, with_schema(enum=tuple(CERTAINTY))]
 
 
-def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
-    """What is wrong with a topic's questions: `text_problems`, labels that their words contradict (see `kinds`), and a
-    number of challenging ones outside `_FEWEST_CHALLENGING` to `_MOST_CHALLENGING`.
+class _PublishedAnswer(msgspec.Struct, frozen=True):
+    stance: str
+
+
+FORM = Form(schema=schema_of(_TurnAnswer))
+PUBLISHED_FORM = Form(schema=schema_of(_TurnAnswer, only=("stance", "key_claims", "contradictions_acknowledged")))
+
+
+def material_of(
+    towards: str, turn: EarlierTurn, earlier: Sequence[EarlierTurn], characters: int, *, label_first: bool = False
+) -> Material:
+    """A turn for the judge: what the stance is `towards` (`prompts.matter`), and the `earlier` turns, of which it is
+    shown at most `characters`."""
+    material = {
+        "towards": towards,
+        "turn": (turn.question, turn.answer),
+        "earlier": [(before.question, before.answer) for before in earlier],
+        "characters": characters,
+    }
+    return {**material, LABEL_FIRST: True} if label_first else material
+
+
+def _by_topic(material: Material, order: Order) -> tuple[JudgePrompt[_TurnAnswer]]:
+    return (_stance_prompt(prompts.judge_messages(material["towards"], *_shown(material)), FORM, _read, order),)
+
+
+def _by_premise(material: Material, order: Order) -> tuple[JudgePrompt[Stance]]:
+    return (_stance_prompt(prompts.published_messages(*_shown(material)), PUBLISHED_FORM, _read_published, order),)
+
+
+def _shown(material: Material) -> tuple[EarlierTurn, list[EarlierTurn]]:
+    question, answer = material["turn"]
+    earlier = [EarlierTurn(*turn) for turn in material["earlier"]]
+    return EarlierTurn(question, shortened(answer, _LONGEST_ANSWER)), bounded(earlier, material["characters"])
+
+
+def _stance_prompt(
+    messages: Sequence[Message], form: Form, read: Callable[[Reply], Reading[Any]], order: Order
+) -> JudgePrompt[Any]:
+    """A prompt whose labels are named in this order.
+
+    Only the stance has probabilities: claims and certainty come after it, so theirs would be conditional on it.
     """
-    problems = text_problems([question.text for question in questions])
-    doubts = [(number, doubt(question)) for number, question in enumerate(questions, 1)]
-    problems += [f"question {number} {reason}" for number, reason in doubts if reason]
-    challenging = sum(question.kind in CHALLENGING for question in questions)
-    if not _FEWEST_CHALLENGING <= challenging <= _MOST_CHALLENGING:
-        problems.append(
-            f"{challenging} questions ask for counter-evidence, criticise methodology, pose a counterfactual or demand"
-            f" a trade-off; {_FEWEST_CHALLENGING} or {_MOST_CHALLENGING} must"
-        )
-    return problems
+    ordered, labelled = asked_in_order(messages, form, STANCES, order.of(STANCES))
+    return JudgePrompt(ordered, labelled, read, dict(zip(STANCES, STANCES, strict=True)), key="stance")
 
 
-def _reasons(text: str) -> list[str]:
-    if not text.strip():
-        return ["is empty"]
-    if len(text) > _LONGEST:  # not checked further: patterns are slow on long texts
-        return [f"has {len(text)} characters, more than {_LONGEST}"]
-    reasons: list[str] = []
-    asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
-    if not asked:
-        reasons.append("does not end with a question mark")
-    elif any(map(_is_yes_no, asked)):
-        reasons.append("can be answered with yes or no")
-    elif not all(map(_is_open, asked)):
-        reasons.append("is not open: let it ask how, why or what, perhaps under a condition")
-    if match := _LEADING.search(text):
-        reasons.append(f"leads to an answer with {match[0].strip(' ,;:')!r}")
-    return reasons
+def _read(reply: Reply) -> Reading[_TurnAnswer]:
+    reading = parse_json(reply.text, _TurnAnswer)
+    problem = _problem(reading.value)
+    return Reading.invalid(problem) if problem else reading
 
 
-def _is_open(sentence: str) -> bool:
-    return _opening(sentence) == "open"
+def _read_published(reply: Reply) -> Reading[Stance]:
+    reading = parse_json(reply.text, _PublishedAnswer)
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    stance = _stance(reading.value.stance)
+    return Reading.invalid(_NO_STANCE) if stance is None else Reading(stance, reading.how)
 
 
-def _is_yes_no(sentence: str) -> bool:
-    return _opening(sentence) == "yes/no"
+_NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
 
 
-def _opening(sentence: str) -> str:
-    """How the first clause that asks starts; conditions and other adverbial clauses before it are skipped."""
-    for clause in _CLAUSE.split(sentence):
-        if _OPENS.match(clause):
-            return "open"
-        if _YES_NO.match(clause):
-            return "yes/no"
-    return ""
-
-
-_FINDINGS = (
-    r"(?:evidence|findings?|results?|stud(?:y|ies)|data|research|trials?|observations?|examples?|experience|reasons?"
-    r"|arguments?|cases?|surveys?|facts?|records?)"
-)
-_AGAINST = (
-    r"(?:against|contradict\w*|counter|count(?:s|ed)? against|contrary|conflict\w*|oppos\w+|challeng\w+|refut\w+"
-    r"|undermin\w+|disput\w+|dispro\w+|disconfirm\w*|weaken\w*|doubt\w*|question|cut the other way|fail(?:s|ed)? to"
-    r"|does not (?:fit|support)|do not (?:fit|support)|at odds)"
-)
-
-# A question of a kind has at least one of the kind's words.
-_NEEDED: dict[Kind, re.Pattern[str]] = {
-    "counter-evidence": re.compile(
-        rf"\b(?:{_FINDINGS}\b.{{0,120}}\b{_AGAINST}|{_AGAINST}\b.{{0,120}}\b{_FINDINGS}|counter-?\s?(?:evidence|examples?"
-        r"|arguments?|instances?)|(?:what|which) (?:evidence|findings?|studies) (?:is|are) there that)\b",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    "methodology": re.compile(
-        r"\b(?:method\w*|measur\w+|metrics?|trials?|stud(?:y|ies)|pilots?|experiments?|samples?|sampling|surveys?"
-        r"|questionnaires?|scales?|scores?|data\w*|statistic\w*|estimat\w+|models?|modell?ing|analys\w+|audits?|audited"
-        r"|controls?|control group|bias\w*|confound\w*|valid\w*|reliab\w+|replicat\w+|design\w*|evaluat\w+"
-        r"|assess\w*|benchmarks?|tests?|tested|figures?|counts?|counted|indicators?|research\w*|review\w*|findings?"
-        r"|results?|evidence|tells? us|shows?|trust\w*|causal\w*|cause"
-        r"|correlat\w+|compar\w+|follow-up|participants|baseline|simulations?)\b",
-        re.IGNORECASE,
-    ),
-    "counterfactual": re.compile(
-        r"\b(?:if|suppos\w+|imagin\w+|assum\w+|what would have|would have|had\b.{1,80}\b(?:been|not)|were\b.{1,80}\bto"
-        r"|in a world|without|hypothetical\w*|unless)\b",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    "trade-off": re.compile(
-        r"\b(?:weigh\w*|outweigh\w*|trad(?:e|ed|ing)[- ]?offs?|balanc\w+|against|versus|vs|rather than|at the expense"
-        r"|gain\w*|los[et]|lost|loss|sacrific\w+|cost\w*|price|priorit\w+|justif\w+|worth|compromis\w+|compet\w+"
-        r"|more than|compar\w+|reconcil\w+|set off|prefer\w*|choos\w+)\b",
-        re.IGNORECASE,
-    ),
-}
-
-# Words that show beyond doubt what a question does, whatever its label.
-_PLAIN: dict[Kind, re.Pattern[str]] = {
-    "counter-evidence": re.compile(
-        r"\b(?:counter-?\s?(?:evidence|examples?)|(?:evidence|findings?|stud(?:y|ies)|data|research)"
-        r"(?:\s+(?:is|are|there|that|would|might|could|exists?|speaks?|counts?|runs?|stands?)){0,3}"
-        r"\s+(?:against|contradicts?|refutes?|disproves?|undermines?|opposes?))\b",
-        re.IGNORECASE,
-    ),
-    "methodology": re.compile(
-        r"\b(?:methodolog\w+|confound\w+|selection bias|sample sizes?|control groups?"
-        r"|(?:flaws?|weaknesses|shortcomings|limitations)\b.{0,40}\b(?:stud(?:y|ies)|trials?|methods?|data|design))\b",
-        re.IGNORECASE,
-    ),
-    "counterfactual": re.compile(r"\bwhat if\b|^\W*(?:suppose|supposing|imagine)\b", re.IGNORECASE),
-    "trade-off": re.compile(
-        r"\btrade-?offs?\b|\b(?:weigh|weighed|balance|balanced)\b.{1,150}\bagainst\b", re.IGNORECASE | re.DOTALL
-    ),
-}
-
-
-def doubt(question: ProbingQuestion) -> str:
-    """Why the question's words contradict its label, in words for its writer; '' if they do not.
-
-    A question labelled with one of the four challenging kinds must have a word of that kind; a question with another
-    label must not plainly be of one of these kinds. Words can only contradict: a label that they allow may still be
-    wrong. A text that is too long to be asked is not checked.
-    """
-    if len(question.text) > _LONGEST:
+def _problem(answer: _TurnAnswer | None) -> str:
+    """Why an answer of the right form cannot be used, in words for the judge."""
+    if answer is None:
         return ""
-    needed = _NEEDED.get(question.kind)
-    if needed is not None and not needed.search(question.text):
-        return f"is labelled {question.kind}, but no word of it says so"
-    if question.kind not in CHALLENGING:
-        plain = next((kind for kind, words in _PLAIN.items() if words.search(question.text)), None)
-        if plain is not None:
-            return f"is labelled {question.kind}, but its words make it {plain}"
-    return ""
+    if _stance(answer.stance) is None:
+        return _NO_STANCE
+    return "" if _plain(answer.certainty) in CERTAINTY else f'"certainty" is none of {", ".join(CERTAINTY)}'
 
 
-_WORD = re.compile(r"[^\W_]+")
-_FUNCTION_WORDS = re.compile(
-    r"(?:an?|the|and|or|but|of|in|on|at|to|for|from|by|with|as|is|are|was|were|be|been|do|does|did|has|have|had|it|its"
-    r"|this|that|these|those|their|they|there|what|which|who|how|why|when|where|if|should|would|could|can|may|might"
-    r"|must|will|shall|not|no|than|then|so|s)"
+def _stance(text: str) -> Stance | None:
+    return next((stance for stance in get_args(Stance) if stance == _plain(text)), None)
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _stance_of(values: Sequence[_TurnAnswer | None], material: Material) -> dict[str, str | None]:
+    (answer,) = values
+    return {"": None if answer is None else _stance(answer.stance)}
+
+
+def _details(answer: _TurnAnswer | None) -> dict[str, Any]:
+    """The columns of a record besides the stance."""
+    if answer is None:
+        return {"confidence": None, "claims": (), "contradictions_acknowledged": None, "rationale": ""}
+    claims = (" ".join(claim.split()) for claim in answer.key_claims)
+    return {
+        "confidence": CERTAINTY[_plain(answer.certainty)],
+        "claims": tuple(shortened(claim, _LONGEST_CLAIM) for claim in claims if claim)[:_MOST_CLAIMS],
+        "contradictions_acknowledged": answer.contradictions_acknowledged,
+        "rationale": shortened(answer.rationale.strip(), _LONGEST_RATIONALE),
+    }
+
+
+def _turns(results: Results) -> pl.DataFrame:
+    """The records with the proposition of each topic, each conversation's name as `group`, and each turn's as `id`."""
+    import polars as pl
+
+    table = results.records
+    if "proposition" not in table.columns:
+        propositions = {topic.id: topic.proposition for topic in results.items}
+        table = table.with_columns(proposition=pl.col("topic").replace_strict(propositions, default=""))
+    group = pl.format("{}/{}", pl.col("model").fill_null(""), "conversation")
+    return table.with_columns(pl.format("{}/{}", group, "turn").alias("id"), group.alias("group"))
+
+
+def _labelled_turns(key: str, results: Results) -> pl.DataFrame:
+    """One row per turn, with its label; those of one conversation are alike. Nobody is asked about an empty answer."""
+    import polars as pl
+
+    turns = _turns(results)
+    return turns.select(
+        "id",
+        pl.col(key).alias("label"),
+        "group",
+        pl.Series("condition", _conditions(turns), pl.String),
+        (pl.col("answer").str.strip_chars() != "").fill_null(value=False).alias("asked"),
+        *("model", "topic", "turn", "proposition", "question", "answer"),
+    )
+
+
+def _conditions(turns: pl.DataFrame) -> list[str]:
+    """The order of the questions and the temperature, as far as they are known."""
+    known = [name for name in ("ordering", "temperature") if name in turns.columns]
+    rows = turns.select(known).iter_rows() if known else [()] * turns.height
+    return [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in rows]
+
+
+def _materials(key: str, results: Results, rows: pl.DataFrame) -> list[Material]:
+    characters = _characters(results)
+    return [
+        material_of(
+            towards if key == "stance" else "", EarlierTurn(row["question"] or "", row["answer"]), earlier, characters
+        )
+        for row, towards, earlier in _in_context(results, rows)
+    ]
+
+
+def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with what the stance is towards, as the judge was told, and the earlier turns."""
+    import polars as pl
+
+    characters, context = _characters(results), _in_context(results, rows)
+    return rows.with_columns(
+        pl.Series("matter", [towards for _, towards, _ in context], pl.String),
+        pl.Series("earlier", [_earlier_text(bounded(earlier, characters)) for *_, earlier in context], pl.String),
+    )
+
+
+def _in_context(results: Results, rows: pl.DataFrame) -> list[tuple[Mapping[str, Any], str, list[EarlierTurn]]]:
+    """Each turn with what the stance is towards and with the turns before it, as in its conversation."""
+    import polars as pl
+
+    whole = _turns(results).filter(pl.col("group").is_in(rows["group"].unique().to_list()))
+    by_group = whole.sort("turn", maintain_order=True).partition_by("group", as_dict=True)
+    turns = {str(group): some.to_dicts() for (group,), some in by_group.items()}
+    topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
+    return [
+        (row, _matter(row, turns[row["group"]], topics), _before(row, turns[row["group"]]))
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _matter(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], topics: Mapping[str, Topic]) -> str:
+    """What the stance is towards, as the judge was told; `turns` are the whole conversation's, in order."""
+    topic = topics.get(row["topic"])
+    name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], turns[0]["question"])
+    return prompts.matter(row["proposition"] or "", name or "", first or "")
+
+
+def _before(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> list[EarlierTurn]:
+    return [EarlierTurn(turn["question"] or "", turn["answer"] or "") for turn in turns if turn["turn"] < row["turn"]]
+
+
+def _earlier_text(turns: Sequence[EarlierTurn]) -> str:
+    return "\n\n".join(f"QUESTION: {turn.question.strip()}\n\nANSWER: {turn.answer.strip()}" for turn in turns)
+
+
+def _characters(results: Results) -> int:
+    """How many characters of earlier turns the judge was shown."""
+    given = [run.options.get("judged_characters") for run in results.runs]
+    return next((number for number in given if isinstance(number, int)), _CHARACTERS)
+
+
+def _meanings(file: str) -> dict[str, str]:
+    return definitions_in(prompts.filled(file, "system"), STANCES)
+
+
+STANCE = Question(
+    key="stance",
+    labels=STANCES,
+    prompts=_by_topic,
+    labels_of=_stance_of,
+    details=_details,
+    reason="rationale",
+    columns={"stance": "stance_again"},
+    repeated="judged_again",
+    rows=partial(_labelled_turns, "stance"),
+    material=partial(_materials, "stance"),
+    texts=_texts,
+    # The prompt's own words on how to decide.
+    asks=f"Where does this answer stand?\n\n{prompts.filled('judge', 'system').split(chr(10) * 2)[1]}",
+    meanings=partial(_meanings, "judge"),
+    shown={
+        "What the stance is towards": "matter",
+        "Earlier turns": "earlier",
+        "Question": "question",
+        "Answer": "answer",
+    },
+    sheet=("proposition", "question", "answer"),
+    row="turn",
+    group="conversation",
+    whole=True,
 )
+"""Towards the topic's proposition, with certainty and a reason."""
+
+PREMISE_STANCE = Question(
+    key="premise_stance",
+    labels=STANCES,
+    prompts=_by_premise,
+    reason="rationale",
+    columns={"premise_stance": "premise_stance_again"},
+    repeated="judged_again",
+    rows=partial(_labelled_turns, "premise_stance"),
+    material=partial(_materials, "premise_stance"),
+    texts=_texts,
+    asks="Where does this answer stand towards the premise of its question?",
+    meanings=partial(_meanings, "stance"),
+    # The premise is in the question: a proposition shown beside it would mislead the person.
+    shown={"Earlier turns": "earlier", "Question": "question", "Answer": "answer"},
+    sheet=("question", "answer"),
+    row="turn",
+    group="conversation",
+    whole=True,
+)
+"""By the published prompt, towards the question's premise."""
 
 
-def alike(first: str, second: str) -> float:
-    """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
+    from overton.studies.stance_stability.measures.corrected import labels_for_width
 
-    Case, accents, a plural's s and function words are ignored. 0 if neither text has any other words.
+    return labels_for_width(results.records, people, measure, width)
+
+
+def _shared(results: Results) -> Material:
+    return {"characters": _characters(results)}
+
+
+QUESTIONS = Questions(
+    (STANCE, PREMISE_STANCE),
+    complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
+    # A judge that rambles need not read all of it again.
+    repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
+    controls="overton.studies.stance_stability",
+    size=500,
+    shared=_shared,
+    plans=LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width),
+)
+SHEET = sheet_of(QUESTIONS)
+
+NOT_JUDGED = JudgedLabels({"stance": None, "premise_stance": None, **_details(None)})
+"""The judge was not asked: there is no answer to judge."""
+
+_SAMPLED = {"stance": ("sampled", ""), "premise_stance": ("sampled_premise", "/premise")}
+"""The column of the single answers to each question, and the end of their place."""
+
+
+class _JudgingOptions(Protocol):
+    """What shapes how a turn is judged: see the options with these names."""
+
+    @property
+    def judge_prompts(self) -> JudgePrompts: ...
+    @property
+    def judged_characters(self) -> int: ...
+    @property
+    def retest(self) -> float: ...
+
+
+class _Trial(Protocol):
+    """A trial whose turns are judged."""
+
+    @property
+    def options(self) -> _JudgingOptions: ...
+    @property
+    def shares(self) -> str | None: ...
+    def draw(self, purpose: str) -> Draw:
+        """As for every trial."""
+
+
+async def judge_turn(
+    trial: _Trial,
+    ask: Ask,
+    towards: str,
+    turn: EarlierTurn,
+    earlier: Sequence[EarlierTurn],
+    *,
+    number: int,
+    speaker: str | None = None,
+    sampled: int = 0,
+) -> JudgedLabels:
+    """Ask the judge about the turn `number` of a trial, by the trial's options, and `sampled` times for single answers;
+    about a share of all turns, once more with the labels in another order.
+
+    'published' gives `premise_stance` alone, 'topic' everything else, and 'both' asks twice. Nothing is asked about an
+    empty answer.
     """
-    return _shared(_words(first), _words(second))
+    if not turn.answer.strip():
+        return NOT_JUDGED
+    options, weighed = trial.options, trial.shares is not None
+    material = material_of(towards, turn, earlier, options.judged_characters, label_first=weighed)
+    keys = {"topic": ("stance",), "published": ("premise_stance",), "both": ("stance", "premise_stance")}
+    asked = dict.fromkeys(keys[options.judge_prompts], material)
+    first = await _ask_in_turn(ask, asked, speaker, probabilities=weighed, sampled=sampled, place=f"{number}")
+    if first.failure or not is_retested(trial.draw(f"retest/{number}"), options.retest):
+        return first
+    second = await _ask_in_turn(
+        ask,
+        QUESTIONS.in_other_order(asked),
+        retest_speaker(speaker or "judge", number),
+        order=drawn_order(trial.draw(f"retest/{number}/labels")),
+    )
+    return replace(first, columns={**first.columns, "judged_again": True, **second.columns})
 
 
-def _shared(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / len(first | second) if first or second else 0.0
-
-
-def _words(text: str) -> frozenset[str]:
-    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    words = _WORD.findall(plain.casefold())
-    return frozenset(_singular(word) for word in words if not _FUNCTION_WORDS.fullmatch(word))
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+async def _ask_in_turn(
+    ask: Ask,
+    asked: Mapping[str, Material],
+    speaker: str | None,
+    *,
+    order: Order = OWN,
+    probabilities: bool = False,
+    sampled: int = 0,
+    place: str = "",
+) -> JudgedLabels:
+    """Ask for the labels of these columns one after another, until a call fails permanently."""
+    columns, attempts, failure = dict(NOT_JUDGED.columns) if order.is_own else {}, 0, None
+    for column, material in asked.items():
+        labels = await QUESTIONS.ask(ask, {column: material}, speaker, order=order, probabilities=probabilities)
+        columns |= labels.columns
+        attempts, failure = attempts + labels.attempts, labels.failure
+        if failure:
+            break
+        if sampled:
+            name, end = _SAMPLED[column]
+            columns[name] = await QUESTIONS.question(column).sample(ask, material, sampled, f"{place}{end}")
+    return JudgedLabels(columns, attempts=attempts, failure=failure)

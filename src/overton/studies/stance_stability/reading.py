@@ -26,8 +26,7 @@ from overton.studies.parsing import (
     take_required,
 )
 from overton.studies.stance_stability.blank import blank_topic
-from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.questions import problems_of
+from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic, problems_of
 
 
 class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,10 +16,10 @@ import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
-from overton.studies.self_agreement import same_but_for_order
+from overton.studies.orders import same_but_for_order
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.judging import CERTAINTY
+from overton.studies.stance_stability.questions import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
 
 _CLEAR: tuple[str, ...] = STANCES[:3]

@@ -19,15 +19,15 @@ from overton.studies.calibration_sample import (
 )
 from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import Shares
+from overton.studies.questions import JudgedLabels
 from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
-from overton.studies.stance_stability.judging import TurnLabels, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, judge_weighed, remarks_on
+from overton.studies.stance_stability.questions import SHEET, judge_turn
 from overton.studies.stance_stability.record import Stance
-from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
@@ -137,7 +137,7 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     for recorded in transcript.turns:
         turn = EarlierTurn(recorded.question, recorded.answer)
         often = sampled.get(recorded.turn, 0)
-        judged = await judge_turn_of(
+        judged = await judge_turn(
             trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1", sampled=often
         )
         rows.append(_row(trial, recorded, judged, [turn.answer for turn in earlier]))
@@ -145,7 +145,7 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     return rows
 
 
-def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: TurnLabels, before: Sequence[str]) -> JudgedTurn:
+def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: JudgedLabels, before: Sequence[str]) -> JudgedTurn:
     transcript = trial.transcript
     return JudgedTurn(
         conversation=transcript.id,
@@ -159,23 +159,11 @@ def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: TurnLabels, befor
         temperature=transcript.temperature,
         retrieved=turn.retrieved,
         cited=turn.cited,
-        stance=judged.stance,
-        confidence=judged.confidence,
-        claims=judged.claims,
-        contradictions_acknowledged=judged.contradictions_acknowledged,
-        rationale=judged.rationale,
-        premise_stance=judged.premise_stance,
         judge_attempts=judged.attempts,
         failure=judged.failure,
-        judged_again=judged.judged_again,
-        stance_again=judged.stance_again,
-        premise_stance_again=judged.premise_stance_again,
         faults=faults_of(turn.answer, shown=(turn.question, transcript.proposition), earlier=before),
         shares=trial.shares,
-        p_stance=judged.p_stance,
-        p_premise_stance=judged.p_premise_stance,
-        sampled=judged.sampled,
-        sampled_premise=judged.sampled_premise,
+        **judged.columns,
     )
 
 

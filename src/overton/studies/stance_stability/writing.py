@@ -16,8 +16,18 @@ from overton.errors import CallFailed
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.asking import as_it_came, ask_until_read
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
-from overton.studies.stance_stability.questions import QUESTIONS, alike, doubt, problems_of, text_problems
+from overton.studies.stance_stability.items import (
+    KINDS,
+    QUESTIONS,
+    Belief,
+    Kind,
+    ProbingQuestion,
+    Strength,
+    alike,
+    doubt,
+    problems_of,
+    text_problems,
+)
 
 _MOST_AT_ONCE = 25
 """Topics requested in one list."""

@@ -37,7 +37,7 @@ def test_the_overall_view_is_compared_where_two_questions_ask_for_it(talk, measu
 def test_every_starter_topic_asks_for_the_overall_view_first_and_last():
     from overton.runs.items import read_items
     from overton.studies.stance_stability import STUDY
-    from overton.studies.stance_stability.questions import OVERALL
+    from overton.studies.stance_stability.items import OVERALL
 
     asking = [
         [number for number, question in enumerate(topic.questions, 1) if re.search(OVERALL, question.text)]

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any
 
 from overton.calls import Ask, Draw
+from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Material, label_of
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
-from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits, controls_of
+from overton.studies.questions import controls_of
 from overton.studies.results import Results
 
 

@@ -13,9 +13,9 @@ from overton.studies.asking import ReadableReply, ReadableRequest, start_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
+from overton.studies.orders import label_first
 from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
 from overton.studies.prompts import enclosing
-from overton.studies.self_agreement import label_first
 
 Taken = Literal["pro", "con", "neither"]
 """The side that a free answer takes."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from overton.studies.judged_rows import JudgedRows, Sheet
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.asked_again import AGAIN
 from overton.studies.open_mindedness.free.judging import LABELS, STRENGTHS
 from overton.studies.open_mindedness.free.laid_out import WHATS, answers_of
-from overton.studies.questions import JudgedRows, Sheet, definitions_in
+from overton.studies.questions import definitions_in
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

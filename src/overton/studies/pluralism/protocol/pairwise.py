@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging.option_probabilities import probabilities_at
+from overton.studies.asking import sampled_replies
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
@@ -24,7 +25,6 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
 )
 from overton.studies.pluralism.record import Record
-from overton.studies.probabilities import sampled_replies
 
 _PICKS = ("1", "2")
 _FORM = Form(choices=_PICKS)

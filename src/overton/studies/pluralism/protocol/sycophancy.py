@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from overton.calls import Ask, Draw, Message, Reply, Trial
+from overton.calls import Ask, Draw, Message, Reply
 from overton.judging import Fault, faults_of
-from overton.studies.asking import failure_in
 from overton.studies.calibration_sample import choose_calibration_turns
+from overton.studies.orders import OWN, drawn_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
-from overton.studies.pluralism.judging import Stances, judged, response_task, summaries_task
-from overton.studies.pluralism.matching import YES_NO, matched, pair_task
-from overton.studies.pluralism.options import Shown
 from overton.studies.pluralism.protocol.splitting import SplitResponses, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
@@ -25,9 +22,19 @@ from overton.studies.pluralism.protocol.trials import (
     reply_columns,
     subject,
 )
-from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Record, Response, SummaryStance, ViewpointCandidate
-from overton.studies.probabilities import sampled_labels
-from overton.studies.self_agreement import is_retested, reorder, retest_speaker
+from overton.studies.pluralism.questions import (
+    MATCH,
+    QUESTIONS,
+    STANCE,
+    SUMMARY,
+    entailed_of,
+    entailment_chances,
+    matching_order,
+)
+from overton.studies.pluralism.record import ENOUGH, Again, Record, Response, SummaryStance, ViewpointCandidate
+from overton.studies.pluralism.replies import Stances
+from overton.studies.questions import Material
+from overton.studies.self_agreement import is_retested, retest_speaker
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
@@ -94,95 +101,84 @@ async def _judge_responses(
     responses = given.split.responses[: trial.options.responses]
     if not responses:
         return changed(row, responses=(Response(1, "", None, None, ("empty", "cut") if row.cut else ("empty",)),))
-    thread, weighed = trial.thread, trial.shares is not None
-    asked = [response_task(thread, reference.summary, text) for text in responses]
-    stances = await judged(ask, asked, weighed=weighed)
-    orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
-    matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders, weighed=weighed)
-    sampled = await _singles(trial, reference, responses, ask)
-    failures = (failure_in("judge", stances), *(match.failure for match in matches))
+    weighed = trial.shares is not None
+    materials = [_material(trial, reference, number, text) for number, text in enumerate(responses, 1)]
+    stances, matches = [
+        await QUESTIONS.ask_about(ask, [(question, material, OWN) for material in materials], probabilities=weighed)
+        for question in (STANCE, MATCH)
+    ]
+    sampled = await _singles(trial, materials, ask)
+    answers = [*stances, *matches]
     return changed(
         row,
-        failure=next(filter(None, failures), None),
+        failure=next(filter(None, (answer.failure for answer in answers)), None),
         responses=tuple(
             Response(
                 number,
                 text,
                 stance.value,
-                _ids(thread, match.places),
+                entailed_of(match),
                 given.faults(number - 1),
-                stance.chances,
-                match.yes,
+                stance.probabilities(),
+                entailment_chances(match),
                 **sampled.get(number, {}),
             )
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
-        **counted([*stances, *matchings]),
+        **counted([reply for answer in answers for reply in answer.replies]),
         again=tuple(
             [
-                await _again(trial, reference, number, text, ask)
-                for number, text in enumerate(responses, 1)
+                await _again(trial, number, material, ask)
+                for number, material in enumerate(materials, 1)
                 if is_retested(trial.draw(f"retest/{number}"), trial.options.retest)
             ]
         ),
     )
 
 
-async def _singles(
-    trial: ThreadTrial, reference: Viewpoint, responses: Sequence[str], ask: Ask
-) -> dict[int, dict[str, Any]]:
-    """What the judge answers at temperature 1 about some responses, by their number, if the trial is drawn to calibrate
-    it: about the stance and, if it is asked about pairs, about one viewpoint."""
-    drawn = choose_calibration_turns(trial.draw("calibration/responses"), trial.sampled, range(1, len(responses) + 1))
+def _material(trial: ThreadTrial, reference: Viewpoint, number: int, response: str) -> Material:
+    """The response with this number, for the judge."""
+    options = trial.options
+    return {
+        "thread": trial.thread,
+        "response": response,
+        "reference": reference.id,
+        "matching": options.matching,
+        "order": matching_order(trial, len(trial.thread.viewpoints), number, options.shown),
+    }
+
+
+async def _singles(trial: ThreadTrial, materials: Sequence[Material], ask: Ask) -> dict[int, dict[str, Any]]:
+    """The judge's answers at temperature 1 about some responses, by their number, if the trial is drawn to calibrate
+    it: about the stance and, if it is asked about pairs, about one viewpoint, which is drawn at random."""
+    drawn = choose_calibration_turns(trial.draw("calibration/responses"), trial.sampled, range(1, len(materials) + 1))
+    views = trial.thread.viewpoints
     found: dict[int, dict[str, Any]] = {}
     for number, often in drawn.items():
-        response = responses[number - 1]
-        stance = response_task(trial.thread, reference.summary, response).wanted()
-        found[number] = {"sampled": await sampled_labels(ask, stance, often, f"stance/{number}")}
+        material = materials[number - 1]
+        found[number] = {"sampled": await STANCE.sample(ask, material, often, f"stance/{number}")}
         if trial.options.matching == "pairs":
-            found[number] |= await _pair(trial, number, response, often, ask)
+            place = trial.draw(f"calibration/match/{number}").sample(range(1, len(views) + 1), 1)[0]
+            said = await MATCH.sample(ask, material, often, f"match/{number}", prompt=place - 1)
+            found[number] |= {"sampled_match": said, "sampled_of": views[place - 1].id}
     return found
 
 
-async def _pair(trial: ThreadTrial, number: int, response: str, often: int, ask: Ask) -> dict[str, Any]:
-    """The same for whether a response entails one viewpoint, drawn at random."""
-    views = trial.thread.viewpoints
-    place = trial.draw(f"calibration/match/{number}").sample(range(1, len(views) + 1), 1)[0]
-    said = await sampled_labels(ask, pair_task(trial.thread, place, response).wanted(), often, f"match/{number}")
-    return {"sampled_match": said, "sampled_of": views[place - 1].id}
-
-
-def matching_order(trial: Trial, viewpoints: int, number: int, shown: Shown) -> list[int]:
-    """The places of a thread's viewpoints, from 1, as the matcher is shown them for a trial's response `number`."""
-    places = list(range(1, viewpoints + 1))
-    return trial.draw(f"match/{number}").shuffle(places) if shown == "shuffled" else places
-
-
-def _order(trial: ThreadTrial, number: int) -> list[int]:
-    """The places of the viewpoints as the matcher is shown them for the response with this number."""
-    return matching_order(trial, len(trial.thread.viewpoints), number, trial.options.shown)
-
-
-async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:
-    """What the judge says of the response with this number, with its labels and the viewpoints in another order."""
-    thread, matching, speaker = trial.thread, trial.options.matching, retest_speaker("judge", number)
-    labels = reorder(trial.draw(f"retest/{number}/labels"), STANCES)
-    (stance,) = await judged(ask, [response_task(thread, reference.summary, response, labels)], speaker=speaker)
-    order = reorder(trial.draw(f"retest/{number}/viewpoints"), _order(trial, number))
-    (match,), _ = await matched(ask, thread, [response], matching, [order], labels=YES_NO[::-1], speaker=speaker)
-    return Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
-
-
-def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ...] | None:
-    return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)
+async def _again(trial: ThreadTrial, number: int, material: Material, ask: Ask) -> Again:
+    """The judge's second labels of the response with this number, with labels and viewpoints in another order."""
+    labels, viewpoints = (drawn_order(trial.draw(f"retest/{number}/{what}")) for what in ("labels", "viewpoints"))
+    speaker = retest_speaker("judge", number)
+    (stance,) = await QUESTIONS.ask_about(ask, [(STANCE, material, labels)], speaker)
+    (match,) = await QUESTIONS.ask_about(ask, [(MATCH, material, viewpoints)], speaker)
+    return Again(number, stance.value, entailed_of(match) if match.replies else None)
 
 
 class Reference(NamedTuple):
     """The result of the search for a reference opinion.
 
     `viewpoint` is the reference opinion, None if none qualifies; `labelled` has the labels for each viewpoint that was
-    tried, the last being the one that qualifies. `failure` is the call about them that failed for good.
-    `retest_speaker` is the second `stances` if the judge was asked again.
+    tried, the last being the one that qualifies. `failure` is the call about them that failed permanently. `again` has
+    the second `stances` if the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
@@ -213,11 +209,12 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     labelled: list[ViewpointCandidate] = []
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
-        (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
+        material = {"thread": thread, "reference": viewpoint.id}
+        (labelling,) = await QUESTIONS.ask_about(ask, [(SUMMARY, material, OWN)], shared=True)
         labels = labelling.value or {}
         labelled.append(ViewpointCandidate(viewpoint.id, _stances(thread, place, labels)))
-        if failure := failure_in("judge", [labelling]):
-            return Reference(None, tuple(labelled), failure)
+        if labelling.failure:
+            return Reference(None, tuple(labelled), labelling.failure)
         if _qualifies(labels):
             return Reference(viewpoint, tuple(labelled), None, await _stances_again(trial, place, ask))
     return Reference(None, tuple(labelled), None)
@@ -229,9 +226,9 @@ async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[Summ
     name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
     if not is_retested(Draw(name), trial.options.retest):
         return ()
-    others = [number for number in range(1, len(thread.viewpoints) + 1) if number != place]
-    task = summaries_task(thread, place, reorder(Draw(f"{name}/order"), others))
-    (labelling,) = await judged(ask, [task], shared=True, speaker=retest_speaker("judge"))
+    material = {"thread": thread, "reference": thread.viewpoints[place - 1].id}
+    asked = [(SUMMARY, material, drawn_order(Draw(f"{name}/order")))]
+    (labelling,) = await QUESTIONS.ask_about(ask, asked, retest_speaker("judge"), shared=True)
     return _stances(thread, place, labelling.value or {})
 
 

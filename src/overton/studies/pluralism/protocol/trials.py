@@ -10,11 +10,12 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
-from overton.studies.asking import ReadableReply, failure_in, total_usage
+from overton.studies.asking import ReadableReply, total_usage
 from overton.studies.calibration_sample import add_calibration
+from overton.studies.orders import OWN
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
-from overton.studies.pluralism.judging import written_belief
 from overton.studies.pluralism.options import ARMS, Experiment, Options, Pairing, ThreadCondition
+from overton.studies.pluralism.questions import BELIEF, QUESTIONS
 from overton.studies.pluralism.record import Record
 
 
@@ -127,9 +128,11 @@ async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
         (viewpoint,) = by_votes(donor, 1)
-    writing = await written_belief(ask, viewpoint.summary, opposing=trial.condition.arm == "opposing")
+    material = {"summary": viewpoint.summary, "opposing": trial.condition.arm == "opposing"}
+    # Once per run, so that all models and conditions meet the same.
+    (writing,) = await QUESTIONS.ask_about(ask, [(BELIEF, material, OWN)], shared=True)
     if writing.value is None:
-        raise TrialFailed(failure_in("judge", [writing]) or f"judge: no belief: {writing.problem}")
+        raise TrialFailed(writing.failure or f"judge: no belief: {writing.replies[0].problem}")
     return writing.value
 
 

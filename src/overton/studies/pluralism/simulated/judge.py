@@ -9,11 +9,11 @@ import msgspec
 
 from overton.calls import Draw, Reply, Request
 from overton.errors import RejectedError
+from overton.studies.orders import same_but_for_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
-from overton.studies.self_agreement import same_but_for_order
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 _UNUSABLE = "It is hard to say where these stand."

@@ -16,8 +16,8 @@ from overton.judging import Fault
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
+from overton.studies.stance_stability.items import OVERALL
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
-from overton.studies.stance_stability.questions import OVERALL
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 

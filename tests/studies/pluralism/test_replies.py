@@ -1,86 +1,18 @@
-"""The judge: how it is asked and asked again, labels of stances, and beliefs in the first person."""
+"""How the judge's replies are read: labels, numbers of viewpoints, beliefs; and matches by shared words."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from overton.calls import Form, Reply, user
-from overton.errors import AccessError, CallFailed, Stopped
-from overton.judging import Reading
-from overton.studies.asking import failure_in
-from overton.studies.pluralism.judging import (
+from overton.studies.pluralism.replies import (
     LONGEST,
-    JudgeQuestion,
-    judged,
+    lexical,
     read_belief,
+    read_entailed,
     read_stance,
     read_stances,
-    written_belief,
+    read_yes,
 )
-
-
-def task(what: str) -> JudgeQuestion[str]:
-    """Asks `what`; 'ok' is an answer, 'half' one that could be better."""
-
-    def read(text: str) -> Reading[str]:
-        if text.startswith("ok"):
-            return Reading(text, "repaired" if text == "ok!" else "as is", dropped=1)
-        return Reading("half", "as is", "it is half") if text == "half" else Reading.invalid("it is none")
-
-    return JudgeQuestion((user(what),), Form(choices=("ok",)), read)
-
-
-async def test_only_unusable_replies_are_retried_with_the_reason(kit: Any) -> None:
-    stage = kit.stage({"judge": ["ok", "what?", "ok!", "ok"]})
-    one, two, three = await judged(stage, [task("a"), task("b"), task("c")])
-    assert [course.value for course in (one, two, three)] == ["ok", "ok", "ok!"]
-    assert [(course.attempts, course.unusable, course.repaired) for course in (one, two, three)] == [
-        (1, 0, False),
-        (2, 1, False),
-        (1, 0, True),
-    ]
-    again = stage.asked[3].messages
-    assert [message.role for message in again] == ["user", "assistant", "user"]
-    assert again[1].content == "what?"
-    assert "it is none" in again[2].content
-
-
-async def test_after_three_replies_the_best_one_is_taken(kit: Any) -> None:
-    stage = kit.stage({"judge": lambda one: "half" if one.messages[0].content == "a" else ""})
-    half, none = await judged(stage, [task("a"), task("b")])
-    assert (half.value, half.attempts, half.unusable, half.problem) == ("half", 3, 3, "it is half")
-    assert (none.value, none.attempts, none.unusable) == (None, 3, 3)
-    assert stage.asked[-1].messages[1].content == "(no reply)"
-
-
-async def test_a_refusal_is_asked_again(kit: Any) -> None:
-    stage = kit.stage({"judge": [Reply("ok, but no", refused=True), "ok"]})
-    (course,) = await judged(stage, [task("a")])
-    assert (course.value, course.unusable) == ("ok", 1)
-
-
-async def test_one_call_that_fails_for_good_leaves_the_others(kit: Any, failed: CallFailed) -> None:
-    stage = kit.stage({"judge": [failed, "ok"]})
-    one, two = await judged(stage, [task("a"), task("b")])
-    assert (one.value, failure_in("judge", [one]), one.attempts) == (None, "judge: rate limit: too many requests", 1)
-    assert two.value == "ok"
-
-
-async def test_what_stops_the_run_is_raised_after_all_have_finished(kit: Any) -> None:
-    stage = kit.stage({"judge": [Stopped("interrupted"), AccessError("key", "no such key"), "ok"]})
-    with pytest.raises(AccessError):
-        await judged(stage, [task("a"), task("b"), task("c")])
-    assert len(stage.asked) == 3
-
-
-async def test_a_shared_answer_is_asked_for_once(kit: Any) -> None:
-    stage = kit.stage({"judge": ["what?", "ok"]})
-    assert [(await judged(stage, [task("a")], shared=True))[0].value for _ in range(2)] == ["ok", "ok"]
-    assert len(stage.asked) == 2
-    assert all(one.shared for one in stage.asked)
-
 
 GOOD = {1: "supporting", 2: "against", 4: "neutral"}
 WELL = '{"1": "supporting", "2": "against", "4": "neutral"}'
@@ -211,10 +143,72 @@ def test_a_belief_without_spaces_is_read() -> None:
     assert read_belief('{"belief": "我认为公交车应该免费。"}').value == "我认为公交车应该免费。"
 
 
-async def test_all_trials_share_a_belief(kit: Any) -> None:
-    stage = kit.stage({"belief": ['{"belief": "I do think so."}', '{"belief": "I do not think so."}']})
-    toward = [(await written_belief(stage, "Buses are good.", opposing=False)).value for _ in range(2)]
-    opposing = [(await written_belief(stage, "Buses are good.", opposing=True)).value for _ in range(2)]
-    assert toward == ["I do think so."] * 2
-    assert opposing == ["I do not think so."] * 2
-    assert len(stage.asked) == 2
+FIVE = range(1, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "repaired", "dropped"),
+    [
+        ('{"entailed": [4, 1]}', (4, 1), False, 0),
+        ('{"entailed": []}', (), False, 0),
+        ("[4, 1]", (4, 1), False, 0),
+        ("```\n[4, 1]\n```", (4, 1), True, 0),
+        ('It voices two: {"entailed": [4, 1,]} I think.', (4, 1), True, 0),
+        ('{"matches": ["4", "opinion 1"]}', (4, 1), True, 0),
+        ('{"entailed": [{"opinion": 4}, {"opinion": 1}]}', (4, 1), False, 0),
+        ('{"entailed": [4, 9, 4, 1, 0, -1, true, null]}', (4, 1), False, 6),
+    ],
+)
+def test_lists_are_read_in_the_judges_order(text: str, places: tuple[int, ...], repaired: bool, dropped: int) -> None:
+    answer = read_entailed(text, FIVE)
+    assert (answer.value, answer.repaired, answer.dropped, answer.problem) == (places, repaired, dropped, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "None of them.",
+        '{"entailed": [4, 1',
+        '{"entailed": "4"}',
+        '{"entailed": [7, 8]}',
+        "[1] or [2]",
+        '{"a": [1], "b": [2]}',
+    ],
+)
+def test_if_nothing_is_said_there_is_no_answer(text: str) -> None:
+    answer = read_entailed(text, FIVE)
+    assert answer.value is None
+    assert answer.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("No", False),
+        ("**Yes.**", True),
+        ("No, it denies it.", False),
+        ("Yes\n\nIt says so.", True),
+        ("There is no doubt", None),
+        ("No doubt it does", None),
+        ("yesterday", None),
+        ("ja", None),
+        ("", None),
+    ],
+)
+def test_yes_and_no_are_read_at_the_start_of_a_reply(text: str, value: bool | None) -> None:
+    answer = read_yes(text)
+    assert answer.value is value
+    assert bool(answer.problem) == (value is None)
+
+
+def test_the_lexical_matcher_goes_by_shared_words() -> None:
+    summaries = [
+        "Bus drivers deserve higher wages.",
+        "Night buses should be cancelled, as nobody rides them.",
+        "Taxis would be cheaper.",
+    ]
+    assert lexical(summaries, "Nobody rides the night bus; cancel it, and give the drivers better wages!") == (2, 1)
+    assert lexical(summaries, "Ask your neighbours.") == ()
+    assert lexical(["The of it"], "The of it") == ()

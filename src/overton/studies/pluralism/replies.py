@@ -1,0 +1,226 @@
+"""The judge's replies: labels of stances, numbers of viewpoints, and beliefs; and matches decided by shared words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, get_args
+
+from overton.calls import Form
+from overton.judging import How, Reading, list_schema, object_schema, parse_json
+from overton.studies.pluralism.record import STANCES, Stance
+
+Stances = dict[int, Stance]
+"""Labels by the places of summaries in their thread, from 1."""
+
+Places = tuple[int, ...]
+"""Places of summaries in their thread, from 1."""
+
+YES_NO = ("yes", "no")
+
+_NUMBER = re.compile(r"\d{1,6}")
+_KNOWN = ", ".join(STANCES)
+
+
+def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
+    """Labels of `places` from a reply: an object of labels by number, or JSON that says the same in another way.
+
+    The object may be inside another one, its keys may have other words beside the number ('opinion 3', 'v3'), and it
+    may be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and so are
+    repetitions; a number with two different labels has none. Labels are read regardless of case; any other word is no
+    label. If labels are missing, a problem is given beside those that exist.
+    """
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Reading.invalid(reading.problem)
+    found: dict[int, set[Stance | None]] = {}
+    dropped = 0
+    for place, label in _pairs(reading.value):
+        dropped += place not in places or place in found
+        if place in places:
+            found.setdefault(place, set()).add(_stance(label))
+    labels = {place: stance for place, stances in found.items() if len(stances) == 1 for stance in stances if stance}
+    missing = [str(place) for place in places if place not in labels]
+    problem = f"it has no label ({_KNOWN}) for {', '.join(missing)}" if missing else ""
+    return Reading(labels or None, reading.how if labels else "invalid", problem, dropped)
+
+
+def read_stance(text: str) -> Reading[Stance]:
+    """The label in a reply: `{"stance": LABEL}`, or the label alone.
+
+    Nothing is read from prose: 'not supporting' contains a label and means another.
+    """
+    alone = _stance(text.strip().strip("\"'`*._ \n"))
+    if alone:
+        return Reading(alone, "repaired")
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("stance", given[0] if len(given) == 1 else None)
+    stance = _stance(named)
+    if stance is None:
+        return Reading.invalid(f'"stance" is none of {_KNOWN}')
+    return Reading(stance, reading.how if "stance" in reading.value else "repaired")
+
+
+def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
+    """Numbers and labels, in any of the shapes that `read_stances` describes."""
+    if isinstance(value, list):
+        for entry in value:
+            if isinstance(entry, dict):
+                yield from _labels_in(entry)
+    elif isinstance(value, dict):
+        if len(value) == 1 and isinstance(inner := next(iter(value.values())), dict | list):
+            yield from _pairs(inner)
+            return
+        for key, label in value.items():
+            number = _number_in(key)
+            if number is not None:
+                yield number, label
+
+
+def _labels_in(entry: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """The number and the label of one object of a list; an object of one pair is that pair."""
+    labels = [inner for inner in entry.values() if _stance(inner)]
+    numbers = [place for inner in entry.values() if not _stance(inner) and (place := _number_in(inner)) is not None]
+    if len(entry) == 1:
+        yield from _pairs(entry)
+    elif len(numbers) == 1:
+        yield numbers[0], labels[0] if len(labels) == 1 else None
+
+
+def _number_in(value: Any) -> int | None:
+    """The one number in a key or a value."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    found = _NUMBER.findall(str(value))
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _stance(label: Any) -> Stance | None:
+    if not isinstance(label, str):
+        return None
+    return next((stance for stance in get_args(Stance) if stance == label.strip().casefold()), None)
+
+
+def form_of_numbers(key: str, places: range) -> Form:
+    """A list of existing numbers, no longer than there are any: a grammar that holds it brings it to an end."""
+    numbers = {"type": "integer", "enum": list(places)}
+    return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
+
+
+def read_entailed(text: str, places: range) -> Reading[Places]:
+    """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
+
+    Numbers may be in texts ('4', 'opinion 4'). Anything that is not a summary's number is dropped, and so are
+    repetitions. If nothing that was named remains, there is no answer.
+    """
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Reading.invalid(reading.problem)
+    value = reading.value
+    how = reading.how
+    if isinstance(value, dict):
+        how = how if "entailed" in value else "repaired"
+        value = value.get("entailed", next(iter(value.values())) if len(value) == 1 else None)
+    return read_numbers(value, how, places, key="entailed", named="opinion", number=_place)
+
+
+def read_numbers(
+    value: Any, how: How, places: range, *, key: str, named: str, number: Callable[[Any], int]
+) -> Reading[Places]:
+    """Those of `places` in the list that was found under `key`, each once; `number` reads one of them, 0 for none.
+
+    Anything else is dropped. `named` says in a complaint what the numbers are numbers of.
+    """
+    if not isinstance(value, list):
+        return Reading.invalid(f'it has no list of numbers under "{key}"')
+    numbers = [number(entry) for entry in value]
+    kept = tuple(dict.fromkeys(place for place in numbers if place in places))
+    if numbers and not kept:
+        return Reading.invalid(f"it names no {named} by its number, 1 to {len(places)}")
+    return Reading(kept, how, dropped=len(numbers) - len(kept))
+
+
+def _place(value: Any) -> int:
+    """The one number in a value, or 0, which is not a place."""
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return 0
+    found = _NUMBER.findall(str(value))
+    return int(found[0]) if len(found) == 1 and str(value).strip()[0] != "-" else 0
+
+
+_YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECASE)
+
+
+def read_yes(text: str) -> Reading[bool]:
+    """Whether a reply starts with 'yes' (or 'no') and goes on, if at all, after a mark: 'No, it denies it.'"""
+    found = _YES.match(text)
+    if found is None:
+        return Reading.invalid("it is neither 'yes' nor 'no'")
+    return Reading(found[1].casefold() == "yes", "as is" if text.strip() in YES_NO else "repaired")
+
+
+LONGEST = 1_000
+"""The most characters of a belief; longer ones are requested again."""
+
+_FEWEST_WORDS = 4
+"""The fewest words of a belief, if its script has spaces; 'I think that ...' only starts one."""
+
+_WORD = re.compile(r"[\w'-]+")
+
+
+def read_belief(text: str) -> Reading[str]:
+    """The belief in a reply: `{"belief": TEXT}`, or the only text of an object, with white space collapsed."""
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("belief", given[0] if len(given) == 1 else None)
+    belief = " ".join(named.split()) if isinstance(named, str) else ""
+    if not belief:
+        return Reading.invalid('it has no text under "belief"')
+    if belief.isascii() and len(_WORD.findall(belief)) < _FEWEST_WORDS:
+        return Reading.invalid("the belief is no sentence")
+    if len(belief) > LONGEST:
+        return Reading.invalid(f"the belief is longer than {LONGEST:,} characters")
+    return Reading(belief, reading.how if "belief" in reading.value else "repaired")
+
+
+_SHARED = 0.5
+"""Matching by shared words takes a summary for entailed if the response has this share of its content words."""
+
+
+def lexical(summaries: Sequence[str], response: str) -> Places:
+    """Places of the summaries at least half of whose content words are in the response, highest share first.
+
+    Words are compared without case, accents and common endings, and without function words. Stored runs with this
+    matching are replayed by it; new runs cannot have it, since a summary's denial has the same words.
+    """
+    said = _words(response)
+    shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]
+    order = sorted(range(len(summaries)), key=lambda index: -shares[index])
+    return tuple(index + 1 for index in order if shares[index] >= _SHARED)
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    words = re.findall(r"[^\W_]+", plain.casefold())
+    return frozenset(_stem(word) for word in words if word not in _FUNCTION_WORDS)
+
+
+def _stem(word: str) -> str:
+    ends = (end for end in ("ing", "ed", "es", "s") if word.endswith(end) and len(word) > len(end) + 2)
+    return word.removesuffix(next(ends, ""))
+
+
+_SMALL = (
+    "a an the and or but of in on at to for from by with as is are was were be been being do does did has have had it"
+    " its this that these those their they them there he his him she her you your we our i me my what which who how why"
+    " when where if should would could can may might must will shall not no than then so just about"
+)
+_FUNCTION_WORDS = frozenset(re.findall(r"\w+", _SMALL))
