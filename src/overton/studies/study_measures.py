@@ -200,7 +200,10 @@ class StudyMeasures(Generic[HowT]):
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
+        left, spared = views.without_faults(results, frame)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
+        if left is not results:
+            others += [row for other in self.others if other.faultless for row in other.rows(left, spared, how)]
         analysis = Analysis(
             study=self.study,
             level=how.level,
@@ -208,7 +211,7 @@ class StudyMeasures(Generic[HowT]):
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
             rows=(
-                *views.estimates(results, frame),
+                *views.estimates(results, frame, spared),
                 *(row for row in others if isinstance(row, EstimateRow)),
                 *judge_rows(agreement, weighing, chances),
             ),
@@ -320,14 +323,15 @@ class _Views(Generic[HowT]):
         measures = (*self.declared.measures, *(optional if has_values else ()))
         return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
 
-    def estimates(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
-        """The rows of the design, of the view without malformed replies and of null conditions."""
+    def estimates(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
+        """The rows of the design, of the view without malformed replies (`spared`) and of null conditions."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
         yield from self.deviations(frame)
-        yield from self.rows_without_faults(results, frame)
+        if declared.faultless is None or spared.units is not frame.units:
+            yield from spared.rows(self.groupings_without_faults(frame))
         for null in declared.nulls:
             yield from self.rows_against(null, results, frame)
         for measure in declared.headlines[0].measures if declared.between else ():
@@ -360,17 +364,15 @@ class _Views(Generic[HowT]):
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
-    def rows_without_faults(self, results: Results, frame: Frame) -> Iterator[EstimateRow]:
-        """The headlines, or what the study names, without malformed replies."""
-        groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
-        groupings = [grouping for grouping in groupings if frame.has_units(grouping)]
-        others = [other for other in self.declared.others if other.faultless]
-        left = self.declared.rows().without_faults(results)
+    def without_faults(self, results: Results, frame: Frame) -> tuple[Results, Frame]:
+        """The view without malformed replies, and its frame; the same units if there are none."""
+        left, units = self.declared.rows().without_faults(results), frame.units
         if left is not results:
-            frame = replace(frame, units=self.units(left, () if others else _kinds(groupings)))
-        elif self.declared.faultless is not None:
-            return
-        frame = replace(frame, variant="without_faults")
-        yield from frame.rows(groupings)
-        made = (row for other in others for row in other.rows(left, frame, self.how)) if left is not results else ()
-        yield from (row for row in made if isinstance(row, EstimateRow))
+            others = any(other.faultless for other in self.declared.others)
+            units = self.units(left, () if others else _kinds(self.groupings_without_faults(frame)))
+        return left, replace(frame, units=units, variant="without_faults")
+
+    def groupings_without_faults(self, frame: Frame) -> list[Grouping]:
+        """The headlines, or what the study names."""
+        groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
+        return [grouping for grouping in groupings if frame.has_units(grouping)]
