@@ -101,6 +101,7 @@ class _Moved:
     line: Line
     names: Mapping[str, str]
     value: Any
+    leads: str = "plain"
 
     @property
     def path(self) -> list[str]:
@@ -119,7 +120,9 @@ def _words(document: Json) -> Words:
 
 
 def _moved(document: Json) -> Iterator[_Moved]:
-    words = _words(document)
+    words, leads = _words(document), dict[tuple[Any, ...], str]()
+    for row in document["rows"]:
+        leads.setdefault(_key(row), row["variant"])
     for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
@@ -140,7 +143,12 @@ def _moved(document: Json) -> Iterator[_Moved]:
                 for count in row.keys() - {"item", "model", "facet", "condition"}:
                     yield _Moved(line, {**names, line.value[1:-1]: count}, row[count])
             else:
-                yield _Moved(line, names, _value(line, row, names))
+                yield _Moved(line, names, _value(line, row, names), leads.get(_key(row), "plain"))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A number's columns but for its variant."""
+    return tuple(row.get(name) or "" for name in ("model", *_WHERE) if name != "variant")
 
 
 def _no_more(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, str]:
@@ -169,7 +177,7 @@ def schema_1(document: Json) -> Json:
     made: dict[str, Any] = {name: value for name, value in document.items() if name in {"study", *known}}
     made |= {"schema": 1}
     for moved in _moved(document):
-        _put(made, moved.path, moved.value)
+        _put(made, moved.path, moved.value, moved.leads)
     _COMPLETE[study](made)
     return made
 
@@ -199,7 +207,7 @@ _FIELD_NAMES = {"pluralism": pluralism.FIELDS}
 """By study, names in lines that stand for such keys."""
 
 
-def _put(made: Json, path: list[str], value: Any) -> None:
+def _put(made: Json, path: list[str], value: Any, leads: str) -> None:
     *above, last = path
     for key in above:
         if isinstance(made, list):
@@ -212,14 +220,14 @@ def _put(made: Json, path: list[str], value: Any) -> None:
             made = made[key]
     made[last] = value
     if isinstance(value, dict):
-        made.setdefault("leads", "plain")
+        made.setdefault("leads", leads)
 
 
 def estimates_1(document: Json) -> pl.DataFrame:
     """The rows of `estimates()` as they were: a measure was the path of its fields, a condition all other keys."""
     columns = ("model", "item", "condition", "measure", "variant", "estimate", "low", "high", "n", "method", "why")
     rows = []
-    for moved in _moved(document):
+    for moved in sorted(_moved(document), key=lambda moved: moved.line.variant != moved.leads):
         if not isinstance(moved.value, dict):
             continue
         model, conditions, fields = None, [], []
@@ -228,8 +236,8 @@ def estimates_1(document: Json) -> pl.DataFrame:
             name = _NAME.fullmatch(part)
             if name is None:
                 fields.append(part)
-            elif name[1] == "model":
-                model = moved.names["model"]
+            elif name[1] == "model" or moved.names[name[1]] in document["models"]:
+                model = moved.names[name[1]]
             elif name[1] == "number":
                 model, conditions = moved.names["model"], [moved.names["first"], moved.names["second"]]
             elif name[1] in _FIELD_NAMES.get(document["study"], ()):

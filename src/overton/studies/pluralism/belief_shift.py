@@ -26,7 +26,7 @@ from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame, Units
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
-from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, named
+from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 
 CHANGES = " changes"
@@ -401,7 +401,9 @@ def logit_contributions(changes: Changes, measures: Sequence[Measure]) -> dict[s
     if _EIGHT[0] not in changes.table.columns:
         return found
     table = changes.table.filter(pl.col(_EIGHT[0]).is_not_null(), pl.col("compared") == "neutral")
-    for (model, condition), part in _parts(table, ["model", "condition"]):
+    parts = {(model, condition): part for (model, condition), part in _parts(table, ["model", "condition"])}
+    order = in_order([condition for _, condition in parts])
+    for (model, condition), part in sorted(parts.items(), key=lambda entry: order.index(entry[0][1])):
         for measure in measures:
             titled = replace(
                 measure,
