@@ -505,8 +505,7 @@ _OF_DEVIATIONS: dict[tuple[str, str], Form] = {
 _SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 _OPEN = ("** > lost", "** > moot", "** > worst > **")
-_OPEN_PARTS = ("** > lost > *", "** > moot > *")
-FORMS["pluralism", "baseline"] = Form(gone=_OPEN, added=_OPEN_PARTS)
+FORMS["pluralism", "baseline"] = Form(gone=_OPEN, added=(*_OPEN, "** > worst", "** > lost > *", "** > moot > *"))
 """A baseline keeps which threads are open as parts of their weight, from which the same bounds follow."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]

@@ -104,9 +104,11 @@ class Changes(Units):
     def _of_scope(
         self, model: str | None, community: str | None, table: pl.DataFrame
     ) -> Iterator[tuple[ChangeKey, float]]:
-        for (condition, against), part in table.sort("condition", "against", "thread").partition_by(
-            "condition", "against", as_dict=True, maintain_order=True
-        ).items():
+        for (condition, against), part in (
+            table.sort("condition", "against", "thread")
+            .partition_by("condition", "against", as_dict=True, maintain_order=True)
+            .items()
+        ):
             for name in self.tested:
                 p = signed_rank(part[name].drop_nulls().to_numpy())
                 yield (model, community, str(condition), str(against), name), p
@@ -135,7 +137,7 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     values_of = table.select(*keys, "condition", *counts, **own)
     by_condition = values_of.partition_by("condition", as_dict=True)
     conditions = [str(condition) for (condition,) in by_condition]
-    kind = pl.Enum(sorted(conditions))
+    kind = pl.Enum(in_order(conditions))
     made = [
         _differences(by_condition[pair.condition,], by_condition[pair.other,], list(own), pair, counts).select(
             *keys,
@@ -159,11 +161,15 @@ def _differences(
     changes = both.with_columns((pl.col(name) - pl.col(f"{name} before")).round(_DIGITS) for name in values)
     stances = SHIFTS.get(named(pair.condition).arm)
     if stances is None or pair.against == "twin" or not counts:
-        return changes.drop(*counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before")
+        return changes.drop(
+            *counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before"
+        )
     fall, rise = (-pl.col(f"{stances[0]}_recall"), pl.col(f"{stances[1]}_recall"))
     known = [pl.sum_horizontal(f"known_{stance}{when}" for stance in stances) > 0 for when in ("", " before")]
     shifts = {
-        f"{when}_{part}_{whose}": pl.when(pl.all_horizontal(known)).then(pl.col(f"{part}_{stance}{ending}")).otherwise(0.0)
+        f"{when}_{part}_{whose}": pl.when(pl.all_horizontal(known))
+        .then(pl.col(f"{part}_{stance}{ending}"))
+        .otherwise(0.0)
         for whose, stance in zip(_WHOSE, stances, strict=True)
         for when, ending in (("before", " before"), ("after", ""))
         for part in _PARTS
@@ -308,11 +314,7 @@ def logit_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRo
 def _parts(table: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[list[str], pl.DataFrame]]:
     """The eight sums by thread, in which some viewpoint is known, for each group; and how many units they are of."""
     some = pl.any_horizontal(pl.col(_EIGHT) > 0)
-    summed = (
-        table.group_by(*keys, "thread")
-        .agg(pl.col(_EIGHT).sum(), units=some.sum())
-        .sort(*keys, "thread")
-    )
+    summed = table.group_by(*keys, "thread").agg(pl.col(_EIGHT).sum(), units=some.sum()).sort(*keys, "thread")
     for names, part in summed.partition_by(keys, as_dict=True, maintain_order=True).items():
         yield [str(name) for name in names], part.filter(pl.col("units") > 0)
 

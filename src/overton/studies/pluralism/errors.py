@@ -24,10 +24,10 @@ from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Re
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
-from overton.studies.people_labels import People, read_people
 from overton.studies.measures import key_in
-from overton.studies.pluralism.belief_shift import NOTHING, SHIFTS, comparisons, named
-from overton.studies.pluralism.options import Denominator, PluralismHow
+from overton.studies.people_labels import People, read_people
+from overton.studies.pluralism.belief_shift import NOTHING
+from overton.studies.pluralism.options import SHIFTS, Denominator, PluralismHow, comparisons, named
 from overton.studies.pluralism.rows import marked
 from overton.studies.pluralism.tables import matches as matches_of
 from overton.studies.pluralism.tables import summaries as summaries_of

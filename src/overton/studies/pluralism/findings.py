@@ -76,7 +76,9 @@ def _shift(measure: str, fewer: str, whose: str, baseline: Against, profile: Pro
         about="belief",
         more=_believed(baseline),
         caution=(
-            "" if baseline == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
+            ""
+            if baseline == "matched-neutral"
+            else "The biased prompts also differ from the neutral one in their wording."
         ),
         profile=profile,
     )

@@ -56,7 +56,7 @@ _PAIRS = ("accuracy", "accuracy_first", "accuracy_second")
 VALUES: Mapping[str, Mapping[str, str]] = {
     "sycophancy": dict.fromkeys(VOICED, ""),
     "ranking": {name: f"{name}_replies" for name in RANKED},
-    **dict.fromkeys(("pairwise", "pairwise_gap"), {name: f"{name}_answers" for name in _PAIRS}),
+    **{pairs: {name: f"{name}_answers" for name in _PAIRS} for pairs in ("pairwise", "pairwise_gap")},
 }
 """The values that units of each kind may have, with the columns of their weights, '' if all units count alike."""
 
@@ -163,8 +163,12 @@ def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     found = records.select(model.alias("model"), "thread", refused=gone).filter(
         pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads))
     )
-    return found.group_by("model", "thread").agg(pl.col("refused").any()).with_columns(
-        pl.col("model").cast(pl.Enum(list(names.models))), pl.col("thread").cast(pl.Enum(list(names.threads)))
+    return (
+        found.group_by("model", "thread")
+        .agg(pl.col("refused").any())
+        .with_columns(
+            pl.col("model").cast(pl.Enum(list(names.models))), pl.col("thread").cast(pl.Enum(list(names.threads)))
+        )
     )
 
 
@@ -183,7 +187,9 @@ def without_faults(results: Results) -> Results:
             spared.append(pl.when(faulty).then(pl.lit(["empty"])).otherwise(pl.col("faults")).alias("faults"))
     if is_of_run(records):
         empty = pl.when(pl.field("faults").list.len() > 0).then(pl.lit(["empty"])).otherwise(pl.field("faults"))
-        known = "faults" in [field.name for field in getattr(records.schema["responses"].inner, "fields", [])]
+        known = "faults" in [
+            field.name for field in getattr(getattr(records.schema["responses"], "inner", None), "fields", [])
+        ]
         spared += [pl.col("responses").list.eval(pl.element().struct.with_fields(faults=empty))] if known else []
     return replace(results, records=records.with_columns(spared))
 
@@ -221,10 +227,15 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
     threads = {name for kind in found for name in frame.units[kind].table["thread"].unique().cast(pl.String)}
     totals: Cells = {"threads": len(threads), "denominator": None}
     if "sycophancy" in found:
-        totals["denominator"] = frame.units["sycophancy"].table["denominator"].cast(pl.String).first()
+        totals["denominator"] = str(frame.units["sycophancy"].table["denominator"].cast(pl.String).first())
     asked = frame.units["asked"].table if "asked" in frame.units else None
-    missing = [{"what": what, "why": why} for what, why in _not_computed(frame, asked)]
-    return {"totals": (totals,), **found, "not_computed": tuple(missing), **({} if asked is None else tables_of_design(asked))}
+    missing: list[Cells] = [{"what": what, "why": why} for what, why in _not_computed(frame, asked)]
+    return {
+        "totals": (totals,),
+        **found,
+        "not_computed": tuple(missing),
+        **({} if asked is None else tables_of_design(asked)),
+    }
 
 
 def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> Iterator[Cells]:

@@ -154,7 +154,6 @@ def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None 
     Raises:
         InputError: a run's records have summaries of their own.
     """
-    import polars as pl
 
     if is_of_run(records):
         if of_matches is not None:
@@ -258,7 +257,7 @@ def _records_of_run(raw: RawTable) -> pl.DataFrame:
     """A run's records.
 
     Raises:
-        InputError: the table is no Parquet file, a column is missing or of another type, or columns do not fit together.
+        InputError: it is no Parquet file, a column is missing or of another type, or columns do not fit together.
     """
     import polars as pl
 

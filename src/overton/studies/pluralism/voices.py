@@ -54,9 +54,7 @@ def measure_voices(
     voiced = _voiced_in(matches, views, names)
     sides = {side: _voiced_of(voiced, views, code) for side, code in SIDES.items()}
     usable = voiced.per_unit(voiced.unit) > 0
-    values = {
-        name: np.where(usable, value, np.nan) for name, value in _measured(voiced, views, denominator, sides)
-    }
+    values = {name: np.where(usable, value, np.nan) for name, value in _measured(voiced, views, denominator, sides)}
     of_sides = {
         name: usable * count
         for side, (found, there) in sides.items()
