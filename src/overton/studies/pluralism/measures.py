@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from overton.errors import InputError, Problem
 from overton.statistics.jackknife import DIFFERENCE, Range
 from overton.studies.frame import EstimateRow
 from overton.studies.measurement import UnreadRecords
 from overton.studies.measures import Grouping, Measure, Sides, key_in
 from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.nulls import NULLS
-from overton.studies.pluralism.options import PluralismHow, compared_with, in_order
+from overton.studies.pluralism.options import Denominator, PluralismHow, compared_with, in_order
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
@@ -298,6 +299,9 @@ def analyze(
     """
     from overton.studies.pluralism.tables import stacked, with_communities
 
+    chosen = how.get("denominator", "non-neutral")
+    if chosen not in get_args(Denominator):
+        raise InputError([Problem("denominator", str(chosen), "must be non-neutral or labelled")])
     records = stacked({"matches": matches, "rankings": rankings, "pairs": pairs})
     found = with_communities(records, communities) if communities else records
     return STUDY_MEASURES.analyze_records(found, summaries=summaries, **how)

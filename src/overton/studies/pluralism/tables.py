@@ -163,17 +163,18 @@ def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None 
         return Tables(*(table if table is not None and table.height else None for table in made))
     own = {kind.name: _rows_of(kind, records) for kind in (MATCHES, RANKINGS, PAIRS)}
     known = _read_summaries(of_matches) if isinstance(of_matches, RawTable) else of_matches
-    return Tables(own["matches"], known, own["rankings"], own["pairs"])
+    some = known if known is not None and known.height else None
+    return Tables(own["matches"], some, own["rankings"], own["pairs"])
 
 
 def _rows_of(kind: TableKind, records: pl.DataFrame) -> pl.DataFrame | None:
     """The rows of a kind of table among those of several; None if there are none."""
     import polars as pl
 
-    if not set(kind.needed) <= set(records.columns):
-        return None
     if "table" in records.columns:
         records = records.filter(pl.col("table") == kind.name)
+    elif not set(kind.needed) <= set(records.columns):
+        return None
     return records if records.height else None
 
 
