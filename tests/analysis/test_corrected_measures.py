@@ -34,7 +34,8 @@ class Asking:
     models: list[str]
     others: Mapping[str, list[str]]
     what: str
-    place: tuple[str | int, ...]
+    place: tuple[str | int, ...] | Mapping[str, str | None]
+    """Its keys, or the columns of its rows."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -51,7 +52,7 @@ MATCHES = Asking(
     ["simulated/pluralist"],
     {"judge": ["simulated/pluralist-judge"]},
     "match",
-    ("sycophancy", "toward", "global", "recall"),
+    {"measure": "sycophancy_recall", "model": None, "facet": None, "condition": "toward", "against": None},
     {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
 )
 VALUES = Asking(
@@ -105,7 +106,12 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
     overton.judge.agreement([folder.parent / "ada.json"], run=folder)
 
 
-def at(document: Any, place: tuple[str | int, ...]) -> Any:
+def at(document: Any, place: tuple[str | int, ...] | Mapping[str, str | None]) -> Any:
+    """A number with its variants, the leading one named."""
+    if isinstance(place, Mapping):
+        rows = [row for row in document["rows"] if place.items() <= row.items()]
+        variants = {row["variant"]: {**row, "interval": [row["low"], row["high"]]} for row in rows}
+        return {"leads": rows[0]["variant"], **variants}
     for step in place:
         document = document[step]
     return document
@@ -125,7 +131,10 @@ def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[
     told = document["labels"][asking.what]["measures"]
     assert told["how"] == "errors undone"
     assert told["labels"] == 400
-    assert any(one["corrected"] == held["corrected"] for group in told["groups"].values() for held in group.values())
+    values = ("estimate", "interval", "n", "method", "why")
+    corrected = [one["corrected"][name] for name in values]
+    every = [held["corrected"] for group in told["groups"].values() for held in group.values()]
+    assert any(corrected == [held[name] for name in values] for held in every)
 
 
 def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: Path) -> None:

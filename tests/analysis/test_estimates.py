@@ -27,7 +27,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "only": THREADS},
     "deliberation": {"models": ["simulated/deliberator", "two=simulated/deliberator"]},
 }
-KEY = ["model", "item", "condition", "measure", "variant"]
+KEY = ["model", "item", "facet", "condition", "measure", "variant", "against"]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,9 @@ def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_other
     frame = found.estimates()
     assert frame.columns == list(COLUMNS)
     assert frame["study"].unique().to_list() == [study]
-    wanted = [one[name]["estimate"] for one in measures(found.to_json()) for name in one if name != "leads"]
+    document = found.to_json()
+    wanted = [one[name]["estimate"] for one in measures(document) for name in one if name != "leads"]
+    wanted += [row["estimate"] for row in document.get("rows", ())]
     assert sorted(map(str, wanted)) == sorted(map(str, frame["estimate"].to_list()))
     assert not frame.select(KEY).is_duplicated().any()
     assert frame.filter(pl.col("measure") == "").is_empty()
@@ -86,7 +88,7 @@ def test_a_row_says_whom_and_what_it_is_of(analysis: Callable[[str], Any]) -> No
 
 def test_measures_that_are_keys_are_measures(analysis: Callable[[str], Any]) -> None:
     frame = analysis("pluralism").estimates()
-    rows = frame.filter((pl.col("measure") == "ranking.spearman") & (pl.col("model") == "simulated/pluralist"))
+    rows = frame.filter((pl.col("measure") == "ranking_spearman") & (pl.col("model") == "simulated/pluralist"))
     assert {"neutral", "biased"} <= set(rows["condition"])
 
 

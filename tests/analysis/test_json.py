@@ -32,7 +32,6 @@ from overton.studies.open_mindedness import auditing
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
 from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
-from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
 from overton.studies.stance_stability.measures import Analysis as StanceStability
@@ -45,7 +44,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "turns": 3,
         "pages_per_turn": 2,
     },
-    "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
     "deliberation": {
         "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
         "others": {"values": ["simulated/values-judge"]},
@@ -55,7 +53,6 @@ RUNS: dict[str, dict[str, Any]] = {
 ANALYSES: dict[str, type] = {
     "open-mindedness": OpenMindedness,
     "stance-stability": StanceStability,
-    "pluralism": Pluralism,
     "deliberation": Deliberation,
 }
 FEW_ITEMS = 3

@@ -122,7 +122,7 @@ HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "stance-stability": ("chameleon", lambda found: found.models["a"].overall.measures["chameleon"].mean),
     "pluralism": (
         "ranking_spearman_biased",
-        lambda found: found.group("a").experiments["ranking"]["biased"].measures["spearman"],
+        lambda found: found.estimate("ranking_spearman", model="a", condition="biased"),
     ),
     "deliberation": ("changed", lambda found: found.changes.by_model["a"]),
 }

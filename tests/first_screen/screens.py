@@ -93,7 +93,7 @@ def only_what_is_shown_first() -> Iterator[None]:
     from overton.studies.even_handedness import rows as even
     from overton.studies.grouping import Frame
     from overton.studies.open_mindedness.measures import comparison
-    from overton.studies.pluralism.measures import contrasts
+    from overton.studies.pluralism import belief_shift
     from overton.studies.stance_stability.measures import groups
 
     split, counted, rows = groups._split, even.counts_of, Frame.rows
@@ -113,7 +113,7 @@ def only_what_is_shown_first() -> Iterator[None]:
             (Frame, "rows", rows_shown_first),
             (even, "counts_of", counts_shown_first),
             (comparison, "agreements", lambda *_: ()),
-            (contrasts, "signed_rank", lambda _: 1.0),
+            (belief_shift, "signed_rank", lambda _: 1.0),
             (groups, "_split", shown_first),
         ):
             stack.enter_context(patch.object(where, name, instead))

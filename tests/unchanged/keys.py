@@ -72,7 +72,9 @@ class Line:
                 return None
             found |= got.groupdict()
         # Two conditions of a model are compared: what a difference is from is a condition, too.
-        compares = self.path.startswith("contrasts") and found.get("second") not in dict(words)["condition"]
+        compares = (
+            self.path.startswith("contrasts") and re.escape(found.get("second", "")) not in dict(words)["condition"]
+        )
         return None if compares else found
 
 

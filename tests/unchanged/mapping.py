@@ -144,9 +144,7 @@ _UNDETERMINED = ("** > undetermined > *",)
 """Which limits lie at the end of the measure's range."""
 
 
-def _analysis(
-    study: str, *added: str, new: tuple[str, ...] = (), leave: tuple[str, ...] = (), **more: Any
-) -> Form:
+def _analysis(study: str, *added: str, new: tuple[str, ...] = (), leave: tuple[str, ...] = (), **more: Any) -> Form:
     """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings. What
     is to `leave` is gone."""
     anew = ("notes", "notes > *", *added)

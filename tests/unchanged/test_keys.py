@@ -11,7 +11,8 @@ from tests.stored_runs import unpack
 from overton.analysis.analyze import measure_run
 from overton.studies.tables import RawTable
 
-from .keys import lines, lines_used, schema_1
+from .cases import TABLE_CASES
+from .keys import Line, lines, lines_used, schema_1
 
 _RARE = {"weighing > unweighed > {role}"}
 """Only where an endpoint returns no probability of some answers."""
@@ -34,8 +35,21 @@ def test_each_line_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(t
     table = RawTable("sides.csv", ".csv", ("group", "side"), lambda: sides.unique("group"))
     documents.append(_analysed("null-conditions", tmp_path, sides=table))
     used = set().union(*map(lines_used, documents))
-    for line in lines("even-handedness"):
-        assert bool(line.measure) + bool(line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
+    _check("even-handedness", used)
+
+
+def test_each_line_of_pluralism_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(tmp_path: Path) -> None:
+    used: set[Line] = set()
+    for name in ("null-conditions", "probabilities", "labels-single-match"):
+        run = unpack(f"pluralism-{name}", tmp_path)
+        used |= lines_used(measure_run("pluralism", run).document())
+    used |= lines_used(measure_run("pluralism", TABLE_CASES["rankings"].path).document())
+    _check("pluralism", used)
+
+
+def _check(study: str, used: set[Line]) -> None:
+    for line in lines(study):
+        assert bool(line.measure or line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
 
 

@@ -52,7 +52,15 @@ def names(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[s
 
 def complete(made: Json) -> None:
     """An analysis with everything that its lines do not say."""
-    nothing: Json = {"not_computed": {}, "models": {}, "communities": {}, "self_agreement": {}, "faults": [], "weighing": None, "chances": None}
+    nothing: Json = {
+        "not_computed": {},
+        "models": {},
+        "communities": {},
+        "self_agreement": {},
+        "faults": [],
+        "weighing": None,
+        "chances": None,
+    }
     for name, empty in nothing.items():
         made.setdefault(name, empty)
     made["denominator"] = made["denominator"] or "non-neutral"
