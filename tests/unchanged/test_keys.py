@@ -14,7 +14,7 @@ from overton.studies.tables import RawTable
 from .cases import TABLE_CASES
 from .keys import Line, lines, lines_used, schema_1
 
-_RARE = {"weighing > unweighed > {role}"}
+_RARE = {"weighing > unweighed > {role}", "chances > weighing > unweighed > {role}"}
 """Only where an endpoint returns no probability of some answers."""
 
 

@@ -213,22 +213,23 @@ def _rows_of(frame: Frame, units: Mapping[str, Changes], measures: Sequence[Meas
     if not known:
         return
     made = Frame(units, known, frame.jackknife, variant=frame.variant)
-    for by, together, measure in product(({}, {"community": "community"}), (True, False), known):
-        tests = units[measure.units].tests
-        for row in made.rows([Grouping([measure], {**by, "against": "against"}, together=together)]):
-            yield _as_change(row, measure, tests)
+    columns = {measure.name: measure.column for measure in known}
+    tests = {measure.name: units[measure.units].tests for measure in known}
+    for by, together in product(({}, {"community": "community"}), (True, False)):
+        for row in made.rows([Grouping(known, {**by, "against": "against"}, together=together)]):
+            yield _as_change(row, columns[row.measure], tests[row.measure])
 
 
 def _columns(units: Mapping[str, Units], kind: str) -> Sequence[str]:
     return units[kind].table.columns if kind in units else ()
 
 
-def _as_change(row: EstimateRow, measure: Measure, tests: Mapping[ChangeKey, SignedRank]) -> EstimateRow:
+def _as_change(row: EstimateRow, column: str, tests: Mapping[ChangeKey, SignedRank]) -> EstimateRow:
     """A row by the condition that is compared with, as a difference from it."""
     where, _, against = (row.condition or "").rpartition(" / ")
     facet = "community" if row.facet == "community / against" else None
     condition, community = where.split(" / ") if facet else (where, None)
-    test = tests.get((row.model, community, condition, against, measure.column))
+    test = tests.get((row.model, community, condition, against, column))
     p = None if test is None or isnan(test.adjusted) else test.adjusted
     return structs.replace(row, facet=facet, condition=where, against=against, p=p)
 
