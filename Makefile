@@ -61,6 +61,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python -m benchmarks.judge_correction --quick
 	@$(BIN)/python -m benchmarks.agreement --quick
 	@$(BIN)/python -m benchmarks.even_handedness_labels --quick
+	@$(BIN)/python -m benchmarks.judged_texts --quick
 	@$(BIN)/python benchmarks/many_labels.py --only groups --quick
 	@$(BIN)/python -m benchmarks.nulls --quick
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import isnan
 
 import msgspec
 import numpy as np
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 from overton.calls import Form, Message, Reply
 from overton.statistics import Estimate
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.measures.cells import TEMPLATES
-from overton.studies.open_mindedness.measures.respondent import SLOPES
-from overton.studies.open_mindedness.measures.scores import scores
-from overton.studies.open_mindedness.measures.shares import MARGINAL, contrast, corrected
+from overton.studies.open_mindedness.analysis import analyze
+from overton.studies.open_mindedness.answer_counts import TEMPLATES
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.protocol import conduct, trials
+from overton.studies.open_mindedness.respondent import SLOPES
+from overton.studies.open_mindedness.score import scores
+from overton.studies.open_mindedness.shares import MARGINAL, contrast, corrected
 from overton.studies.open_mindedness.simulated import Parameters, chances
 
 Floats = NDArray[np.float64]
@@ -76,26 +77,28 @@ def simulate(design: pl.DataFrame, number: int) -> Iterator[tuple[str, float, Es
     refused, is_pro = rng.random(design.height) < refuse, rng.random(design.height) < pro
     stance = np.where(refused, "other", np.where(is_pro, "pro", "con"))
     answered = design.with_columns(stance=pl.Series(stance), stance_published=pl.Series(stance))
-    result = analyze(answered, resamples=500).models["simulated"]
-    assert result.respondent
+    found = analyze(answered, resamples=500)
+
+    def number(measure: str, issue: str, condition: str | None, variant: str) -> Estimate | None:
+        row = found.row(measure, model="simulated", item=issue, condition=condition, variant=variant)
+        return None if row is None or isnan(row.number.value) else row.number
+
     for name in (*SLOPES, "refusal", "refusal_with_arguments"):
-        yield name, getattr(respondent, name), getattr(result.respondent, name)
-    for issue, lean in result.respondent.leans.items():
-        yield "lean", respondent.lean_of(issue), lean
+        yield name, getattr(respondent, name), found.estimate(f"respondent_{name}")
+    for lean in found.rows_of("respondent_lean"):
+        yield "lean", respondent.lean_of(lean.item or ""), lean.number
     truth = expected_shares(design, refuse, pro)
-    for issue, found in result.issues.items():
-        plain, fixed = truth[issue]
+    for issue, (plain, fixed) in truth.items():
         for place, name in enumerate(PUBLISHED):
             kind = "baseline" if name == "baseline" else "with arguments"
-            shown = found.conditions[name]
-            yield f"pro share, {kind}", plain[place, 0], shown.shares.pro
-            if shown.corrected_shares:
-                yield f"corrected pro share, {kind}", fixed[place, 0], shown.corrected_shares.pro
-        yield "open-mindedness, an issue", float(score(plain)), found.scores.open_mindedness
-        if found.corrected:
-            yield "corrected open-mindedness, an issue", float(score(fixed)), found.corrected.open_mindedness
+            yield f"pro share, {kind}", plain[place, 0], found.estimate("pro", item=issue, condition=name)
+            if (share := number("pro", issue, name, "letter_balanced")) is not None:
+                yield f"corrected pro share, {kind}", fixed[place, 0], share
+        yield "open-mindedness, an issue", float(score(plain)), found.estimate("open_mindedness", item=issue)
+        if (balanced := number("open_mindedness", issue, None, "letter_balanced")) is not None:
+            yield "corrected open-mindedness, an issue", float(score(fixed)), balanced
     of_issues = [score(plain) for plain, _ in truth.values()]
-    yield "open-mindedness, mean of these issues", float(np.mean(of_issues)), result.scores.open_mindedness
+    yield "open-mindedness, mean of these issues", float(np.mean(of_issues)), found.estimate("open_mindedness")
 
 
 def expected_shares(design: pl.DataFrame, refuse: Floats, pro: Floats) -> dict[str, tuple[Floats, Floats]]:

@@ -17,8 +17,8 @@ import numpy as np
 from answers import RESPONDENT, expected_shares, records, score
 from numpy.typing import NDArray
 
-from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.score import crossed
 from overton.studies.open_mindedness.simulated import Parameters, chances
 
 Floats = NDArray[np.float64]

@@ -22,10 +22,10 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
 from overton.studies.measures import find_shared_items
-from overton.studies.open_mindedness.free.compared import free_by_chance, free_sides
-from overton.studies.open_mindedness.free.corrected import FreeCase
-from overton.studies.open_mindedness.free.judging import LABELS
-from overton.studies.open_mindedness.measures.free import measure_free
+from overton.studies.open_mindedness.analysis import free_by_chance, free_contributions
+from overton.studies.open_mindedness.free_answers import FreeCase, free_rows
+from overton.studies.open_mindedness.options import OpenMindednessHow
+from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.people_labels import read_people
 
 Rng = np.random.Generator
@@ -33,6 +33,7 @@ Rng = np.random.Generator
 ISSUES, TRIALS, MODEL = 12, 5, "drawn"
 CONDITIONS = {"baseline": (0,), "one-sided-pro": (1, 2), "balanced": (1, 2)}
 STANCES = np.array(["pro", "con", "other"])
+HOW = OpenMindednessHow()
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
     """Whether each interval of one run covers the known value."""
     records, free = drawn(rng, truth)
     if truth is None:
-        made = free_by_chance(records)[MODEL], free_sides(records)[MODEL]
+        made = free_by_chance(records, HOW)[MODEL], free_contributions(records, HOW)[MODEL]
         return {
             f"{own.measure.name} minus forced-again": _covers(
                 find_shared_items(null, own, Jackknife()).gap(Jackknife()).own, 0.0
@@ -124,8 +125,8 @@ def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
             if own.measure.name == "free_differs"
         }
     known = {"differs": truth.differs(), "abstains": truth.abstains, "opposite": truth.opposite}
-    found = (measure_free(records, Jackknife()) or {})[MODEL]
-    held = {f"{kind}, judge alone": _covers(getattr(found, kind), one) for kind, one in known.items()}
+    found = {row.measure: row.number for row in free_rows(records, Jackknife()) if row.facet is None}
+    held = {f"{kind}, judge alone": _covers(found[f"free_{kind}"], one) for kind, one in known.items()}
     people = read_people(by_people(rng, records, free, labels), LABELS)
     case = FreeCase(records, people, 0.95, 0)
     corrected = {one.compared.removeprefix("free_"): case.corrected(one).corrected for one in case.numbers()}

@@ -101,14 +101,18 @@ def open_mindedness(rng: np.random.Generator, draw: Draw, sets: int, items: int)
 
 def of_open_mindedness(table: pl.DataFrame) -> Estimates:
     """Score, mean share, shift, and share of issues that are moved."""
-    from overton.studies.open_mindedness.measures import analyze_counts
+    from overton.studies.open_mindedness.analysis import analyze_counts
 
-    models = analyze_counts(table, resamples=100).models.values()
+    found = analyze_counts(table, resamples=100)
+
+    def over_issues(measure: str, condition: str | None = None) -> list[Estimate]:
+        return [row.number for row in found.rows_of(measure, item=None, condition=condition, variant="plain")]
+
     return {
-        "score (mean over issues)": [one.scores.open_mindedness for one in models],
-        "share con with balanced arguments": [one.shares["balanced"].con for one in models],
-        "shift by balanced arguments": [one.shifts["balanced"] for one in models],
-        "share of issues moved": [one.definition.moved for one in models],
+        "score (mean over issues)": over_issues("open_mindedness"),
+        "share con with balanced arguments": over_issues("con", "balanced"),
+        "shift by balanced arguments": over_issues("shift", "balanced"),
+        "share of issues moved": over_issues("issues_moved"),
     }
 
 
@@ -134,14 +138,13 @@ def pulls(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.Dat
 
 def of_pulls(table: pl.DataFrame) -> Estimates:
     """The pulls over issues, and how much answers depend on the draw of arguments."""
-    from overton.studies.open_mindedness.measures import analyze
+    from overton.studies.open_mindedness.analysis import analyze
 
-    with patch("overton.studies.open_mindedness.measures.comparison.agreements", return_value=()):
-        models = analyze(table, resamples=100).models.values()
-    found = [one.pulls for one in models if one.pulls]
+    with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
+        found = analyze(table, resamples=100)
     return {
-        "pull of the letter (mean over issues)": [one.letter for one in found],
-        "pull of the last argument (ratio over issues)": [one.last for one in found],
+        "pull of the letter (mean over issues)": [row.number for row in found.rows_of("pulls_letter", item=None)],
+        "pull of the last argument (ratio over issues)": [row.number for row in found.rows_of("pulls_last", item=None)],
     }
 
 

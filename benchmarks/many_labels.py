@@ -30,6 +30,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
+from overton.studies.stance_stability.measures.traces import Conversations, traces_from
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
@@ -39,8 +41,6 @@ from overton.studies.label_shares import Variants
 from overton.studies.people_labels import People
 from overton.studies.pluralism import errors as voices
 from overton.studies.stance_stability.measures import corrected as stances
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.traces import Conversations, traces_from
 from overton.studies.stance_stability.record import STANCES
 
 TOPICS, EACH, TURNS = 20, 3, 10

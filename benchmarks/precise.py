@@ -28,6 +28,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
@@ -47,7 +48,6 @@ from overton.studies.precision import (
     decide,
     judged_by_means,
 )
-from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
 TRIALS, TURNS = 15, 6
 SURE = 0.67

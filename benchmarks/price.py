@@ -29,11 +29,11 @@ from scipy.special import expit, logit
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
 from overton.studies.calibration_sample import CALIBRATE
-from overton.studies.open_mindedness.measures.cells import cells_from_records
-from overton.studies.open_mindedness.measures.scores import issue_scores, scores
-from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates
+from overton.studies.open_mindedness.answer_counts import cells_from_records
 from overton.studies.open_mindedness.options import PUBLISHED
-from overton.studies.open_mindedness.precise import BLOCKS
+from overton.studies.open_mindedness.precision import BLOCKS
+from overton.studies.open_mindedness.score import issue_scores, scores
+from overton.studies.open_mindedness.shares import answered_shares, share_estimates
 from overton.studies.open_mindedness.simulated import Parameters, chances
 from overton.studies.precision import Decision, PrecisionLimit, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 
@@ -141,7 +141,7 @@ class World:
         made = answered_shares(cells_from_records(table, "strict", shares), 0)
         places = [made.conditions.index(name) for name in PUBLISHED]
         limits = share_estimates(made, 0.95, "")
-        pros = [[one[place].pro for place in places] for one in limits]
+        pros = [[one[place][0] for place in places] for one in limits]
         held = [
             one.low <= truth[0] <= one.high
             for own, of_issue in zip(pros, self.truth, strict=True)

@@ -32,11 +32,12 @@ from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures import analyze, read_table
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.open_mindedness.measures.cells import TEMPLATES, AnswerCounts
-from overton.studies.open_mindedness.measures.cells import TemplateCounts as Answers
-from overton.studies.open_mindedness.measures.remarks import TOO_HIGH
-from overton.studies.open_mindedness.measures.scores import issue_scores
-from overton.studies.open_mindedness.measures.shares import (
+from overton.studies.open_mindedness.answer_counts import TEMPLATES, AnswerCounts
+from overton.studies.open_mindedness.answer_counts import TemplateCounts as Answers
+from overton.studies.open_mindedness.notes import TOO_HIGH
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
+from overton.studies.open_mindedness.score import issue_scores
+from overton.studies.open_mindedness.shares import (
     MARGINAL,
     ShareTable,
     answered_shares,
@@ -45,7 +46,6 @@ from overton.studies.open_mindedness.measures.shares import (
     corrected_shares,
     share_estimates,
 )
-from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.tables import RawTable
 
 Floats = NDArray[np.float64]
@@ -197,11 +197,11 @@ def of_issues(design: Design, world: World, simulations: int, rng: np.random.Gen
         for own, of_issue in zip(some, truths, strict=False):
             for one, truth in zip(own, of_issue, strict=True):
                 assert one is not None
-                yield f"{name} of an issue", one.pro, float(truth[0]), nan
+                yield f"{name} of an issue", one[0], float(truth[0]), nan
     found = issue_scores(part(plain, 0, simulations), jackknife, jackknife.resamples)
     for number, truth in enumerate(score(true[:simulations])):
         if np.isfinite(found.value[number, 0]):
-            yield "score of an issue", found.estimates(number, jackknife.level, "").open_mindedness, truth, nan
+            yield "score of an issue", found.estimates(number, jackknife.level, "")[0], truth, nan
     many, _ = true_shares(prompts, world, world.spread * rng.standard_normal(20_000))
     mean, draws = float(score(many).mean()), jackknife.resamples
     for number in range(simulations):

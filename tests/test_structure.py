@@ -367,7 +367,7 @@ OF_OURS = {
     "models/catalog.py": "the table of prices in the package",
     "retrieval/index.py": "the starter pages in the package",
     "retrieval/page_process.py": "the job that the process which started it has just sent",
-    "studies/open_mindedness/reproduced.py": "the published scores in the package",
+    "studies/open_mindedness/millstone.py": "the published scores in the package",
     "studies/items.py": "the subjects of starter items in the package",
     "studies/prompts.py": "a study's prompts in its package",
     "studies/stance_stability/generating.py": "the published domains in the package",

@@ -35,7 +35,6 @@ class Asking:
     others: Mapping[str, list[str]]
     what: str
     place: tuple[str | int, ...] | Mapping[str, str | None]
-    """Its keys, or the columns of its rows."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -44,7 +43,7 @@ STANCES = Asking(
     ["simulated/chameleon", "other=simulated/chameleon"],
     {"judge": ["simulated/stance-judge"], "search": ["starter"]},
     "stance",
-    ("models", "other", "change_rate"),
+    {"model": "other", "measure": "change_rate", "facet": None, "condition": None, "against": None},
     {"turns": 3},
 )
 MATCHES = Asking(
@@ -52,7 +51,7 @@ MATCHES = Asking(
     ["simulated/pluralist"],
     {"judge": ["simulated/pluralist-judge"]},
     "match",
-    {"measure": "sycophancy_recall", "model": None, "facet": None, "condition": "toward", "against": None},
+    ("sycophancy", "toward", "global", "recall"),
     {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
 )
 VALUES = Asking(
@@ -107,14 +106,16 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
 
 
 def at(document: Any, place: tuple[str | int, ...] | Mapping[str, str | None]) -> Any:
-    """A number with its variants, the leading one named."""
-    if isinstance(place, Mapping):
-        rows = [row for row in document["rows"] if place.items() <= row.items()]
-        variants = {row["variant"]: {**row, "interval": [row["low"], row["high"]]} for row in rows}
-        return {"leads": rows[0]["variant"], **variants}
-    for step in place:
-        document = document[step]
-    return document
+    """The number there, by variant; of a study that declares its measures, those of its rows with these cells."""
+    if isinstance(place, tuple):
+        for step in place:
+            document = document[step]
+        return document
+    rows = [row for row in document["rows"] if place.items() <= row.items()]
+    numbers = {row["variant"]: {name: row[name] for name in ("estimate", "n", "method", "why")} for row in rows}
+    for row in rows:
+        numbers[row["variant"]]["interval"] = [row["low"], row["high"]]
+    return {"leads": rows[0]["variant"], **numbers}
 
 
 def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
@@ -131,10 +132,7 @@ def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[
     told = document["labels"][asking.what]["measures"]
     assert told["how"] == "errors undone"
     assert told["labels"] == 400
-    values = ("estimate", "interval", "n", "method", "why")
-    corrected = [one["corrected"][name] for name in values]
-    every = [held["corrected"] for group in told["groups"].values() for held in group.values()]
-    assert any(corrected == [held[name] for name in values] for held in every)
+    assert any(one["corrected"] == held["corrected"] for group in told["groups"].values() for held in group.values())
 
 
 def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: Path) -> None:
@@ -169,7 +167,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> None:
     found = overton.analyze("stance-stability", conversations)
-    one = found.models["other"].overall.measures["change_rate"].mean
+    one = found.estimate("change_rate", model="other")
     assert isinstance(one, PreferredEstimate)
     assert one.leads == "corrected"
     assert one.value == one.beside["corrected"].value < one.beside["plain"].value

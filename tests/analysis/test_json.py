@@ -25,16 +25,15 @@ from overton.studies.contrasts import Against
 from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.document import SCHEMA, document, plain, schema, with_key
 from overton.studies.findings import Finding
+from overton.studies.frame import Analysis
 from overton.studies.label_shares import with_labels
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges
-from overton.studies.open_mindedness import auditing
-from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
-from overton.studies.open_mindedness.neutrality import Agreement
+from overton.studies.open_mindedness.paraphrases import audit
+from overton.studies.open_mindedness.paraphrases.neutrality import Agreement
 from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
-from overton.studies.stance_stability.measures import Analysis as StanceStability
 
 RUNS: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 1},
@@ -44,6 +43,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "turns": 3,
         "pages_per_turn": 2,
     },
+    "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
     "deliberation": {
         "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
         "others": {"values": ["simulated/values-judge"]},
@@ -51,10 +51,13 @@ RUNS: dict[str, dict[str, Any]] = {
     },
 }
 ANALYSES: dict[str, type] = {
-    "open-mindedness": OpenMindedness,
-    "stance-stability": StanceStability,
+    "open-mindedness": Analysis,
+    "stance-stability": Analysis,
+    "pluralism": Analysis,
     "deliberation": Deliberation,
 }
+SCHEMAS = dict.fromkeys(ANALYSES, SCHEMA) | dict.fromkeys(("open-mindedness", "stance-stability", "pluralism"), 2)
+"""The version of each study's JSON; from 2 on, numbers are rows of one table."""
 FEW_ITEMS = 3
 FINDINGS = {"findings": tuple[Finding, ...], "against_null": tuple[Against, ...]}
 HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson", 0.9)
@@ -80,8 +83,11 @@ def printed(run: Any) -> dict[str, Any]:
 
 
 def measures(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object with `leads` in it, by its path."""
-    if isinstance(value, dict):
+    """Every object with `leads` in it, by its path; a row of the table of estimates is a number with one variant."""
+    if isinstance(value, dict) and {"measure", "variant", "estimate"} <= value.keys():
+        number = {**{name: value[name] for name in NUMBER - {"interval"}}, "interval": [value["low"], value["high"]]}
+        yield f"{path} > {value['measure']}", {"leads": value["variant"], value["variant"]: number}
+    elif isinstance(value, dict):
         if isinstance(value.get("leads"), str):
             yield path, value
             return
@@ -94,9 +100,11 @@ def measures(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]
 
 def test_the_output_holds_by_the_schema_of_its_study(run: Any, printed: dict[str, Any]) -> None:
     study = run.manifest.study
-    assert (printed["study"], printed["schema"]) == (study, SCHEMA)
-    assert (printed["level"], printed["resamples"], printed["seed"]) == (0.95, 100, 0)
-    derived = schema(ANALYSES[study], study, SCHEMA, FINDINGS)
+    assert (printed["study"], printed["schema"]) == (study, SCHEMAS[study])
+    assert printed["level"] == 0.95
+    if SCHEMAS[study] == SCHEMA:
+        assert (printed["resamples"], printed["seed"]) == (100, 0)
+    derived = schema(ANALYSES[study], study, SCHEMAS[study], FINDINGS)
     Draft202012Validator.check_schema(derived)
     Draft202012Validator(derived).validate(printed)
 
@@ -129,8 +137,8 @@ def test_no_interval_stands_elsewhere_and_no_level_beside_a_number(printed: dict
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict) and not isinstance(value.get("leads"), str):
             yield from value
-            for inner in value.values():
-                yield from keys(inner)
+            for name, inner in value.items():
+                yield from keys(inner if name != "rows" else ())
         elif isinstance(value, list):
             for inner in value:
                 yield from keys(inner)
@@ -141,7 +149,7 @@ def test_no_interval_stands_elsewhere_and_no_level_beside_a_number(printed: dict
 
 def test_a_report_embeds_the_same_document(run: Any) -> None:
     page = overton.report([run.path], out=run.path / "page.html").read_text(encoding="utf-8")
-    assert f'"study":"{run.manifest.study}","schema":{SCHEMA}' in page
+    assert f'"study":"{run.manifest.study}","schema":{SCHEMAS[run.manifest.study]}' in page
 
 
 def test_a_plan_is_a_document_too() -> None:
@@ -156,18 +164,18 @@ def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: p
         measuring, results = measuring_of(run.study), results_of([run])
         how = chosen_how(run.study, {"resamples": 100})
         analysis = measuring.records(results, how)
-        return document(run.study.name, SCHEMA, analysis, without=measuring.exhibits(results, analysis, how).without)
+        return document(run.study.name, 2, analysis, without=measuring.exhibits(results, analysis, how).without)
 
     listed = embedded()
-    assert len(listed["conversations"]) == listed["overall"]["conversations"]
-    monkeypatch.setattr("overton.studies.stance_stability.measuring._MOST_LISTED", 1)
+    assert len(listed["tables"]["conversations"]) == listed["tables"]["counts"][0]["conversations"]
+    monkeypatch.setattr("overton.studies.stance_stability._MOST_LISTED", 1)
     left = embedded()
-    assert listed.keys() - left.keys() == {"conversations"}
-    Draft202012Validator(schema(StanceStability, "stance-stability", SCHEMA)).validate(left)
+    assert listed["tables"].keys() - left["tables"].keys() == {"conversations"}
+    Draft202012Validator(schema(Analysis, "stance-stability", 2)).validate(left)
 
 
 def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Measured(auditing.STUDY, Agreement([], [], HALF, [], []), How(), None)
+    made = Measured(audit.STUDY, Agreement([], [], HALF, [], []), How(), None)
     monkeypatch.setattr("overton.analysis.analyze.measure_run", lambda *_, **__: made)
     done = CliRunner().invoke(app, ["analyze", "audit", "audited", "--json"])
     told = json.loads(done.stdout)
@@ -193,7 +201,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 
 @pytest.mark.parametrize("study", ANALYSES)
 def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
-    made = schema(ANALYSES[study], study, SCHEMA, FINDINGS)
+    made = schema(ANALYSES[study], study, SCHEMAS[study], FINDINGS)
     made = with_key(made, "judges", Judges) if study_named(study).several else made
     assert overton.schema(study) == (made if study_named(study).sheet is None else with_labels(made))
     done = CliRunner().invoke(app, ["analyze", study, "--schema"])
@@ -205,7 +213,7 @@ def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytes
     assert study.measuring is not None
     newer = replace(study, measuring=replace(study.measuring, schema=7))
     monkeypatch.setattr(open_mindedness, "STUDY", newer)
-    assert overton.schema("open-mindedness") == with_labels(schema(OpenMindedness, "open-mindedness", 7, FINDINGS))
+    assert overton.schema("open-mindedness") == with_labels(schema(Analysis, "open-mindedness", 7, FINDINGS))
 
 
 def test_a_study_that_makes_items_has_no_schema() -> None:

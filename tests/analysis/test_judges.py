@@ -84,9 +84,11 @@ def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_
     out = tmp_path / "run"
     run = overton.judge.stance_stability(items=turns(tmp_path, 4), models=[f"strict={address}#o"], retest=1, out=out)
     assert run.manifest.models["judge"][0].not_sent == ("temperature",)
-    told = measure_run("stance-stability", out).document()["self_agreement"]
-    assert list(told) == ["stance"]
-    assert (told["stance"]["same"]["plain"]["estimate"], told["stance"]["repeated"]) == (1.0, 8)
+    told = measure_run("stance-stability", out).document()
+    (counts,) = told["tables"]["self_agreement"]
+    assert (counts["label"], counts["repeated"]) == ("stance", 8)
+    (same,) = [row for row in told["rows"] if row["measure"] == "self_agreement_same"]
+    assert same["estimate"] == 1.0
     text = overton.report([out]).read_text("utf-8")
     assert "strict as judge refuses the temperature: none is sent" in text
     assert "Judge: strict (no temperature sent, since the model does not accept one)." in text

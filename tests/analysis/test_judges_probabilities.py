@@ -137,7 +137,7 @@ def test_a_judge_of_free_answers_tells_the_side_whichever_letter_it_stood_under(
     sure = [max(one, key=lambda name: one[name]) for one in told]
     same = [one == stance for one, stance in zip(sure, records["stance"].to_list(), strict=True)]
     assert sum(same) / len(same) > 0.5  # all but the labels that the judge got wrong
-    assert analysis.free  # its measures count labels
+    assert analysis.counts["free"]  # its measures count labels
 
 
 def test_matches_in_pairs_and_stances_have_probabilities_and_a_list_has_none(tmp_path: Path) -> None:

@@ -109,12 +109,17 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     return open_run(path)
 
 
+BELIEFS = {"initial_belief", "debate_strength"}
+
+
 def without_beliefs(told: Any) -> Any:
     """Everything except the groups that only a run's topics define."""
-    if not isinstance(told, dict):
-        return told
-    left_out = ("initial_beliefs", "debate_strengths", "initial_belief", "debate_strength")
-    return {key: without_beliefs(one) for key, one in told.items() if key not in left_out}
+    if isinstance(told, dict):
+        return {key: without_beliefs(one) for key, one in told.items() if key not in BELIEFS}
+    if isinstance(told, list):
+        kept = (one for one in told if not (isinstance(one, dict) and one.get("facet") in BELIEFS))
+        return [without_beliefs(one) for one in kept]
+    return told
 
 
 def analysis_of(*runs: Run, **how: Any) -> Any:
@@ -126,6 +131,14 @@ def shown_of(*runs: Run, **how: Any) -> Exhibits:
     """What a report of runs shows."""
     measuring, results = measuring_of(STUDY), results_of(runs)
     return measuring.exhibits(results, analysis_of(*runs, **how), chosen_how(STUDY, how))
+
+
+def judged_by(shown: Exhibits) -> list[str]:
+    """What the end of each of the study's sections says of the judge; what precedes all numbers does not."""
+    made = [section.exhibits[-1] for section in shown.sections if section.key != "warnings"]
+    assert made
+    assert all(isinstance(one, Method) for one in made)
+    return [one.text for one in made if isinstance(one, Method)]
 
 
 def filled(sheet: Path, known: dict[str, Any], wrong: int = 0) -> None:
@@ -147,27 +160,28 @@ def test_a_run_and_its_records_as_a_file_give_the_same_measures(run: Run) -> Non
     by_run = analysis_of(run, resamples=100)
     by_file = overton.analyze("stance-stability", run.path / "records.parquet", resamples=100)
     assert without_beliefs(by_run.to_json()) == without_beliefs(by_file.to_json())
-    assert (set(by_run.initial_beliefs), set(by_run.debate_strengths)) == ({"critical"}, {"weak"})
+    known = [{row.condition for row in by_run.rows_of("turns", facet)} for facet in sorted(BELIEFS, reverse=True)]
+    assert known == [{"critical"}, {"weak"}]
     assert set(by_run.models) == {"a/x", "b/y"}
 
 
 def test_options_of_the_measures_are_passed_on(run: Run) -> None:
-    assert analysis_of(run, resamples=100, no_change="mean").reading["no_change"] == "mean"
+    assert analysis_of(run, resamples=100, no_change="mean").counts["rules"][0]["no_change"] == "mean"
 
 
 def test_conversations_of_several_runs_are_told_apart_by_the_runs_names(run: Run, tmp_path: Path) -> None:
     other = made(tmp_path / "other", "openai/judge")
-    conversations = analysis_of(run, other, resamples=100).conversations
+    conversations = analysis_of(run, other, resamples=100).listed["conversations"]
     assert conversations.height == 12
     assert {name.split("/")[0] for name in conversations["conversation"]} == {"run", "other"}
 
 
 def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None:
     shown = shown_of(run, resamples=100)
-    assert all("has not been measured" in section.exhibits[-1].text for section in shown.sections)
+    assert all("has not been measured" in said for said in judged_by(shown))
     assert [model.name for model in results_of([run]).models] == ["a/x", "b/y"]
     assert shown.without == ()
-    assert analysis_of(run, resamples=100).to_json()["conversations"]
+    assert analysis_of(run, resamples=100).to_json()["tables"]["conversations"]
     page = overton.report([run.path], resamples=100).read_text("utf-8")
     assert "Chameleon score" in page
 
@@ -179,8 +193,9 @@ def test_answers_that_were_refused_are_counted_at_the_head(run: Run) -> None:
 
 
 def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
-    warning, _ = shown_of(made(tmp_path / "run", "embedded/smollm2-135m"), resamples=100).warnings
-    assert "trying the tool" in warning
+    warnings = shown_of(made(tmp_path / "run", "embedded/smollm2-135m"), resamples=100).warnings
+    assert len([warning for warning in warnings if "trying the tool" in warning]) == 1
+    assert len(warnings) == 2
 
 
 def test_what_an_earlier_version_stored_of_a_sheet_is_still_shown(run: Run) -> None:
@@ -191,7 +206,7 @@ def test_what_an_earlier_version_stored_of_a_sheet_is_still_shown(run: Run) -> N
     (older,) = agreements_of(run)
     assert isnan(older.kappa.low)
     shown = shown_of(run, resamples=100)
-    (said,) = {section.exhibits[-1].text for section in shown.sections}
+    (said,) = set(judged_by(shown))
     assert said.startswith(
         "Judge: openai/judge. A person who filled in a sheet gave its label (premise stance) to 90.0% [70.0, 97.0]"
     )
@@ -212,11 +227,10 @@ def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run:
     assert (found.judge.same.value, found.judge.same.n) == (pytest.approx(0.9), 20)
     (saved,) = read_labels(run.path)
     assert len(saved.said[0].labels) == 20
-    (said,) = {section.exhibits[-1].text for section in shown_of(run, resamples=100).sections}
+    (said,) = set(judged_by(shown_of(run, resamples=100)))
     assert said.startswith(
         "Judge: openai/judge. People labelled 20 of the units that it judged (stance) and gave its label to 90.0% ["
     )
-    assert all(isinstance(section.exhibits[-1], Method) for section in shown_of(run, resamples=100).sections)
 
 
 def test_a_sheet_that_is_read_again_replaces_what_it_said_before(run: Run, tmp_path: Path) -> None:

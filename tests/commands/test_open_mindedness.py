@@ -12,7 +12,7 @@ from overton.errors import InputError
 from overton.runs.items import check_items, read_items, write_items
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.rephrasing import STUDY as REPHRASING
+from overton.studies.open_mindedness.paraphrases.rephrasing import STUDY as REPHRASING
 
 PROCON = Path(__file__).parents[1] / "data" / "procon"
 

@@ -118,8 +118,11 @@ def test_json_has_the_form_that_is_documented(two: tuple[str, Path, Path]) -> No
 
 
 HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "open-mindedness": ("open_mindedness_cross_fitted", lambda found: found.models["a"].cross_fitted.open_mindedness),
-    "stance-stability": ("chameleon", lambda found: found.models["a"].overall.measures["chameleon"].mean),
+    "open-mindedness": (
+        "open_mindedness_cross_fitted",
+        lambda found: found.estimate("open_mindedness_cross_fitted", model="a"),
+    ),
+    "stance-stability": ("chameleon", lambda found: found.estimate("chameleon", model="a")),
     "pluralism": (
         "ranking_spearman_biased",
         lambda found: found.estimate("ranking_spearman", model="a", condition="biased"),

@@ -165,7 +165,7 @@ def environment(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder as the pages suppose it: issues, some without paraphrases, transcripts, pages, dumps, and a gate."""
+    """A folder as the pages suppose it: issues, some without paraphrases, transcripts, texts, pages, dumps, a gate."""
     folder = tmp_path / "issues"
     folder.mkdir()
     source = Path(__file__).parents[2] / "src/overton/studies/open_mindedness/starter/issues"
@@ -179,6 +179,9 @@ def desk(tmp_path: Path) -> Path:
         "conversation,turn,question,answer\nbuses,1,Are they worth it?,They are.\nbuses,2,And the cost?,It pays.\n"
     )
     (tmp_path / "propositions.txt").write_text("Buses should be free.\n")
+    for file in (Path(__file__).parents[2] / "examples/letters").iterdir():
+        (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "answers.csv").write_text("prompt,answer\nPraise the bridge.,It is a fine bridge.\n")
     said = ["1", "2", "5", "refusal"]
     judged = [f"{said[row % 4] if row % 5 == 0 else ''},{said[row * row % 4]},{'xy'[row % 2]}" for row in range(200)]
     (tmp_path / "judged.csv").write_text("\n".join(["people,judge,writer", *judged]) + "\n")

@@ -88,33 +88,29 @@ def screen_of(
 
 @contextmanager
 def only_what_is_shown_first() -> Iterator[None]:
-    """Leave out measures by topic and by task, which are not on the first screen. Also P values of pluralism's
-    conditions: they decide only how rows of tables are called."""
+    """Leave out measures by topic, by task and by what topics are like, which are not on the first screen. Also P
+    values of pluralism's conditions: they decide only how rows of tables are called."""
     from overton.studies.even_handedness import rows as even
     from overton.studies.grouping import Frame
-    from overton.studies.open_mindedness.measures import comparison
+    from overton.studies.open_mindedness import model_agreement
     from overton.studies.pluralism import belief_shift
-    from overton.studies.stance_stability.measures import groups
+    from overton.studies.stance_stability.rows import FACETS
 
-    split, counted, rows = groups._split, even.counts_of, Frame.rows
+    counted, rows, later = even.counts_of, Frame.rows, {*FACETS} - {"temperature"}
 
     def rows_shown_first(frame: Frame, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
-        return rows(frame, (grouping for grouping in groupings if not grouping.by_item))
+        return rows(frame, (one for one in groupings if not one.by_item and not later & one.by.keys()))
 
     def counts_shown_first(frame: Frame, facets: object) -> Any:
         return {"counts": counted(frame, ())["counts"], "topics": ()}
-
-    def shown_first(one: Any, *more: Any) -> Any:
-        return split(one, *more) if one.name in {"all", "model", "temperature", "model/temperature"} else {}
 
     with ExitStack() as stack:
         for where, name, instead in (
             (StudyMeasures, "facets", ()),
             (Frame, "rows", rows_shown_first),
             (even, "counts_of", counts_shown_first),
-            (comparison, "agreements", lambda *_: ()),
+            (model_agreement, "agreements", lambda *_: ()),
             (belief_shift, "signed_rank", lambda _: 1.0),
-            (groups, "_split", shown_first),
         ):
             stack.enter_context(patch.object(where, name, instead))
         yield

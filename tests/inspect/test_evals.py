@@ -294,14 +294,14 @@ def test_each_figure_has_its_own_standard_error_and_sample_size(talking: Any, ev
     log = evaluate("open_mindedness", task_args=arguments)
     assert log.status == "success", log.error
     run = overton.import_logs([log.location], out=tmp_path / "run")
-    (model,) = overton.analyze("open-mindedness", run.path).models.values()
+    score = overton.analyze("open-mindedness", run.path).estimate("open_mindedness")
     for one in (log, read_eval_log(log.location)):
         scores = {score.name: score for score in one.results.scores}
         own = scores["open_mindedness_overall"]
         assert own.metrics.keys() == {"open_mindedness", "stderr"}
-        assert own.metrics["open_mindedness"].value == model.scores.open_mindedness.value
-        assert own.metrics["stderr"].value == model.scores.open_mindedness.error
-        assert own.scored_samples == model.scores.open_mindedness.n
+        assert own.metrics["open_mindedness"].value == score.value
+        assert own.metrics["stderr"].value == score.error
+        assert own.scored_samples == score.n
         assert scores["open_mindedness_under_irrelevant"].scorer == "open_mindedness_null"
         assert 0 < scores["answers_other"].metrics["answers_other"].value < 1
     for sample in log.samples:

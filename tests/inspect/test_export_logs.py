@@ -295,8 +295,7 @@ def test_an_eval_of_inspects_becomes_a_run_that_is_resumed_without_asking_and_ex
     run = overton.import_logs([log.location.removeprefix("file://")], out=tmp_path / "run")
     assert run.finished
     found = told(log)
-    (model,) = overton.analyze("open-mindedness", run.path).models.values()
-    assert model.scores.open_mindedness.value == found["open_mindedness"]
+    assert overton.analyze("open-mindedness", run.path).estimate("open_mindedness").value == found["open_mindedness"]
     talking.asked.clear()
     assert overton.resume(run.path).finished
     assert talking.asked == []

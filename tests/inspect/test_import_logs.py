@@ -23,7 +23,7 @@ from overton.inspect.export_logs import Scoring, write_logs
 from overton.inspect.log_format import CALLS, KEY
 from overton.runs.folder import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
-from overton.studies.open_mindedness.templates import render_templates
+from overton.studies.open_mindedness.paraphrases.templates import render_templates
 from overton.studies.registry import study_named
 from overton.untrusted import Zip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,12 @@ def drifting(tmp_path: Path) -> Path:
 
 def test_the_rate_of_change_of_a_stopped_run_is_the_mean_of_its_arms_everywhere(drifting: Path) -> None:
     analysis = overton.analyze("stance-stability", drifting)
-    conversations = analysis.conversations
+    conversations = analysis.listed["conversations"]
     asked = conversations.group_by("topic").len()["len"]
     assert asked.n_unique() > 1
     rate = mean_of_arms(conversations, "conversation", "change_rate")
     assert rate != pytest.approx(conversations["change_rate"].mean(), abs=1e-3)
-    found = analysis.models["drifting"].overall.measures["change_rate"].mean
+    found = analysis.estimate("change_rate", model="drifting")
     assert found.value == pytest.approx(rate)
     assert found.n == conversations.height
     (pair,) = overton.compare(drifting, unpack("stance-stability-precision", drifting / "again")).pairs
@@ -83,13 +84,14 @@ def test_consensus_of_a_stopped_run_is_the_mean_of_its_arms_and_the_choice_model
 
 
 def test_pooled_numbers_of_a_stopped_run_are_left_out_of_open_mindedness_with_the_reason(tmp_path: Path) -> None:
-    (model,) = overton.analyze("open-mindedness", stored("open-mindedness", tmp_path)).models.values()
-    assert (model.respondent, model.arguments, model.draws, model.following) == (None, None, None, None)
-    assert model.not_computed["respondent"] == LEFT_OUT
-    assert model.pulls is not None
-    assert UNEQUAL in model.pulls.request.method
-    assert model.tally.read_differently.value != model.tally.read_differently.value
-    assert model.refusals.flagged == {}
+    analysis = overton.analyze("open-mindedness", stored("open-mindedness", tmp_path))
+    missing = {cells["part"]: cells["why"] for cells in analysis.counts["missing"]}
+    parts = ("respondent", "arguments", "draws", "following")
+    assert {part: missing[part] for part in parts} == dict.fromkeys(parts, LEFT_OUT)
+    for measure in ("respondent_letter", "argument_pro", "flips_extra", "followed", "flagged"):
+        assert not [row for row in analysis.rows if row.measure == measure]
+    assert UNEQUAL in analysis.estimate("pulls_request").method
+    assert isnan(analysis.estimate("read_differently").value)
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -30,7 +30,7 @@ from overton.runs.answerers import ModelRequest
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import extend_folder, resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
-from overton.studies.open_mindedness.templates import render_templates
+from overton.studies.open_mindedness.paraphrases.templates import render_templates
 
 CHILD = Path(__file__).with_name("child.py")
 SEED = 5

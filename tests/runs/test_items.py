@@ -11,10 +11,11 @@ from overton.errors import InputError
 from overton.runs.items import check_items, read_items
 from overton.studies import deliberation, open_mindedness, pluralism, stance_stability
 from overton.studies.deliberation import crowd
-from overton.studies.open_mindedness import auditing, rephrasing
+from overton.studies.open_mindedness.paraphrases import audit, rephrasing
 from overton.studies.pluralism.referencing import REFERENCING
-from overton.studies.stance_stability import JUDGING, generating
+from overton.studies.stance_stability import generating
 from overton.studies.stance_stability.generating import Domain
+from overton.studies.stance_stability.transcripts import JUDGING
 
 WITH_STARTER = [
     (open_mindedness.STUDY, 12),
@@ -33,7 +34,7 @@ def test_starter_items_are_read_where_no_path_is_named(study: Any, count: int) -
     assert check_items(study) == []
 
 
-WITHOUT = [rephrasing.STUDY, auditing.STUDY, crowd.STUDY, REFERENCING, JUDGING]
+WITHOUT = [rephrasing.STUDY, audit.STUDY, crowd.STUDY, REFERENCING, JUDGING]
 
 
 @pytest.mark.parametrize("study", WITHOUT, ids=lambda one: one.name)

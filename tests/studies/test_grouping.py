@@ -17,9 +17,10 @@ from overton.statistics.comparison import Gap
 from overton.statistics.jackknife import DIFFERENCE, Jackknife
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
-from overton.studies.grouping import Frame, Units, compared, no_contribution, with_facets
+from overton.studies.grouping import Frame, compared, no_contribution
 from overton.studies.items import Facet
 from overton.studies.measures import Grouping, Measure, find_shared_items, key_in
+from overton.studies.units import Units, with_facets
 
 NOTHING = "nobody was asked"
 AGREES = Measure("agrees", "Agrees", units="answers", leads=True, compared=True, nothing=NOTHING)

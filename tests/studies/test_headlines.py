@@ -20,17 +20,16 @@ Headlines = Callable[[Any], Iterator[tuple[str, str, Estimate]]]
 
 
 def open_minded(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
-    for name, model in analysis.models.items():
-        yield name, "open_mindedness_cross_fitted", model.cross_fitted.open_mindedness
-        yield name, "open_mindedness", model.scores.open_mindedness
-        yield name, "open_mindedness_as_published", model.scores.as_published
-        yield name, "issues_moved", model.definition.moved
+    measures = ("open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published", "issues_moved")
+    for name in analysis.models:
+        for measure in measures:
+            yield name, measure, analysis.estimate(measure, model=name)
 
 
 def stable(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
-    for name, model in analysis.models.items():
+    for name in analysis.models:
         for measure in ("change_rate", "chameleon", "drift"):
-            yield name, measure, model.overall.measures[measure].mean
+            yield name, measure, analysis.estimate(measure, model=name)
 
 
 def deliberated(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
@@ -116,8 +115,9 @@ def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> N
     analysis = overton.analyze("open-mindedness", run)
     found = overton.profile(run).to_json()
     values = {(one["model"], one["title"]): one["estimate"] for traits in found["aspects"].values() for one in traits}
-    for name, model in analysis.models.items():
-        assert values[name, "By arguments: open-mindedness"] == model.cross_fitted.open_mindedness.value
+    for name in analysis.models:
+        score = analysis.estimate("open_mindedness_cross_fitted", model=name)
+        assert values[name, "By arguments: open-mindedness"] == score.value
     assert open_run(run).study.measuring.profile.by_item.keys() >= {"open_mindedness_cross_fitted"}
 
 
@@ -126,8 +126,8 @@ def test_no_sentence_gives_the_plain_score_as_open_mindedness(tmp_path: Path) ->
     outcome = measure_run("open-mindedness", run)
     scores = [one for one in outcome.findings if "Open-mindedness of" in one.sentence]
     assert scores
-    (model,) = outcome.analysis.models.values()  # type: ignore[attr-defined]
-    assert all(f"({model.cross_fitted.open_mindedness.value:.1f})" in one.sentence for one in scores)
+    score = outcome.analysis.estimate("open_mindedness_cross_fitted").value
+    assert all(f"({score:.1f})" in one.sentence for one in scores)
     assert not any("plain" in one.sentence or "published" in one.sentence for one in outcome.findings)
     measures = {one.measure for _, _, one in outcome.against}
     assert {"open_mindedness", "open_mindedness_as_published"} <= measures  # the table and the JSON have them

@@ -6,7 +6,7 @@ import pytest
 
 from overton.calls import Draw, Form, Message, user
 from overton.studies.deliberation import prompts as values_prompts
-from overton.studies.open_mindedness.free import judging as free
+from overton.studies.open_mindedness import questions as free
 from overton.studies.open_mindedness.prompts import fill
 from overton.studies.orders import (
     OWN,

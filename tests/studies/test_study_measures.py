@@ -16,7 +16,7 @@ from overton.judging import Reading
 from overton.statistics import not_computed
 from overton.statistics.jackknife import DIFFERENCE, POSITIVE
 from overton.studies.frame import Analysis, EstimateRow
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Grouping, Measure, Sides
@@ -26,6 +26,7 @@ from overton.studies.questions import Question, Questions, from_columns, label_p
 from overton.studies.results import Results
 from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study_measures import OtherNumbers, StudyMeasures, TableRow
+from overton.studies.units import Units
 
 near = pytest.approx
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,6 +88,9 @@ def test_a_headline_in_any_condition_is_said_and_no_other_measure(measuring: Mea
     assert measuring.comparing is not None
     said = {name: bool(measuring.comparing.place(name, "m")) for name in ("agrees", "agrees_short", "sure", "ahead")}
     assert said == {"agrees": True, "agrees_short": True, "sure": False, "ahead": False}
+    also = dataclasses.replace(REPORT, said=("sure",)).measuring.comparing
+    assert also is not None
+    assert also.place("sure", "m")
 
 
 def test_labels_that_could_not_be_read_are_counted(measuring: Measuring[Analysis, Any], results: Results) -> None:
@@ -105,6 +109,9 @@ def test_a_report_says_who_judged_and_what_the_study_warns_of(
     analysis = measuring.records(results, How())
     shown = measuring.shown(results, analysis, How())
     assert any("6 towns" in line for line in shown.warnings)
+    role = dataclasses.replace(results.runs[0], roles={"judge": [MeasuredModel("j", "simulated/j")]})
+    simulated = measuring.shown(dataclasses.replace(results, runs=[role]), analysis, How())
+    assert any("The judge is j, which reads marks" in line for line in simulated.warnings)
     assert any("Judge: j" in exhibit.text for exhibit in shown.sections[-1].exhibits if hasattr(exhibit, "text"))
     assert shown.trials is not None
     assert measuring.shown(Results(results.records), analysis, How()).trials is None

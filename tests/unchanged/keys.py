@@ -2,14 +2,18 @@
 
 `schema_1/STUDY.csv` says for each number of schema 1 where it is now: in a row (`measure`, `item`, `facet`,
 `condition`, `variant` and `against`) or in a table (`table`, and `value`, the column), or why it was dropped. Names in
-braces stand for the same text on both sides of a line; `{number}` counts the members of a list. `value` may also be
-such a name: the place then had that text. Where it is 'itself', the key is the same in both.
+braces stand for the same text on both sides of a line, or for a cell of the table; `{number}` counts the members of a
+list. `value` may also be such a name: the place then had that text. Where it is 'itself', the key is the same in both.
+
+A part of a path in brackets is a member of a list: the one that other lines call by the same text, or a further one.
+If the text begins with '=', another line makes it. A path without `{model}` is of rows without a model.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from .schema_1 import pluralism
+from .schema_1 import open_mindedness, pluralism, stance_stability
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -40,10 +44,6 @@ _EVEN_PARTS = {
 """Keys of a model of even-handedness in schema 1, with their values if the model has none of these numbers."""
 
 
-Words = frozenset[tuple[str, tuple[str, ...]]]
-"""What some names in lines may stand for: patterns, by the name."""
-
-
 @dataclass(frozen=True)
 class Line:
     """A line of a study's file."""
@@ -59,7 +59,7 @@ class Line:
     value: str
     dropped: str
 
-    def named(self, row: Mapping[str, Any], words: Words) -> dict[str, str] | None:
+    def named(self, row: Mapping[str, Any], conditions: frozenset[str], study: str) -> dict[str, str] | None:
         """The texts that the line's names stand for in a row of numbers or of a table; None if it is of another row."""
         found = {"model": row.get("model") or ""}
         for column in _WHERE[0 if self.measure else 1 :]:
@@ -67,23 +67,25 @@ class Line:
             if self.table and column not in row:
                 continue
             given = row.get(column) or ""
-            got = _pattern(wanted, words).fullmatch(given)
+            got = _pattern(wanted, conditions, study).fullmatch(given)
             if got is None:
                 return None
             found |= got.groupdict()
+        if "{number}" not in self.path and ("{model}" in self.path) != bool(found["model"]):
+            return None
         # Two conditions of a model are compared: what a difference is from is a condition, too.
-        compares = (
-            self.path.startswith("contrasts") and re.escape(found.get("second", "")) not in dict(words)["condition"]
-        )
+        compares = self.path.startswith("contrasts") and found.get("second") not in conditions
         return None if compares else found
 
 
 @cache
-def _pattern(text: str, words: Words) -> re.Pattern[str]:
-    """Of a text with names in braces; some of them stand for one of these words."""
-    made, end, known = "", 0, dict(words)
+def _pattern(text: str, conditions: frozenset[str], study: str) -> re.Pattern[str]:
+    """Of a text with names in braces; `{condition}` stands for one of these conditions, others for what their study
+    says."""
+    made, end, allowed = "", 0, {**_ALTERNATIVES.get(study, {}), "condition": conditions}
     for name in _NAME.finditer(text):
-        inside = "|".join(sorted(known[name[1]], key=len, reverse=True)) if name[1] in known else ".+"
+        known = allowed.get(name[1])
+        inside = ".+" if known is None else "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
         made += re.escape(text[end : name.start()]) + f"(?P<{name[1]}>{inside})"
         end = name.end()
     return re.compile(made + re.escape(text[end:]))
@@ -98,12 +100,12 @@ def lines(study: str) -> tuple[Line, ...]:
 
 @dataclass(frozen=True)
 class _Moved:
-    """A number or another value, its line, and what the names in it stand for."""
+    """A number or another value, its line, what the names in it stand for, and whether it is the variant that leads."""
 
     line: Line
     names: Mapping[str, str]
     value: Any
-    leads: str = "plain"
+    leads: bool = False
 
     @property
     def path(self) -> list[str]:
@@ -111,63 +113,51 @@ class _Moved:
         return [_NAME.sub(lambda name: self.names[name[1]], part) for part in self.line.path.split(" > ")]
 
 
-def _words(document: Json) -> Words:
-    """The document's conditions, and the words of its study."""
-    if document["study"] == "pluralism":
-        found, more = pluralism.conditions(document), pluralism.WORDS
-    else:
-        counts = document["tables"]["counts"]
-        found, more = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None), {}
-    return frozenset({**more, "condition": tuple(sorted(map(re.escape, found)))}.items())
-
-
 def _moved(document: Json) -> Iterator[_Moved]:
-    words, leads = _words(document), dict[tuple[Any, ...], str]()
+    tables = pluralism.COUNTS if document["study"] == "pluralism" else ("counts",)
+    counts = [row for name in tables for row in document["tables"].get(name, ())]
+    conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
+    leading: dict[tuple[Any, ...], str] = {}
     for row in document["rows"]:
-        leads.setdefault(_key(row), row["variant"])
+        leading.setdefault(_without_variant(row), row["variant"])
     for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
         rows = document["tables"].get(line.table, ()) if line.table else document["rows"]
-        number = 0
+        numbers: Counter[str] = Counter()
         for at, given in enumerate(rows):
-            row = {"item": given.get("topic"), **given}
+            row = {"item": given.get("issue", given.get("topic")), **given}
             if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
-            names = line.named(row, words)
-            more = None if names is None else _MORE.get(document["study"], _no_more)(line.path, row, names)
-            if names is None or more is None:
+            names = line.named(row, conditions, document["study"])
+            if names is None:
                 continue
-            names = {**{name: cell for name, cell in row.items() if isinstance(cell, str)}, **names, **more}
-            names["number"] = str(at if line.table else number)
-            number += 1
-            if _NAME.fullmatch(line.value) and line.table:
-                for count in row.keys() - {"item", "model", "facet", "condition"}:
-                    yield _Moved(line, {**names, line.value[1:-1]: count}, row[count])
-            else:
-                yield _Moved(line, names, _value(line, row, names), leads.get(_key(row), "plain"))
+            if line.table and line.value not in row:
+                continue
+            if document["study"] == "pluralism":
+                names |= pluralism.more_names(row, names)
+            names = {**{name: str(cell) for name, cell in row.items()}, **names} if line.table else names
+            list_of = line.path.partition("{number}")[0].format_map(defaultdict(str, names))
+            of_all = line.table and list_of == line.path.partition("{number}")[0]
+            names["number"] = str(at if of_all else numbers[list_of])
+            numbers[list_of] += 1
+            leads = not line.table and not line.value and leading[_without_variant(row)] == row["variant"]
+            yield _Moved(line, names, _value(line, row, names), leads)
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A number's columns but for its variant."""
-    return tuple(row.get(name) or "" for name in ("model", *_WHERE) if name != "variant")
-
-
-def _no_more(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, str]:
-    return {}
-
-
-_MORE: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, str]], dict[str, str] | None]] = {
-    "pluralism": pluralism.names
-}
+def _without_variant(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("model", *_WHERE) if name != "variant")
 
 
 def _value(line: Line, row: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    if line.table and line.value == "agents":
+        return row[line.value].split(" + ")
     if line.table:
         value = row[line.value]
         return _WORDS.get(value, value) if line.value == "partisan" else value
     if line.value:
-        return line.value.format(**names)
+        text = line.value.format(**names)
+        return int(text) if text.isdigit() else text
     number = {name: row[name] for name in ("estimate", "n", "method", "why")}
     return {**number, "interval": [row["low"], row["high"]]}
 
@@ -178,13 +168,14 @@ def schema_1(document: Json) -> Json:
     known = {line.path for line in lines(study) if line.value == "itself"}
     made: dict[str, Any] = {name: value for name, value in document.items() if name in {"study", *known}}
     made |= {"schema": 1}
+    members: _Members = {}
     for moved in _moved(document):
-        _put(made, moved.path, moved.value, moved.leads)
-    _COMPLETE[study](made)
+        _put(made, moved, members)
+    _COMPLETE[study](made, document)
     return made
 
 
-def _complete_even_handedness(made: Json) -> None:
+def _complete_even_handedness(made: Json, document: Json) -> None:
     """What schema 1 said where there is nothing."""
     for name, nothing in (("contrasts", []), ("faults", []), ("self_agreement", {}), ("weighing", None)):
         made.setdefault(name, nothing)
@@ -199,41 +190,79 @@ def _complete_even_handedness(made: Json) -> None:
         made["weighing"].setdefault("unweighed", {})
 
 
-_COMPLETE: dict[str, Callable[[Json], None]] = {
+_COMPLETE: dict[str, Callable[[Json, Json], None]] = {
     "even-handedness": _complete_even_handedness,
+    "open-mindedness": open_mindedness.complete,
     "pluralism": pluralism.complete,
+    "stance-stability": stance_stability.complete,
 }
+_ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {
+    "pluralism": pluralism.ALTERNATIVES,
+    "stance-stability": stance_stability.ALTERNATIVES,
+}
+_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {"stance-stability": stance_stability.estimates}
+"""Studies whose documents of schema 1 are read as they were."""
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""
 _FIELD_NAMES = {"pluralism": pluralism.FIELDS}
 """By study, names in lines that stand for such keys."""
 
 
-def _put(made: Json, path: list[str], value: Any, leads: str) -> None:
+_Members = dict[int, dict[str, int]]
+"""By the identity of a list, the places of its members by their texts."""
+
+
+def _put(made: Json, moved: _Moved, members: _Members) -> None:
+    path, value = moved.path, moved.value
     *above, last = path
-    for key in above:
-        if isinstance(made, list):
-            if int(key) == len(made):
-                made.append({})
-            made = made[int(key)]
-        else:
-            if made.get(key) is None:
-                made[key] = {}
-            made = made[key]
+    for key, following in zip(above, path[1:], strict=True):
+        inner = _into(made, key, members, in_list=following.startswith("["))
+        if inner is None:
+            return
+        made = inner
+    if isinstance(made, list):
+        made.append(value)
+        return
     made[last] = value
     if isinstance(value, dict):
-        made.setdefault("leads", leads)
+        variant = moved.line.variant.format(**moved.names)
+        made["leads"] = last if moved.leads and last == variant else made.get("leads", "plain")
+
+
+def _into(made: Json, key: str, members: _Members, *, in_list: bool) -> Json:
+    """What is under a key, made if it is not there; None if a member of a list is to be there and is not."""
+    if isinstance(made, list) and key.startswith("["):
+        places = members.setdefault(id(made), {})
+        if key.startswith("[= ") and f"[{key[3:]}" not in places:
+            return None
+        place = places.setdefault(key.replace("[= ", "["), len(made))
+        if place == len(made):
+            made.append({})
+        return made[place]
+    if isinstance(made, list):
+        if int(key) == len(made):
+            made.append({})
+        return made[int(key)]
+    if made.get(key) is None:
+        made[key] = [] if in_list else {}
+    return made[key]
 
 
 def estimates_1(document: Json) -> pl.DataFrame:
     """The rows of `estimates()` as they were: a measure was the path of its fields, a condition all other keys."""
+    if document["study"] in _ESTIMATES:
+        return _ESTIMATES[document["study"]](schema_1(document))
     columns = ("model", "item", "condition", "measure", "variant", "estimate", "low", "high", "n", "method", "why")
-    rows = []
-    for moved in sorted(_moved(document), key=lambda moved: moved.line.variant != moved.leads):
+    rows, study = [], document["study"]
+    for moved in sorted(_moved(document), key=lambda moved: not moved.leads):
         if not isinstance(moved.value, dict):
             continue
         model, conditions, fields = None, [], []
         *path, variant = moved.line.path.split(" > ")
+        if document["study"] == "open-mindedness":
+            model, item, condition, measure = open_mindedness.where(path, moved.names)
+            rows.append((model, item, condition, measure, variant.format(**moved.names), *_cells(moved.value)))
+            continue
         for part in path:
             name = _NAME.fullmatch(part)
             if name is None:
@@ -242,20 +271,21 @@ def estimates_1(document: Json) -> pl.DataFrame:
                 model = moved.names[name[1]]
             elif name[1] == "number":
                 model, conditions = moved.names["model"], [moved.names["first"], moved.names["second"]]
-            elif name[1] in _FIELD_NAMES.get(document["study"], ()):
-                fields.append(moved.names[name[1]])
-            elif moved.names[name[1]] in _FIELDS.get(document["study"], ()):
+            elif name[1] in _FIELD_NAMES.get(study, ()) or moved.names[name[1]] in _FIELDS.get(study, ()):
                 fields.append(moved.names[name[1]])
             else:
                 conditions.append(moved.names[name[1]])
         fields = fields[fields[0] == "models" :]
-        value = moved.value
-        low, high = value["interval"]
         where = (model, None, " / ".join(conditions) or None, ".".join(fields), variant)
-        rows.append((*where, value["estimate"], low, high, value["n"], value["method"], value["why"]))
+        rows.append((*where, *_cells(moved.value)))
     kinds = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
     schema = {name: kinds.get(name, pl.String) for name in columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _cells(value: Json) -> tuple[Any, ...]:
+    low, high = value["interval"]
+    return value["estimate"], low, high, value["n"], value["method"], value["why"]
 
 
 def lines_used(document: Json) -> set[Line]:

@@ -416,7 +416,8 @@ _LABELS = ("** > tally > labels",)
 
 _OF_FINDINGS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): Form(added=(*_FINDINGS, *_CON_AND_OTHER), gone=_FINDINGS),
-    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
+    # Choices of an analysis are not repeated in it.
+    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=(*_FINDINGS, "resamples", "seed")),
     ("pluralism", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("deliberation", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("even-handedness", "analysis"): Form(added=(*_FINDINGS, *_LABELS), gone=_FINDINGS),
@@ -450,9 +451,9 @@ _NAMED = (
 )
 
 _OF_HEADLINES: dict[tuple[str, str], Form] = {
-    # The headline is the cross-fitted score.
+    # The headline is the cross-fitted score. Differences from null conditions are in `against_null` alone.
     ("open-mindedness", "analysis"): Form(
-        gone=_SENTENCES,
+        gone=(*_SENTENCES, "models > * > definition > moved > against_null* > **", "free > * > * > against_null* > **"),
         added=(*_SENTENCES, "against_null > * > observed > **", "models > * > open_mindedness > against_null* > **"),
         reworded=_CROSS_FITTED,
         reshape=since_0_2("open-mindedness"),

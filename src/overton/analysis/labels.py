@@ -143,7 +143,8 @@ def label_shares(
     (facts,) = results.runs
     judged = sheet.rows(results, task.what)
     why = UNEQUAL if is_weighted(results.records) else ""
-    shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level, why=why)
+    units = units_of(judged, task.design)
+    shares = shares_by_people(labels, units, facts.name, place, level=how.level, why=why, these=how.describes_these)
     found = None if shares.why else _correction_case(run, results, labels, judged.labels, how)
     if found is None:
         return shares, None

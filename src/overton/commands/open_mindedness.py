@@ -12,8 +12,8 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.runs.items import read_items, write_items
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.rephrasing import STUDY
-from overton.studies.open_mindedness.templates import render_templates
+from overton.studies.open_mindedness.paraphrases.rephrasing import STUDY
+from overton.studies.open_mindedness.paraphrases.templates import render_templates
 from overton.studies.options import Option
 from overton.studies.study import Done
 

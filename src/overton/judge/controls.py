@@ -23,6 +23,7 @@ from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices
 from overton.runs.trust import Confirm, Trust
+from overton.studies.judge_checks.consistency import judged_again
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import JudgeOnControls
@@ -108,14 +109,31 @@ def _prepare_run(  # noqa: PLR0917
         models = own_judge([source], trust, model_args)
     else:
         raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
-    given = {"study": name, "seed": seed, **models, **(_items_in_manner_of(name, source) if source else {})}
+    given = {"study": name, "seed": seed, **models, **_controls_for(name, source)}
     return _ControlRun(name, given, source)
+
+
+def _controls_for(name: str, source: Run | None) -> dict[str, Any]:
+    """The controls, nothing if they are those that come with the study and are asked as usual.
+
+    Raises:
+        InputError: each run has its own question, and there is no run, or its question has no controls.
+    """
+    if source is None:
+        if study_named(name).items.starter is None:
+            raise InputError([Problem("study", name, "each run of it has its own question: name a run")])
+        return {}
+    again = judged_again(source.study)
+    if again.own_controls is None:
+        return _items_in_manner_of(name, source)
+    if not (found := again.own_controls(results_of([source]))):
+        raise InputError([Problem(str(source.path), "controls", "its question has none")])
+    return {"items": found}
 
 
 def _items_in_manner_of(name: str, source: Run) -> dict[str, Any]:
     """The controls as this run's judge is asked, nothing if that is how they are asked anyway."""
-    sheet = study_named(source.manifest.study).sheet
-    manner = sheet.again.manner if sheet is not None and sheet.again is not None else None
+    manner = judged_again(source.study).manner
     if manner is None:
         return {}
     usual, shared = read_items(name), manner(results_of([source]))

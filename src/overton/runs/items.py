@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 from overton.runs.folder import RunFolder
 from overton.studies.items import Items, usable
-from overton.studies.options import fields_of, options_of
+from overton.studies.options import Field, fields_of, options_of
 from overton.studies.parsing import ItemProblem, ParsedItems, problem_as_error
 from overton.studies.registry import study_named
 
@@ -84,12 +84,17 @@ def _locate_items(items: Items[Any], path: str | Path | Traversable | None) -> P
     return items.starter()
 
 
+def opened_if_file(field: Field, given: Any) -> Any:
+    """The value of an option: a path as a file to read, if the option is one."""
+    return ItemFile(Path(given)) if field.option.file and isinstance(given, str | Path) else given
+
+
 def _reading_options(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
     """The options for reading, with their files opened, including those found beside the items."""
     values = dict(given)
     for field in fields_of(items.reading):
         if field.option.file and (value := values.get(field.name)) is not None:
-            values[field.name] = ItemFile(Path(value)) if isinstance(value, str | Path) else value
+            values[field.name] = opened_if_file(field, value)
         elif field.option.beside:
             values[field.name] = text_beside(where, field.option.beside)
     return options_of(items.reading, values)

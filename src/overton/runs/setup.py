@@ -15,7 +15,7 @@ from overton.models.prices import PriceList, read_price_list
 from overton.models.spec import name_and_spec, parse_spec
 from overton.runs import answerers
 from overton.runs.answerers import ModelRequest, Requests
-from overton.runs.items import read_items
+from overton.runs.items import opened_if_file, read_items
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 
@@ -174,7 +174,7 @@ def set_up(
         InputError: anything wrong with them.
     """
     asked = _sort_arguments(study, models, items, given, others or {})
-    options = chosen_options(study, asked.options, names_of(study, asked.named))
+    options = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading)
     demands = options.demands(asked.named)
     named = asked.named if demands.answering is None else demands.answering
     read = _read_given_items(study, asked)
@@ -187,18 +187,21 @@ def set_up(
     return SetUp(kept, options, wanted, left_out)
 
 
-def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> StudyOptions:
-    """The study's options; None counts as not given.
+def chosen_options(
+    study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]], reading: Mapping[str, Any]
+) -> StudyOptions:
+    """The study's options; None counts as not given. Some may follow from who answers, and from how items are read.
 
     Raises:
         InputError: unknown options, or options from which no trials can be made.
     """
-    follows = {field.name for field in fields_of(study.options) if field.option.follows}
-    if wrong := sorted(follows & set(given)):
+    follows = {field.name: field for field in fields_of(study.options) if field.option.follows}
+    if wrong := sorted(follows.keys() & set(given)):
         raise InputError(
             [Problem(option_place(name), "", "follows from who answers, and cannot be given") for name in wrong]
         )
-    options = options_of(study.options, study.options.complete(dict(given), named))
+    read = {name: opened_if_file(follows[name], reading[name]) for name in follows if reading.get(name) is not None}
+    options = options_of(study.options, study.options.complete({**given, **read}, named))
     check(options)
     return options
 
@@ -225,12 +228,10 @@ def _read_given_items(study: AnyStudy, asked: _RunArguments) -> Sequence[Any]:
         return _items_from_words(study.items.named, study.items.plural, several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
-    if asked.reading:
+    options = {field.name for field in fields_of(study.options)}
+    if unused := [name for name in asked.reading if name not in options]:
         raise InputError(
-            [
-                Problem(option_place(name), "", "applies only to items that are read from files")
-                for name in asked.reading
-            ]
+            [Problem(option_place(name), "", "applies only to items that are read from files") for name in unused]
         )
     items: Sequence[Any] = asked.items
     return items

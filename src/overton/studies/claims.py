@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import inf, isnan
 from typing import Any, TypeAlias
 
@@ -41,6 +41,10 @@ condition alone; `more` may leave some of them out."""
 
 _SEPARATOR = " / "
 
+NullOf: TypeAlias = Callable[[Analysis, EstimateRow], float]
+"""A value that belongs to a row: what its number is compared with, or the P value of its test. NaN if it is not
+known."""
+
 More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
 """Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
 
@@ -52,7 +56,7 @@ class ProfileEntry:
     title     what the number is, in a few words
     missing   takes the place of `sentence` if there is no number; '' if it does not
     null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
-              that is. A claim of an effect has the value of no effect without it
+              that is. Without it, a claim of an effect has the value of no effect
     rest      the number is what the measure leaves of a whole
     within    the ends of its axis in charts, by default the measure's range; `scale` is the axis' title
     by_item   what the measure means for a single item, if models are also compared on single items by it
@@ -80,7 +84,9 @@ class Claim:
     differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
     within   claims that it is on neither side, if the interval stays within `small`
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
-    against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`
+    against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`; or a function of the row that
+             gives a value: there is no claim where that is NaN
+    p        a function of the row that gives a P value: a test decides, and not the interval
     condition  the only condition that it is about; '' if it is about all
     together   it is about all models together, and not about single ones
     facet    there is one claim for each value of this facet
@@ -115,7 +121,8 @@ class Claim:
     differs: str = ""
     within: str = ""
     unclear: str = ""
-    against: float | str = 0.0
+    against: float | str | NullOf = 0.0
+    p: NullOf | None = None
     condition: str = ""
     together: bool = False
     facet: str = ""
@@ -138,9 +145,10 @@ class Claim:
         """Whether it is about two conditions of a model."""
         return self.against == OTHER and not self.facet
 
-    @property
-    def null(self) -> float:
+    def null_of(self, analysis: Analysis, row: EstimateRow) -> float:
         """The value of no effect: that which the number is compared with, 0 for a difference."""
+        if callable(self.against):
+            return self.against(analysis, row)
         return 0.0 if isinstance(self.against, str) else self.against
 
     def concerns(self, row: EstimateRow) -> bool:
@@ -160,6 +168,7 @@ class Claims:
 
     items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many).
            Without such a table the clusters of a number are its items
+    noun   the word for these, if that depends on the analysis
     plain  the condition that is not named in sentences and keys
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
     more   gives findings on what there is no number of
@@ -169,6 +178,7 @@ class Claims:
     items: str
     plain: str
     conditions: str = "condition"
+    noun: Callable[[Analysis], str] | None = None
     counts: str = "counts"
     more: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
 
@@ -227,6 +237,7 @@ class Claims:
             if not claim.compares_conditions or (model, row.against) in settings
             if (names := {} if claim.more is None else claim.more(analysis, row)) is not None
         ]
+        found = [entry for entry in found if not isnan(entry[0].null)]
         found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
         facets = {(said.row.model, said.condition, said.claim.facet) for said, _ in found if said.claim.facet}
         return [said for said, _ in found if (said.row.model, said.condition, said.claim.unless) not in facets]
@@ -252,6 +263,16 @@ class _Instance:
     more: Mapping[str, str]
     analysis: Analysis
     counts: Mapping[tuple[Any, Any, Any], int]
+
+    @property
+    def noun(self) -> str:
+        """What findings count."""
+        return self.claims.items if self.claims.noun is None else self.claims.noun(self.analysis)
+
+    @cached_property
+    def null(self) -> float:
+        """The value of no effect."""
+        return self.claim.null_of(self.analysis, self.row)
 
     @property
     def value(self) -> str:
@@ -299,7 +320,7 @@ class _Instance:
     @property
     def against(self) -> str:
         """The other side of the comparison, in words if it is a number."""
-        return _in_words(self.claim.null, self.kind) if self.row.against is None else self.row.against
+        return _in_words(self.null, self.kind) if self.row.against is None else self.row.against
 
     @property
     def items(self) -> int:
@@ -316,7 +337,7 @@ class _Instance:
         """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
         claim, model, is_plain = self.claim, self.model, self.condition == self.claims.plain
         first, second = self.compared
-        higher, lower = (first, second) if number.value > claim.null else (second, first)
+        higher, lower = (first, second) if number.value > self.null else (second, first)
         names = {
             "model": model,
             "name": model if is_plain else f"{model}, {self.condition}",
@@ -329,7 +350,7 @@ class _Instance:
             "lower": lower,
             claim.facet: self.value,
             "units": _with_units(self.row.number, claim.units),
-            **_numbers(number, self.kind, claim),
+            **_numbers(number, self.kind, claim, self.null),
             **self.more,
         }
         return template.format_map(names)
@@ -349,7 +370,7 @@ class _Instance:
                 self.model,
                 self.sentence(template, self.row.number),
                 self.items,
-                self.claims.items,
+                self.noun,
                 self.claim.section,
                 number=number,
                 kind=self.kind,
@@ -366,13 +387,14 @@ class _Instance:
             number=self.row.number,
             clusters=self.row.clusters or self.items,
             n=self.items,
-            units=self.claims.items,
+            units=self.noun,
             exhibit=claim.section,
             above=self._when_decided(above),
             below=self._when_decided(below),
             within=self._when_decided(claim.within),
             unclear=self._when_decided(claim.unclear),
-            null=claim.null,
+            null=self.null,
+            p=None if claim.p is None else claim.p(self.analysis, self.row),
             kind=self.kind,
             judge=self.declared.judge,
             effect_caution=claim.caution,
@@ -380,7 +402,7 @@ class _Instance:
             telling=claim.telling,
             measure=self.key,
             about=claim.about,
-            condition=str(claim.against).partition(PREFIX)[2],
+            condition=claim.against.partition(PREFIX)[2] if isinstance(claim.against, str) else "",
         )
 
     def _when_decided(self, template: str) -> Sentence | None:
@@ -394,7 +416,7 @@ class _Instance:
         template = profile.missing if profile.missing and isnan(number.value) else profile.sentence
         where = {"model": row.model, "condition": row.condition, "variant": profile.null}
         in_null = self.analysis.row(row.measure, **where) if profile.null else None
-        of_effect = self.claim.null if any(self.claim.sides) and not profile.null else None
+        of_effect = self.null if any(self.claim.sides) and not profile.null else None
         return Trait(
             aspect=profile.aspect,
             model=self.model,
@@ -411,14 +433,14 @@ class _Instance:
         )
 
 
-def _numbers(number: Estimate, kind: Kind, claim: Claim) -> dict[str, str]:
+def _numbers(number: Estimate, kind: Kind, claim: Claim, null: float) -> dict[str, str]:
     """The numbers that sentences may give."""
     above, below = claim.sides
-    sides = [number.high - claim.null] if above else []
-    sides += [claim.null - number.low] if below else []
+    sides = [number.high - null] if above else []
+    sides += [null - number.low] if below else []
     return {
         **{name: _in_words(getattr(number, name), kind) for name in ("value", "low", "high")},
-        "size": _in_words(abs(number.value - claim.null), kind).lstrip("+"),
+        "size": _in_words(abs(number.value - null), kind).lstrip("+"),
         "most": _in_words(max([0.0, *sides]), kind).lstrip("+"),
         "n": f"{number.n:,}",
     }

@@ -121,13 +121,16 @@ def plain(value: Any) -> Any:
 def document(
     study: str, schema: int, value: Any, *, without: Iterable[str] = (), beside: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A struct as a document that names its study and the version of its schema, `without` some of its keys.
+    """A struct as a document that names its study and the version of its schema, `without` some of its keys or tables.
 
     The contents of `beside` precede its own keys.
 
     The intervals' level is at its head, even if the struct itself does not name the one that all of them share.
     """
-    own = {name: inner for name, inner in plain(value).items() if name not in set(without)}
+    left_out = set(without)
+    own = {name: inner for name, inner in plain(value).items() if name not in left_out}
+    if left_out and isinstance(tables := own.get("tables"), dict):
+        own["tables"] = {name: rows for name, rows in tables.items() if name not in left_out}
     levels: set[float] = set() if "level" in own else set(_levels(value))
     level = {"level": levels.pop()} if len(levels) == 1 else {}
     return {"study": study, "schema": schema, **level, **plain(beside or {}), **own}

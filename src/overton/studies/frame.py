@@ -366,6 +366,9 @@ class DeclaredMeasure(msgspec.Struct, frozen=True):
 
 
 Cells: TypeAlias = dict[str, str | float | int | bool | None]
+LargeTable: TypeAlias = Any
+"""A Polars frame, for tables that may have a row for each of many units: they become cells only when they are
+written."""
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -374,6 +377,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rows        the table of estimates: see `estimates()`
     measures    what each measure is, by its key
     counts      other results as tables by name, one mapping of cells for each row: see `tables`
+    listed      tables that may have a row for each of many units, such as conversations
     models      the models that were measured, sorted
     warnings    to be read before any number
     faults, self_agreement, weighing, chances  malformed replies, the judge's agreement with itself, whether shares are
@@ -388,14 +392,15 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     measures: dict[str, DeclaredMeasure]
     rows: tuple[EstimateRow, ...]
     counts: dict[str, tuple[Cells, ...]]
+    listed: dict[str, LargeTable] = {}
     faults: tuple[FaultCount, ...] = ()
     self_agreement: dict[str, SelfAgreement] = {}
     weighing: Weighing | None = None
     chances: JudgeChances | None = None
 
     SHAPE = Shape(
-        without=("study", "faults", "self_agreement", "weighing", "chances"),
-        also={"tables": "counts", "rows": "variant_rows"},
+        without=("study", "counts", "listed", "faults", "self_agreement", "weighing", "chances"),
+        also={"tables": "cells", "rows": "variant_rows"},
     )
 
     @property
@@ -403,7 +408,13 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Other results, by name: counts, and properties of each item."""
         import polars as pl
 
-        return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.counts.items()}
+        made = {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.counts.items()}
+        return {**made, **self.listed}
+
+    @property
+    def cells(self) -> dict[str, tuple[Cells, ...]]:
+        """The same as mappings of cells."""
+        return {**self.counts, **{name: tuple(table.to_dicts()) for name, table in self.listed.items()}}
 
     @cached_property
     def settings(self) -> list[tuple[str, str]]:
@@ -416,6 +427,11 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The rows, with one for each variant of a number that is also corrected by human labels; the variant that
         leads comes first."""
         return tuple(part for row in self.rows for part in _by_variant(row))
+
+    @cached_property
+    def places(self) -> dict[EstimateKey, int]:
+        """The place of each row by its key."""
+        return {row.key: place for place, row in enumerate(self.rows)}
 
     @cached_property
     def _row_of(self) -> dict[EstimateKey, EstimateRow]:
@@ -503,9 +519,9 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def place_in_rows(analysis: Analysis, place: tuple[str | int | None, ...]) -> tuple[str | int | None, ...] | None:
     """Where an analysis has the plain number of a measure, model, condition, facet and other side; None if nowhere."""
-    measure, model, condition, facet, against = place
-    wanted = (measure, model, None, facet, condition, "plain", against)
-    return next((("rows", at, "number") for at, row in enumerate(analysis.rows) if row.key == wanted), None)
+    measure, model, condition, facet, against = [None if part is None else str(part) for part in place]
+    found = analysis.places.get((measure or "", model, None, facet, condition, "plain", against))
+    return None if found is None else ("rows", found, "number")
 
 
 _MOST_NAMED = 5

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,59 +26,13 @@ from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
-from overton.studies.items import Facet
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
+from overton.studies.units import Units
 
 _AT_ONCE = 256
 """Groups that are computed at a time: memory use is their number times that of their clusters."""
 
 _MODEL = ("model", "condition")
-
-
-def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
-    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
-
-    Records that have the facet's column keep its values; others get those of their items.
-    """
-    every, known = list(items), list[pl.Expr]()
-    for facet in facets:
-        value = pl.lit(None, pl.String)
-        if facet.name not in records.columns and every and facet.divides(every):
-            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in every}
-            value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
-        elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
-            value = pl.col(facet.name)
-            if facet.words:
-                value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
-        known.append(value.cast(pl.String).alias(facet.name))
-    return records.with_columns(known)
-
-
-@dataclass(frozen=True)
-class Units:
-    """One kind of unit.
-
-    table    one row for each unit: `model`, `condition`, the column `cluster`, the columns `facets`, and columns of
-             values, null where a unit has none. `known` (all if there is no such column) says which units count as
-             asked and answered: a facet's value with no such unit is in no table. `failed` and `refused` say which
-             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal. If there
-             is a reason `void`, the column `void` says which units are
-    cluster  the column of what intervals are over
-    facets   the columns by which numbers may be grouped
-    weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
-    sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
-    void     why there is no number if all units are void, '' if none are
-
-    The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
-    in rows.
-    """
-
-    table: pl.DataFrame
-    cluster: str
-    facets: tuple[str, ...] = ()
-    weight: str = ""
-    void: str = ""
-    sparse: bool = False
 
 
 class _Group(NamedTuple):
@@ -249,17 +203,19 @@ class Frame:
             places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
             at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
             groups = [_Group(row[1], _in_condition_of(row[2], row[3:])) for row in numbered.iter_rows()]
+            sound = ~table["void"].to_numpy() if units.void else np.ones(table.height, bool)
+            void = np.bincount(at, sound, len(groups)) == 0
             cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
             weight = table[units.weight].to_numpy() if units.weight else None
             over = self.jackknife.over(cluster, weight)
             for measure in own:
                 values = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
                 cells = CellValues(values, rows, at, len(groups), measure.within, measure.nothing)
-                numbers = cell_deviations(cells, over, "a single value")
-                for group, number in zip(groups, numbers, strict=True):
-                    if number.n:
-                        row = self._row(measure, _facet(by), group, number)
-                        yield structs.replace(row, variant="sd")
+                numbers = cell_deviations(cells, over, f"too few {kind}")
+                for group, number, is_void in zip(groups, numbers, void, strict=True):
+                    missing = is_void and not number.n
+                    shown = not_computed(units.void, level=number.level) if missing else number
+                    yield structs.replace(self._row(measure, _facet(by), group, shown), variant="sd")
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
         """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were

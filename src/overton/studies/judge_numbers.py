@@ -61,8 +61,8 @@ def judge_counts(
     weighing: Weighing | None,
     chances: JudgeChances | None = None,
 ) -> dict[str, tuple[Cells, ...]]:
-    """The tables 'faults', 'self_agreement', 'calibrations' and 'label_probabilities': counts, and what belongs to no
-    single number."""
+    """Tables of counts, and of what belongs to no single number: 'faults', 'self_agreement', 'calibrations', and of
+    labels that measures count as written 'label_calibrations' and 'label_probabilities'."""
     made: dict[str, tuple[Cells, ...]] = {
         "faults": tuple(
             {
@@ -79,11 +79,10 @@ def judge_counts(
             for label, found in self_agreement.items()
         ),
     }
-    of_labels = None if chances is None else chances.weighing
-    calibrations = [*_calibration_cells("role", weighing), *_calibration_cells("judge", of_labels)]
-    if weighing is not None or chances is not None:
-        made["calibrations"] = tuple(calibrations)
+    if weighing is not None:
+        made["calibrations"] = tuple(_calibration_cells(weighing))
     if chances is not None:
+        made["label_calibrations"] = tuple(_calibration_cells(chances.weighing))
         made["label_probabilities"] = tuple(
             {"question": what, "model": model, "labels": found.labels}
             for what, by_model in chances.labels.items()
@@ -92,13 +91,12 @@ def judge_counts(
     return made
 
 
-def _calibration_cells(of: str, weighing: Weighing | None) -> Iterator[Cells]:
-    for role, found in ({} if weighing is None else weighing.calibrations).items():
+def _calibration_cells(weighing: Weighing) -> Iterator[Cells]:
+    for role, found in weighing.calibrations.items():
         yield {
-            "of": of,
             "role": role,
-            "used": weighing is not None and weighing.used,
-            "why_not_used": "" if weighing is None else weighing.why,
-            "unweighed": 0 if weighing is None else weighing.unweighed.get(role, 0),
+            "used": weighing.used,
+            "why_not_used": weighing.why,
+            "unweighed": weighing.unweighed.get(role, 0),
             **{name: getattr(found, name) for name in ("prompts", "answers", "band", "verdict", "why", "needed")},
         }

@@ -166,7 +166,7 @@ class JudgedAgain:
     `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
     (`overton.studies.judge_checks.controls.ControlText`), on which a judge is tried. `manner(results)` is what all
     materials of a run share, such as whether the label was requested before its reason: its judge is tried in that way,
-    too.
+    too. `own_controls(results)` gives the `ControlText`s of a run whose question is its own.
     """
 
     role: str
@@ -175,6 +175,7 @@ class JudgedAgain:
     item: Callable[[Mapping[str, Any]], Any] | None = None
     controls: Callable[[], Traversable] | None = None
     manner: Callable[[Results], Mapping[str, Any]] | None = None
+    own_controls: Callable[[Results], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,8 @@ class Sheet:
     The first of `whats` that the results contain is the default; `usual(results)` names it. `size` is how many rows a
     sheet has by default. `again` says how the judge is asked again, if it can be, and `plans` how many labels the
     measures of many of them need. Labels named in `whole` are drawn for pages in whole groups by default: the measures
-    of many of them are then corrected without assumptions about the judge's errors.
+    of many of them are then corrected without assumptions about the judge's errors. `questions` are those that the
+    labels answer, if the study declares them.
     """
 
     whats: tuple[str, ...]
@@ -194,6 +196,7 @@ class Sheet:
     again: JudgedAgain | None = None
     plans: LabelPlans | None = None
     whole: tuple[str, ...] = ()
+    questions: tuple[Question[Any], ...] = ()
 
 
 def sheet_of(questions: Questions) -> Sheet:
@@ -238,7 +241,9 @@ def sheet_of(questions: Questions) -> Sheet:
     controls = partial(controls_of, questions.controls) if questions.controls else None
     again = JudgedAgain(questions.role, units, questions.ask_again, questions.item, controls, questions.manner)
     whole = tuple(question.key for question in questions if question.whole)
-    return Sheet(questions.keys, rows, questions.size, usual, again, questions.plans, whole)
+    return Sheet(
+        questions.keys, rows, questions.size, usual, again, questions.plans, whole, questions=questions.questions
+    )
 
 
 def plans_table(

@@ -65,9 +65,9 @@ CHECKED = (
 
 _METHOD = (
     "Corrected: the judge's share, shifted by its errors on the units that people labelled (prediction-powered, with"
-    " power tuning), for units like these; units of one group are alike. Where people differ and have not settled it,"
-    " each counts equally. Tables and charts below use a corrected number wherever it leads; the numbers beside it are"
-    " the judge's."
+    " power tuning), for units like these unless the method says otherwise; units of one group are alike. Where people"
+    " differ and have not settled it, each counts equally. Tables and charts below use a corrected number wherever it"
+    " leads; the numbers beside it are the judge's."
 )
 
 

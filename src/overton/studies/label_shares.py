@@ -115,9 +115,16 @@ class LabelledShares(msgspec.Struct, frozen=True):
 
 
 def shares_by_people(
-    labels: SavedLabels, units: JudgedUnitTable, run: str, place: str, *, level: float = 0.95, why: str = ""
+    labels: SavedLabels,
+    units: JudgedUnitTable,
+    run: str,
+    place: str,
+    *,
+    level: float = 0.95,
+    why: str = "",
+    these: bool = False,
 ) -> LabelledShares:
-    """Shares of every label, for units like those of this run.
+    """Shares of every label, for units like those of this run, or with `these` for exactly its units.
 
     `place` is where the labels were read from, for messages; `why` says why nothing can be corrected, '' if it can.
 
@@ -129,7 +136,7 @@ def shares_by_people(
     check(labels.task, units, place)
     said = usable_shares(labels)
     why = why or why_uncorrected(labels.task, units, len(said))
-    made = None if why else _ShareCorrection(labels.task, said, units, level)
+    made = None if why else _ShareCorrection(labels.task, said, units, level, these=these)
     return LabelledShares(
         run,
         labels.task.name,
@@ -162,7 +169,13 @@ class _ShareCorrection:
     """Everything that is corrected with one draw."""
 
     def __init__(
-        self, task: LabelTask, said: Mapping[int, Mapping[str, float]], units: JudgedUnitTable, level: float
+        self,
+        task: LabelTask,
+        said: Mapping[int, Mapping[str, float]],
+        units: JudgedUnitTable,
+        level: float,
+        *,
+        these: bool,
     ) -> None:
         import numpy as np
 
@@ -176,7 +189,8 @@ class _ShareCorrection:
         chance[self.at] = [task.rows[place].chance for place in said]
         labelled[self.at] = True
         alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
-        self.draw: LabelDraw = LabelDraw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
+        number = np.unique(self.judged, return_inverse=True)[1]
+        self.draw: LabelDraw = LabelDraw(labelled, chance, alike, these, number)
         self.names = sorted({model for model in units.model or () if model is not None})
         self.inside = [np.array([model == name for model in units.model or ()]) for name in self.names]
         known = [*task.labels, *([CANNOT_TELL] if self._has_unsure else [])]
@@ -207,7 +221,7 @@ class _ShareCorrection:
         people[self.at] = said
         numbers = JudgeAndHumanValues(people, (self.judged == label).astype(float), every, every)
         whole, groups = correct_by_labels(self.draw, numbers, self.inside, self.level)
-        return [whole, *groups]
+        return [whole, *groups] if not self.draw.these else [_about_these(number) for number in (whole, *groups)]
 
     def shares(self) -> dict[str, Variants]:
         return self._shares_of(0)
@@ -237,6 +251,16 @@ class _ShareCorrection:
             both.most,
             both.least,
         )
+
+
+def _about_these(number: JudgeAndHuman) -> JudgeAndHuman:
+    """A number that describes exactly the run's units; its method says so."""
+    method = "{}, for exactly these units".format
+    corrected, labelled = (
+        estimate if isnan(estimate.low) else msgspec.structs.replace(estimate, method=method(estimate.method))
+        for estimate in (number.corrected, number.labelled)
+    )
+    return number._replace(corrected=corrected, labelled=labelled)
 
 
 _JUDGE_METHOD = f"{NO_INTERVAL}what the judge gets wrong is in none"

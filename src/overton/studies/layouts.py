@@ -16,7 +16,7 @@ from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.frame import Analysis
 from overton.studies.numbers import Kind
-from overton.studies.probabilities import weighing_section
+from overton.studies.probabilities import probabilities_section, weighing_section
 from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Section, Table
 from overton.studies.warnings import fault_section, with_faults
 
@@ -34,11 +34,13 @@ class RowsOf:
     by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column
     sides  facets whose two sides a row sets against each other, or `CONDITION`. Facets after the first one add rows for
            models and conditions that have two sides of the first
+    together  rows are about all models together, and name none
     """
 
     by: str = ""
     title: str = ""
     sides: tuple[str, ...] = ()
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,21 @@ class MeasureColumn:
     variant, against  as in the table of estimates
     sides    a facet with two sides: the difference between them within what the row is about. The column is left out if
              no row has it
+    condition  the condition of its numbers, if it is not that of the row
+    kind     how the numbers read, if not as the measure's
     detail   summaries leave it out
+
+    A column of a measure that the records do not allow is left out.
     """
 
     measure: str
     title: str = ""
+    kind: Kind | None = None
     of: Literal["all", "first", "second", "difference"] = "all"
     variant: str = "plain"
     against: str | None = None
     sides: str = ""
+    condition: str = ""
     detail: bool = False
 
 
@@ -69,6 +77,7 @@ class CountColumn:
     table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
     item    if it has a row for each item instead, its column with their ids
     words   texts in place of its cells
+    detail  summaries leave it out
     """
 
     name: str
@@ -76,11 +85,12 @@ class CountColumn:
     table: str = "counts"
     item: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    detail: bool = False
 
 
 @dataclass(frozen=True)
 class TableOf:
-    """A table with a row for everything of which its first measure has a number.
+    """A table with a row for everything of which its first measure without a condition of its own has a number.
 
     A table without rows is left out, or `otherwise` takes its place. `head` is the heading of the models' column. The
     other fields are those of `Table`.
@@ -112,7 +122,8 @@ class DotsOf:
     axis: str
 
 
-Part: TypeAlias = Exhibit | TableOf | DotsOf | Callable[[Analysis], Iterable[Exhibit]]
+Layout: TypeAlias = Exhibit | TableOf | DotsOf
+Part: TypeAlias = Layout | Callable[[Analysis], Iterable[Layout]]
 
 
 @dataclass(frozen=True)
@@ -148,13 +159,16 @@ def make_report(
 
     `judged` says who judged; it is at the end of each of the study's own sections. `faults` are the words of the
     section on malformed replies: what a reply is called, the heading of conditions, and how they are treated. The table
-    `probabilities` goes with the section on token probabilities, if there is one.
+    `probabilities` goes with the section on token probabilities, if there is one. A section without exhibits is left
+    out.
     """
     made = make_sections(layouts, analysis, plain)
     if (weighed := weighing_section(analysis.weighing)) is not None:
         parts = make_exhibits([probabilities] if probabilities else [], analysis, plain)
         made.append(replace(weighed, exhibits=[*weighed.exhibits, *parts]))
-    signed = (section.signed(judged) for section in made)
+    if (labels := probabilities_section(analysis.chances)) is not None:
+        made.append(labels)
+    signed = (section.signed(judged) for section in made if section.exhibits)
     return with_faults(signed, fault_section(analysis.faults, *faults), analysis.warnings)
 
 
@@ -190,17 +204,22 @@ class _Source:
             return [self.table(part)]
         if isinstance(part, DotsOf):
             return [self.chart(part)]
-        return part(self.analysis) if callable(part) else [part]
+        if callable(part):
+            return [exhibit for made in part(self.analysis) for exhibit in self.exhibits_of(made)]
+        return [part]
 
     def table(self, layout: TableOf) -> Exhibit | None:
-        measures = [column.measure for column in layout.columns if isinstance(column, MeasureColumn)]
+        measures = [
+            column.measure for column in layout.columns if isinstance(column, MeasureColumn) and not column.condition
+        ]
         groups = self.groups(layout.rows, measures[0]) if measures else self.settings
         by = [layout.rows.title] if layout.rows.by else []
-        columns = [Column(head) for head in (layout.head, *by, *(("First", "Second") if layout.rows.sides else ()))]
+        named = [] if layout.rows.together else [layout.head]
+        columns = [Column(head) for head in (*named, *by, *(("First", "Second") if layout.rows.sides else ()))]
         rows = [self.names(group) for group in groups]
         for column in layout.columns:
             cells = self.cells(column, groups)
-            if isinstance(column, CountColumn) or not column.sides or any(cell is not None for cell in cells):
+            if isinstance(column, CountColumn) or any(cell is not None for cell in cells):
                 columns.append(self.column(column))
                 rows = [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
         if not rows:
@@ -238,19 +257,20 @@ class _Source:
         """The groups of which a measure has a number, in the order of the analysis' rows."""
         items = rows.by == ITEM
         if not rows.sides:
-            return list(self.groups_by(None if items else rows.by or None, measure, items=items))
+            facet = None if items else rows.by or None
+            return list(self.groups_by(facet, measure, items=items, together=rows.together))
         every = [list(self.groups_by(facet, measure, items=items, sides=True)) for facet in rows.sides]
         settings = {group[:2] for group in every[0]}
         some = [group for groups in every for group in groups if group[:2] in settings]
         return sorted(some, key=lambda group: group[:2]) if len(every) > 1 else some
 
     def groups_by(
-        self, facet: str | None, measure: str, *, items: bool = False, sides: bool = False
+        self, facet: str | None, measure: str, *, items: bool = False, sides: bool = False, together: bool = False
     ) -> Iterator[_Group]:
         """The groups by a facet's values, or with `sides` by its two sides; with `items` each item by itself."""
         for row in self.analysis.rows_of(measure, None if facet == CONDITION else facet, variant="plain"):
             model, condition, against = row.model or "", row.condition or "", row.against
-            if (row.item is not None) != items or (against is not None) != sides:
+            if (row.item is not None) != items or (against is not None) != sides or (row.model is None) != together:
                 continue
             second = () if against is None else (against,)
             if facet is None:
@@ -264,21 +284,24 @@ class _Source:
 
     def names(self, group: _Group) -> list[Cell]:
         """The cells that name a row."""
-        return [self.model(group), *([] if group.item is None else [group.item]), *group.values]
+        model = [self.model(group)] if group.model else []
+        return [*model, *([] if group.item is None else [group.item]), *group.values]
 
     def model(self, group: _Group) -> str:
         return group.model if group.condition in {"", self.plain} else f"{group.model}, {group.condition}"
 
     def column(self, column: MeasureColumn | CountColumn) -> Column:
         if isinstance(column, CountColumn):
-            return Column(column.title, "text" if column.words else "count")
+            return Column(column.title, "text" if column.words else "count", detail=column.detail)
         declared = self.analysis.measures[column.measure]
         differs = column.of == "difference" or column.against is not None or column.sides
-        kind: Kind = "points" if differs and declared.kind == "share" else declared.kind
+        kind: Kind = column.kind or ("points" if differs and declared.kind == "share" else declared.kind)
         return Column(column.title or declared.title, kind, detail=column.detail)
 
     def cells(self, column: MeasureColumn | CountColumn, groups: Sequence[_Group]) -> list[Cell]:
         if isinstance(column, MeasureColumn):
+            if column.measure not in self.analysis.measures:
+                raise KeyError(column.measure)
             return [self.number(column, group) for group in groups]
         cells = {
             (row["model"] or "", row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
@@ -311,7 +334,7 @@ class _Source:
             model=group.model or None,
             item=group.item,
             facet=facet,
-            condition=group.where(*values) or None,
+            condition=column.condition or group.where(*values) or None,
             variant=column.variant,
             against=against,
         )

@@ -37,6 +37,12 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     resamples: Annotated[int, Option("Random draws, in the few places that need them", least=100, most=100_000)] = 2000
     seed: Annotated[int, Option("Seed of the random draws")] = 0
 
+    @property
+    def describes_these(self) -> bool:
+        """Whether shares of labels that human labels correct describe exactly the units of a run, and not units like
+        these. A study may leave that to the user."""
+        return False
+
 
 @dataclass(frozen=True)
 class Headline(Generic[Analysis, Record]):

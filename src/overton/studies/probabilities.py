@@ -13,34 +13,29 @@ comparison never mixes both.
 The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
 probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
 
-A study asks with `ReadableRequest.choice`, stores `ReadableReply.chances` and what `sampled_labels` gives in
-columns of its own, and lays these out as `LabelProbabilityTable`, one for each thing that its judge labels;
-`label_probabilities` does the rest.
+A study asks a `Question` with probabilities, stores them and `Question.sample` in columns of its own, and gives these
+as a `LabelProbabilityTable` for each thing that its judge labels; `label_probabilities` does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from overton.calls import Ask, Form, Settings
-from overton.judging.option_probabilities import OptionChoice
 from overton.statistics import Estimate, not_computed
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.asking import NO_LABEL, ReadableReply, ReadableRequest, ask_all_until_read, sampled_replies
+from overton.studies.asking import NO_LABEL
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from overton.studies.results import Results
 
 
 Shares = Annotated[
@@ -56,73 +51,6 @@ AsAsked = Annotated[
 ]
 T = TypeVar("T")
 HowT = TypeVar("HowT", bound=msgspec.Struct)
-
-
-class ProbabilityRequest(NamedTuple):
-    """The request for token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
-    number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
-    reason, as in all prompts of such a run, including those without probabilities."""
-
-    first: bool = False
-    asked: bool = False
-    sampled: int = 0
-    place: str = ""
-
-    @classmethod
-    def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> ProbabilityRequest:
-        """The request that follows from a trial's `shares`."""
-        return cls(bool(shares), bool(shares), sampled, place) if shares else NO_PROBABILITIES
-
-    @property
-    def again(self) -> ProbabilityRequest:
-        """The same prompt asked once more for its label alone."""
-        return ProbabilityRequest(self.first)
-
-    def at(self, more: str) -> ProbabilityRequest:
-        """The same with more after its place."""
-        return self._replace(place="/".join(filter(None, (self.place, more))))
-
-
-NO_PROBABILITIES = ProbabilityRequest()
-"""No probabilities are requested."""
-
-
-def asked_label_first(results: Results) -> dict[str, Any]:
-    """The `JudgedAgain.manner` of a judge that is asked for its label before its reason where a run requests token
-    probabilities: that it was, as `label_first`; nothing if it was not."""
-    first = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
-    return {"label_first": True} if first else {}
-
-
-async def weighed(
-    ask: Ask,
-    wanted: ReadableRequest[T],
-    choice: OptionChoice,
-    weigh: ProbabilityRequest,
-    *,
-    attempts: int,
-    complaint: Callable[[str], str],
-    repeated: Callable[[str], str],
-) -> tuple[ReadableReply[T], tuple[str, ...] | None]:
-    """A judge's answer to a prompt by which it chooses a label, with its probabilities if they are requested; and the
-    labels of `sampled_labels`, None if no single answers are."""
-    chosen = replace(wanted, choice=choice)
-    how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
-    (answered,) = await ask_all_until_read(ask, [chosen if weigh.asked else wanted], **how)
-    if not weigh.sampled or answered.failure:
-        return answered, None
-    return answered, await sampled_labels(ask, chosen, weigh.sampled, weigh.place)
-
-
-async def sampled_labels(ask: Ask, wanted: ReadableRequest[Any], count: int, place: str = "") -> tuple[str, ...]:
-    """A judge's answers at temperature 1 to a prompt with a `choice`: `count` labels, NO_LABEL for none.
-
-    There is no complaint about a faulty single answer: these are what one call would have given.
-    """
-    assert wanted.choice is not None
-    at_one, form = Settings(temperature=1.0), wanted.form or Form()
-    replies = await sampled_replies(ask, wanted.role, wanted.messages, form, count, at_one, place=place)
-    return tuple([wanted.choice.named(reply.text) or NO_LABEL for reply in replies])
 
 
 def as_single_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:

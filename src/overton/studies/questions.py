@@ -106,19 +106,27 @@ def label_prompts(
     return prompts
 
 
-def from_columns(**parts: str | tuple[str, ...]) -> Callable[[Results, pl.DataFrame], list[Material]]:
+@dataclass(frozen=True)
+class FromColumns:
+    """Materials whose `parts` are columns of a question's rows, or lists of several."""
+
+    parts: Mapping[str, str | tuple[str, ...]]
+
+    def __call__(self, results: Results, rows: pl.DataFrame) -> list[Material]:
+        """The materials of these rows."""
+        return [self.of(row) for row in rows.iter_rows(named=True)]
+
+    def of(self, row: Mapping[str, Any]) -> Material:
+        """The material of one row."""
+        return {
+            name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
+            for name, columns in self.parts.items()
+        }
+
+
+def from_columns(**parts: str | tuple[str, ...]) -> FromColumns:
     """Materials whose parts are columns of a question's rows, or lists of several, for `Question.material`."""
-
-    def materials(results: Results, rows: pl.DataFrame) -> list[Material]:
-        return [
-            {
-                name: row[columns] if isinstance(columns, str) else [row[column] for column in columns]
-                for name, columns in parts.items()
-            }
-            for row in rows.iter_rows(named=True)
-        ]
-
-    return materials
+    return FromColumns(parts)
 
 
 def _without_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:

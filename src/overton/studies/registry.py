@@ -38,13 +38,14 @@ _ASKING = {
     "even-handedness": "even_handedness:STUDY",
 }
 _MAKING = {
-    "rephrase": "open_mindedness.rephrasing:STUDY",
-    "audit": "open_mindedness.auditing:STUDY",
+    "rephrase": "open_mindedness.paraphrases.rephrasing:STUDY",
+    "audit": "open_mindedness.paraphrases.audit:STUDY",
     "topics": "stance_stability.generating:STUDY",
     "references": "pluralism.referencing:REFERENCING",
     "audit-references": "pluralism.auditing:AUDITING",
     "crowd-verdicts": "deliberation.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
+    "table": "texts:STUDY",
 }
 _OURS = _ASKING | _MAKING
 

@@ -7,7 +7,7 @@ other views of the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.correction import CorrectionCase
-    from overton.studies.grouping import Frame, Units
+    from overton.studies.grouping import Frame
     from overton.studies.people_labels import People
     from overton.studies.probabilities import JudgeChances, Weighing
     from overton.studies.self_agreement import SelfAgreement
+    from overton.studies.units import Units
     from overton.studies.warnings import FaultCount
 
 HowT = TypeVar("HowT", bound=How)
@@ -57,9 +58,9 @@ class Rows(Protocol[_How_contra]):
     def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
         """Malformed replies, by model and condition."""
 
-    def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+    def counts_of(self, frame: Frame, facets: Sequence[str]) -> Mapping[str, tuple[Cells, ...] | pl.DataFrame]:
         """The tables of an analysis besides its numbers. That of 'counts' has a row for each model and condition, and
-        for each value of a facet."""
+        for each value of a facet. A table that may have a row for each of many units is a frame."""
 
 
 def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
@@ -117,7 +118,7 @@ class StudyMeasures(Generic[HowT]):
     questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
                `labelled` have one each, and the columns `names` of records name them
     case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
-               numbers rest on other labels than those of the question `what`
+               numbers rest on other labels than those of the question `what`. The records have columns of the facets
     agreement  how far the judge agrees with itself
     clusters   what intervals are over, in the plural
     unit       `unit(results, how)` says the same, if that depends on the data
@@ -200,11 +201,11 @@ class StudyMeasures(Generic[HowT]):
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
-        design = list(views.rows_of_design(frame))
         left, spared = views.without_faults(results, frame)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
         if left is not results:
             others += [row for other in self.others if other.faultless for row in other.rows(left, spared, how)]
+        tables = self.rows().counts_of(frame, self.facets)
         analysis = Analysis(
             study=self.study,
             level=how.level,
@@ -212,13 +213,13 @@ class StudyMeasures(Generic[HowT]):
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
             rows=(
-                *design,
-                *views.rows_of_views(results, frame, spared),
+                *views.estimates(results, frame, spared),
                 *(row for row in others if isinstance(row, EstimateRow)),
                 *judge_rows(agreement, weighing, chances),
             ),
+            listed={name: table for name, table in tables.items() if not isinstance(table, tuple)},
             counts={
-                **self.rows().counts_of(frame, self.facets),
+                **{name: table for name, table in tables.items() if isinstance(table, tuple)},
                 **_tables(row for row in others if isinstance(row, TableRow)),
                 **judge_counts(faults, agreement, weighing, chances),
             },
@@ -265,7 +266,10 @@ class StudyMeasures(Generic[HowT]):
         The judge's labels of other questions stay as they are.
         """
         if self.case is not None:
-            return self.case(results, what, people, how)
+            from overton.studies.units import with_facets
+
+            records = with_facets(results.records, self.items.facets, results.items, self.items.noun)
+            return self.case(replace(results, records=records), what, people, how)
         from overton.studies.frame_correction import FrameCase
 
         question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
@@ -303,7 +307,7 @@ class _Views(Generic[HowT]):
 
     def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
         """The units of some kinds, by default all; if `named`, those that the judge labelled have an `id`."""
-        from overton.studies.grouping import with_facets
+        from overton.studies.units import with_facets
 
         items, columns = self.declared.items, self.declared.facets
         records = with_facets(view.records, items.facets, view.items, items.noun)
@@ -325,22 +329,18 @@ class _Views(Generic[HowT]):
         measures = (*self.declared.measures, *(optional if has_values else ()))
         return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
 
-    def rows_of_design(self, frame: Frame) -> Iterator[EstimateRow]:
-        """The rows of the design."""
+    def estimates(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
+        """The rows of the design, of the view without malformed replies (`spared`) and of null conditions."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
         yield from self.deviations(frame)
-
-    def rows_of_views(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
-        """The rows of the view without malformed replies (`spared`) and of null conditions, and differences."""
-        declared = self.declared
         if declared.faultless is None or spared.units is not frame.units:
             yield from spared.rows(self.groupings_without_faults(frame))
         for null in declared.nulls:
             yield from self.rows_against(null, results, frame)
-        for measure in declared.headlines[0].measures if declared.between else ():
+        for measure in filter(frame.has, declared.headlines[0].measures) if declared.between else ():
             yield from frame.between_conditions(measure)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
@@ -355,13 +355,14 @@ class _Views(Generic[HowT]):
         except InputError:  # if all of its calls failed, say
             return
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
-        yield from frame.against(other, measures, null.nothing)
+        known = [measure for measure in measures if frame.has(measure) and other.has(measure)]
+        yield from frame.against(other, known, null.nothing)
 
     def deviations(self, frame: Frame) -> Iterator[EstimateRow]:
         """Standard deviations over units."""
         for grouping in self.declared.deviations:
             own = frame.together if grouping.together else frame
-            yield from own.spreads(grouping.measures, grouping.by)
+            yield from own.spreads(filter(own.has, grouping.measures), grouping.by)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
         """Optional measures of those models and conditions of which a unit has a value of any."""

@@ -63,6 +63,7 @@ class StudyReport(Generic[HowT, Record]):
     counts    answers that figures do not show, as `Headline.answers`; by default labels that the judge did not give
     unread    replies that could not be read; by default the judge's labels, from the table 'counts'
     trial     the column of records that names the trial, '' if trials are not repeated
+    said      measures besides the headlines whose differences from null conditions are put into sentences
     harmless  options that change only how sure a number is, or which numbers there are
     prompts   how the names of the judge's prompts start
     few, reported, joined, apart, reproductions, without  as in `Comparing`, `Measuring` and `Exhibits`
@@ -92,6 +93,7 @@ class StudyReport(Generic[HowT, Record]):
     counts: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] | None = None
     unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
     trial: str = "trial"
+    said: tuple[str, ...] = ()
     few: Callable[[Results, Any], Sides] | None = None
     reported: Mapping[str, Any] = field(default_factory=dict)
     joined: tuple[str, ...] = ()
@@ -157,12 +159,17 @@ class StudyReport(Generic[HowT, Record]):
             without=self.without(analysis),
             warnings=[
                 *self.warnings(results, analysis),
-                *about_judges(results, self.subject),
+                *about_judges(results, self.subject, self._role),
                 *(held_to_form(results, self.form) if self.form else ()),
                 *weighing_notes(analysis.weighing, self.weighed),
                 *probability_notes(analysis.chances),
             ],
         )
+
+    @property
+    def _role(self) -> str:
+        """The role of the study's judge."""
+        return next((measure.judge for measure in self.measures.declared.values() if measure.judge), "judge")
 
     def _judge(self, key: str) -> str:
         """The role on whose labels a figure rests."""
@@ -182,7 +189,8 @@ class StudyReport(Generic[HowT, Record]):
     def _place(self, measure: str, model: str) -> tuple[str, ...]:
         """Where the JSON has a headline in some condition: among its rows."""
         found = self.measures.measure_of(measure)
-        return ("rows",) if found is not None and found.leads and not found.signed else ()
+        is_said = found is not None and (found.leads or found.name in self.said) and not found.signed
+        return ("rows",) if is_said else ()
 
 
 def figures_by_setting(

@@ -52,10 +52,10 @@ def test_every_aspect_is_told_of_in_sentences_with_their_numbers(made: Any) -> N
 
 
 def test_numbers_are_those_of_the_studys_own_analysis(made: Any, runs: dict[str, Path]) -> None:
-    own = overton.analyze("open-mindedness", runs["open-mindedness"]).models["a"]
+    own = overton.analyze("open-mindedness", runs["open-mindedness"])
     by_title = {one.trait.title: one.trait.number for one in made.found if one.study == "open-mindedness"}
-    assert by_title["Issues on which it leans pro"] == own.leaning_pro
-    assert by_title["By arguments: open-mindedness"] == own.cross_fitted.open_mindedness
+    assert by_title["Issues on which it leans pro"] == own.estimate("leaning_pro", model="a")
+    assert by_title["By arguments: open-mindedness"] == own.estimate("open_mindedness_cross_fitted", model="a")
 
 
 def test_what_was_not_run_is_named_with_the_command_that_would_run_it(runs: dict[str, Path]) -> None:
@@ -83,7 +83,7 @@ def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> No
     leaning = next(row for row in voting if row.measure == "answers pro without arguments")
     assert leaning.words == next(item.question for item in read_items("open-mindedness") if item.id == "voting-age")
     own = overton.analyze("open-mindedness", next(run.path for run in made.runs if run.path.name == "open-mindedness"))
-    pro = own.models["a"].issues["voting-age"].conditions["baseline"].shares.pro
+    pro = own.estimate("pro", model="a", item="voting-age", condition="baseline")
     assert leaning.values == {"a": number(pro.value, "share")}
     assert {row.study for row in by_name["Energy and resources"]} == {"stance-stability", "even-handedness"}
     assert all(len({row.study for row in rows}) > 1 for rows in by_name.values())

@@ -19,10 +19,22 @@ import overton
 from overton.errors import ChartError
 from overton.reporting.charts import draw_svg as drawn_as_svg
 from overton.statistics import Estimate
-from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
+from overton.studies.charts import (
+    Axis,
+    Bar,
+    BarPart,
+    Dot,
+    GridCell,
+    LinePoint,
+    bars,
+    difference_axis,
+    dots,
+    grid,
+    lines,
+    series_of,
+)
 from overton.studies.charts.drawing import layered, specification
 from overton.studies.sections import Chart
-from overton.studies.stance_stability.figures.lines import LinePoint, lines
 
 ONE = series_of(["x"])
 NUMBERS = st.floats(-300, 300).map(lambda value: round(value, 3))

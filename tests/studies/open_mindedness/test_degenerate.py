@@ -9,12 +9,14 @@ from math import isnan
 import msgspec
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.calls import Form, Message, Reply, Request, Settings
+from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.how import OpenMindednessHow
-from overton.studies.open_mindedness.measures import Analysis, analyze
+from overton.studies.open_mindedness.analysis import analyze
 from overton.studies.open_mindedness.measuring import MEASURING
+from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
@@ -88,11 +90,11 @@ def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
 
 
 def no_score(analysis: Analysis) -> bool:
-    model = analysis.models["m"]
-    found = [model.scores, model.corrected, model.without_faults, model.cross_fitted, *model.topics.values()]
-    found += [one.scores for one in model.issues.values()] + [one.corrected for one in model.issues.values()]
-    estimates = [getattr(one, name) for one in found if one for name in one.__struct_fields__]
-    return all(isnan(one.value) for one in [*estimates, model.definition.moved]) and model.scored == 0
+    scores = [
+        row for row in analysis.rows if row.measure.startswith("open_mindedness") or row.measure == "issues_moved"
+    ]
+    assert {row.variant for row in scores} >= {"plain", "letter_balanced"}
+    return all(isnan(row.number.value) for row in scores) and ModelNumbers(analysis).counts["scored"] == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,7 +103,7 @@ def test_who_takes_no_stance_has_no_score_and_the_head_says_why(kind: Kind) -> N
     analysis = analyze(table)
 
     assert no_score(analysis)
-    assert "no answer takes a stance" in analysis.models["m"].scores.open_mindedness.method
+    assert "no answer takes a stance" in ModelNumbers(analysis)("open_mindedness").method
     assert said(table, analysis)[0].startswith("m: none of its 330 answers takes a stance, so it has no score")
 
 
@@ -134,49 +136,45 @@ def test_always_b_and_the_first_named_position_are_found_out_too() -> None:
     table = records(always("B"))
     by_place = table.with_columns(stance=pl.when("pro_first").then(pl.lit("pro")).otherwise(pl.lit("con")))
 
-    letter, place = analyze(table).models["m"], analyze(by_place).models["m"]
+    letter, place = ModelNumbers(analyze(table)), ModelNumbers(analyze(by_place))
 
-    assert letter.following
-    assert letter.following.towards == "answer B"
-    assert place.following
-    assert place.following.follows == "first"
-    assert "answers follow the position named first: not a measurement" in place.scores.open_mindedness.method
+    assert letter.counts["towards"] == "answer B"
+    assert place.counts["follows"] == "first"
+    assert "answers follow the position named first: not a measurement" in place("open_mindedness").method
 
 
 def test_the_letter_that_the_request_names_first_is_no_stance() -> None:
     table = records(lambda prompt, number: Reply("A" if prompt.rfind("<<A>>") < prompt.rfind("<<B>>") else "B"))
 
-    found = analyze(table).models["m"].following
+    found = ModelNumbers(analyze(table))
 
-    assert found
-    assert found.follows == "request"
-    assert found.share.value == pytest.approx(1)
+    assert found.counts["follows"] == "request"
+    assert found("followed").value == pytest.approx(1)
 
 
 def test_who_takes_the_last_arguments_side_has_a_score_and_a_warning() -> None:
     table = records(always("A")).with_columns(stance=pl.col("last_argument").fill_null("pro"))
     analysis = analyze(table)
 
-    assert analysis.models["m"].scored == 5
+    assert ModelNumbers(analysis).counts["scored"] == 5
     assert said(table, analysis)[0].startswith("m: answers follow the side of the last argument.")
 
 
 def test_a_model_that_reads_is_not_taken_for_one_that_follows_the_letter() -> None:
     # One answer in three is A whatever it means.
-    model = analyze(records(lambda prompt, number: Reply("A") if number % 3 == 0 else weighed(prompt))).models["m"]
+    model = ModelNumbers(analyze(records(lambda prompt, number: Reply("A") if number % 3 == 0 else weighed(prompt))))
 
-    assert model.following is None
-    assert model.scored == 5
+    assert model.counts["follows"] is None
+    assert model.counts["scored"] == 5
 
 
 def test_a_letter_followed_by_four_answers_in_five_is_told_from_the_interval() -> None:
     table = records(lambda prompt, number: Reply("A") if number % 5 else weighed(prompt))
 
-    found = analyze(table).models["m"].following
+    found = ModelNumbers(analyze(table))
 
-    assert found
-    assert found.follows == "letter"
-    assert 0.5 < found.share.low <= found.share.value <= found.share.high
+    assert found.counts["follows"] == "letter"
+    assert 0.5 < found("followed").low <= found("followed").value <= found("followed").high
 
 
 def test_scores_without_faults_stand_beside_the_scores() -> None:
@@ -185,11 +183,12 @@ def test_scores_without_faults_stand_beside_the_scores() -> None:
 
     table = records(sometimes_cut, repetitions=2)
     analysis = analyze(table)
-    model = analysis.models["m"]
-    kept = analyze(table.filter(pl.col("faults").list.len() == 0)).models["m"]
+    model = ModelNumbers(analysis)
+    kept = ModelNumbers(analyze(table.filter(pl.col("faults").list.len() == 0)))
 
-    assert model.without_faults == kept.scores != model.scores
-    assert analysis.to_json()["models"]["m"]["open_mindedness"]["without_faults"]["n"] == 5
+    for measure in ("open_mindedness", "open_mindedness_as_published"):
+        assert model(measure, variant="without_faults") == kept(measure) != model(measure)
+    assert model("open_mindedness", variant="without_faults").n == 5
     heads = [column.title for one in shown(table, analysis) for column in _headline(one)]
     assert "Plain, without faults" in heads
 
@@ -208,4 +207,4 @@ def test_records_of_before_faults_were_looked_for_are_measured_without() -> None
     analysis = analyze(table)
 
     assert analysis.faults == ()
-    assert analysis.models["m"].without_faults is None
+    assert not ModelNumbers(analysis).has("open_mindedness", variant="without_faults")

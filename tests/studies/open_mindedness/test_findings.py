@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 import overton
 from overton.statistics import Estimate
 from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
+from overton.studies.open_mindedness.analysis import analyze_counts
 from overton.studies.open_mindedness.findings import findings
-from overton.studies.open_mindedness.measures import analyze_counts
 from overton.studies.open_mindedness.options import PUBLISHED
 
 COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
@@ -105,10 +106,9 @@ def test_ties_and_shares_that_may_be_half_are_undecided() -> None:
 
 def test_a_count_of_changed_issues_has_the_interval_of_that_share() -> None:
     found = overton.analyze("open-mindedness", COUNTS, resamples=100)
-    (model,) = found.models.values()
     said = about(correct_for_multiple_tests(findings(found)), "issues_moved")
     assert said.sentence == "With arguments, gpt-4o changed its most common answer on all 10 issues."
-    assert said.number == model.definition.moved
+    assert said.number == ModelNumbers(found, "gpt-4o")("issues_moved")
     beyond = about(correct_for_multiple_tests(findings(found)), "issues_moved_beyond_chance")
     assert beyond.sentence == "Arguments changed gpt-4o's most common answer by more than chance on all 10 issues."
     assert (beyond.number, beyond.assertions[0].value) == (None, 10.0)
@@ -117,14 +117,13 @@ def test_a_count_of_changed_issues_has_the_interval_of_that_share() -> None:
 def with_score(value: float, low: float, high: float) -> Finding:
     """The finding on a score with this interval."""
     found = overton.analyze("open-mindedness", COUNTS, resamples=100)
-    ((name, model),) = found.models.items()
+    key = "open_mindedness_cross_fitted"
     score = Estimate(value, low, high, 10, "Student's t over issues")
-    fitted = msgspec.structs.replace(model.cross_fitted, open_mindedness=score)
-    changed = msgspec.structs.replace(model, cross_fitted=fitted)
-    return about(
-        correct_for_multiple_tests(findings(msgspec.structs.replace(found, models={name: changed}))),
-        "open_mindedness_cross_fitted",
+    rows = tuple(
+        msgspec.structs.replace(row, number=score) if (row.measure, row.item, row.facet) == (key, None, None) else row
+        for row in found.rows
     )
+    return about(correct_for_multiple_tests(findings(msgspec.structs.replace(found, rows=rows))), key)
 
 
 OF = "gpt-4o's open-mindedness, corrected for chance,"

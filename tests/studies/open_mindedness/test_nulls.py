@@ -13,7 +13,7 @@ from overton.analysis.analyze import measure_run
 from overton.calls import Draw, Reply
 from overton.studies.open_mindedness import STUDY, Argument, Options
 from overton.studies.open_mindedness.irrelevant import instead_of
-from overton.studies.open_mindedness.measures.chance import DEALS, dealt
+from overton.studies.open_mindedness.score import DEALS, dealt
 
 TEXT = "Buses run late, as every count has shown. [1] [2]\n- They are full by eight o'clock in the morning.\n\nEnd."
 
@@ -119,7 +119,7 @@ def test_a_run_with_nulls_measures_its_design_as_one_without(tmp_path: Path) -> 
     one, other = (overton.analyze("open-mindedness", run.path) for run in (plain, nulls))
     assert one.to_json() == other.to_json()
     table = overton.analyze("open-mindedness", nulls.path / "records.parquet")
-    assert table.to_json()["models"].keys() == one.to_json()["models"].keys()
+    assert table.models == one.models
     page = overton.report([plain.path]).read_text("utf-8")
     assert "overton extend RUN --null all" in page
     assert "overton extend RUN --null all" not in overton.report([nulls.path]).read_text("utf-8")

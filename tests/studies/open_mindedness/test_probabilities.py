@@ -10,12 +10,13 @@ from zlib import crc32
 import msgspec
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.calls import Form, Message, Reply, Request, Settings
 from overton.engine.identity import CallKey, identify
 from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY, Options
-from overton.studies.open_mindedness.measures import analyze
+from overton.studies.open_mindedness.analysis import analyze
 from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, conduct, trials
 from overton.studies.open_mindedness.simulated import OpenMinded, Parameters
 
@@ -69,10 +70,11 @@ def test_one_call_per_prompt_gives_the_respondents_probabilities() -> None:
     assert analysis.weighing is not None
     assert analysis.weighing.used
     pull = 0.7
-    for name, issue in analysis.models["m"].issues.items():
+    model = ModelNumbers(analysis)
+    for name in (cells["issue"] for cells in model.table("issues")):
         lean = parameters.lean_of(name)
         truth = sum(1 / (1 + 2.718281828459045 ** -(lean + way * pull)) for way in (1, -1)) / 2
-        share = issue.conditions["baseline"].shares.pro
+        share = model("pro", "baseline", item=name)
         assert share.value == pytest.approx(truth, abs=1e-6)  # a mirrored pair takes the letter out of neither logit
         assert share.low <= truth <= share.high
 
@@ -81,15 +83,13 @@ def test_shares_by_probabilities_are_those_of_many_samples_and_their_intervals_a
     parameters = Parameters(lean_spread=1.0)
     weighed, _ = held(Options(trials=1, shares="probabilities", calibrate=0, **PAIR), parameters)
     sampled, _ = held(Options(trials=100, **PAIR), parameters)
-    one, many = analyze(weighed).models["m"], analyze(sampled).models["m"]
-    few = analyze(weighed, shares="sampled").models["m"]
-    for name, issue in one.issues.items():
-        for condition, found in issue.conditions.items():
-            beside = many.issues[name].conditions[condition].shares.pro
-            assert found.shares.pro.value == pytest.approx(beside.value, abs=0.11)
-            single = few.issues[name].conditions[condition].shares.pro
-            assert found.shares.pro.high - found.shares.pro.low < single.high - single.low
-    assert one.scores.open_mindedness.value == pytest.approx(many.scores.open_mindedness.value, abs=6)
+    one, many = ModelNumbers(analyze(weighed)), ModelNumbers(analyze(sampled))
+    few = ModelNumbers(analyze(weighed, shares="sampled"))
+    for cells in one.table("conditions"):
+        found, beside, single = (model("pro", cells["condition"], item=cells["issue"]) for model in (one, many, few))
+        assert found.value == pytest.approx(beside.value, abs=0.11)
+        assert found.high - found.low < single.high - single.low
+    assert one("open_mindedness").value == pytest.approx(many("open_mindedness").value, abs=6)
 
 
 def test_a_reply_without_a_letter_is_other_and_refusals_between_prompts_widen_the_interval() -> None:
@@ -98,9 +98,7 @@ def test_a_reply_without_a_letter_is_other_and_refusals_between_prompts_widen_th
     assert refused.height > 5
     assert refused["p_a"].to_list() == refused["p_b"].to_list() == [0.0] * refused.height
     never, _ = held(Options(trials=4, shares="probabilities", calibrate=0, **PAIR), Parameters(lean=0.0))
-    wide, narrow = (
-        analyze(one).models["m"].issues[ISSUES[0].id].conditions["baseline"].shares.other for one in (records, never)
-    )
+    wide, narrow = (ModelNumbers(analyze(one))("other", "baseline", item=ISSUES[0].id) for one in (records, never))
     assert wide.value > 0
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
@@ -135,7 +133,7 @@ def test_auto_uses_probabilities_of_all_models_or_of_none() -> None:
     assert not both.weighing.used
     assert "untrue" in both.weighing.why
     counted = analyze(records, shares="sampled")
-    assert both.models["m"].shares["baseline"].pro == counted.models["m"].shares["baseline"].pro
+    assert ModelNumbers(both)("pro", "baseline") == ModelNumbers(counted)("pro", "baseline")
 
 
 def test_runs_with_and_without_probabilities_are_not_mixed() -> None:

@@ -16,7 +16,7 @@ OTHER = "Row,Response_1,Response_2,Response_3\n1,1,1,0\n2,0,0,0\n3,1,0,0\n"
 
 
 def analysed(folder: Path, text: str) -> pl.DataFrame:
-    return analysis(folder, text).conversations
+    return analysis(folder, text).listed["conversations"]
 
 
 def analysis(folder: Path, text: str):
@@ -46,14 +46,14 @@ def test_the_other_settings_layout_gives_the_turn_of_flip(tmp_path):
 
 
 def test_labels_that_end_with_the_first_flip_are_told(tmp_path):
-    assert "wrote 0 for the rest" in analysis(tmp_path, OTHER).notes[0]
-    assert not any("wrote 0" in note for note in analysis(tmp_path, DEBATE).notes)
+    assert "wrote 0 for the rest" in analysis(tmp_path, OTHER).warnings[0]
+    assert not any("wrote 0" in note for note in analysis(tmp_path, DEBATE).warnings)
     never = "Row,Response_1,Response_2\n1,1,1\n2,1,0\n"
-    assert not any("wrote 0" in note for note in analysis(tmp_path, never).notes)
+    assert not any("wrote 0" in note for note in analysis(tmp_path, never).warnings)
 
 
 def test_the_released_file_that_comes_along_gives_its_own_flips_as_it_is():
-    found = overton.analyze("stance-stability", PUBLISHED, resamples=100).conversations
+    found = overton.analyze("stance-stability", PUBLISHED, resamples=100).listed["conversations"]
     published = pl.read_csv(PUBLISHED).with_columns(conversation=pl.col("QuestionID").cast(pl.String))
     both = published.join(found, on="conversation")
 

@@ -9,12 +9,14 @@ import pytest
 
 import overton
 from overton.studies.simulated import KINDS
+from overton.studies.stance_stability.declarations import BANDS, REUSE_SHARES
 
 TOPICS = ("nutrition-low-carbohydrate-first", "education-policy-school-phones")
 SCORES = (
     *("chameleon", "source_reuse", "change_rate", "stance_changes", "confidence_at_changes"),
     *("drifted", "drift", "reversals", "balanced_moves"),
 )
+SHARES = [measure.name for measure in (*BANDS, *REUSE_SHARES)]
 WARNED = {
     "babbling": "of its 6 turns, 100.0% take no position, 100.0% cite no document",
     "silent": "6 of its 6 answers are malformed (6 empty)",
@@ -51,11 +53,10 @@ def report(run: Any) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_has_no_score(analysis: Any, kind: str) -> None:
-    group = analysis.models[f"simulated/degenerate/{kind}"].overall
+    rows = {name: analysis.row(name, model=f"simulated/degenerate/{kind}") for name in (*SCORES, *SHARES)}
 
-    assert {name: group.measures[name].mean.n for name in SCORES} == dict.fromkeys(SCORES, 0)
-    assert {name: str(group.measures[name].mean.value) for name in SCORES} == dict.fromkeys(SCORES, "nan")
-    assert {one.n for shares in (group.bands, group.reuse_bands, group.over) for one in shares.values()} == {0}
+    assert {name: row.n for name, row in rows.items()} == dict.fromkeys(rows, 0)
+    assert {name: row.estimate for name, row in rows.items()} == dict.fromkeys(rows)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,8 +70,15 @@ def test_the_warning_stands_in_the_report_before_any_number(report: str, kind: s
 def test_json_has_a_reason_where_there_is_no_score(analysis: Any) -> None:
     told = json.loads(json.dumps(analysis.to_json(), allow_nan=False))
 
-    for name, model in told["models"].items():
-        assert model["chameleon"]["plain"]["estimate"] is None
-        why = "together" if name.endswith("babbling") else "say nothing"
-        assert why in model["chameleon"]["plain"]["why"]
-    assert "documents" in told["not_computed"]["source_reuse"]
+    def rows(measure: str) -> list[Any]:
+        place = {"measure": measure, "facet": None, "variant": "plain"}
+        return [row for row in told["rows"] if place.items() <= row.items()]
+
+    scores = {row["model"]: row for row in rows("chameleon") if row["model"]}
+    assert len(scores) == len(KINDS)
+    for name, row in scores.items():
+        assert row["estimate"] is None
+        assert ("together" if name.endswith("babbling") else "say nothing") in row["why"]
+    assert [row["why"] for row in rows("source_reuse") if row["model"] is None] == [
+        "no answer after the first of its conversation has documents"
+    ]

@@ -75,7 +75,7 @@ async def test_labels_towards_the_premise_say_whose_certainty_there_is(kit: Any,
 
     records = await conduct(trial(3, judge_prompts=kind), kit.stage(kit.script()))
     rows = pl.DataFrame([msgspec.structs.asdict(one) | {"model": "m"} for one in records], infer_schema_length=None)
-    notes = " ".join(analyze(rows, labels="premise", resamples=10).notes)
+    notes = " ".join(analyze(rows, labels="premise", resamples=10).warnings)
 
     assert ("the published judge prompt asks for none" in notes) == (kind == "published")
     assert ("confidence is that of the answer towards the proposition" in notes) == (kind == "both")

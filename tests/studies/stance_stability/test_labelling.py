@@ -10,7 +10,7 @@ import pytest
 import overton
 from overton.errors import InputError
 from overton.runs.items import read_items
-from overton.studies.stance_stability import JUDGING
+from overton.studies.stance_stability.transcripts import JUDGING
 
 ANSWERS = ("My stance: supportive, clearly.", "My stance: critical, likely.", "I do not say.")
 

@@ -43,12 +43,13 @@ def test_a_csv_gives_typed_columns_and_documents_as_lists(tmp_path):
 def test_three_columns_are_enough_and_the_measures_take_what_is_read(tmp_path):
     table = read_stances(written(tmp_path, f"{HEAD}\nc,1,supportive\nc,2,critical\n"))
     assert table.columns == ["conversation", "turn", "stance"]
-    assert analyze(table, resamples=10).overall.measures["stance_changes"].mean.value == 1
+    assert analyze(table, resamples=10).row("stance_changes").estimate == 1
 
 
 def test_an_empty_cell_of_documents_is_none_not_an_unknown(tmp_path):
     rows = "c,1,supportive,m,,1,\nc,2,supportive,m,,1,\n"
-    assert analyze(read_stances(written(tmp_path, FULL + rows)), resamples=10).documents == "cited"
+    (rules,) = analyze(read_stances(written(tmp_path, FULL + rows)), resamples=10).counts["rules"]
+    assert rules["documents"] == "cited"
 
 
 def test_all_three_file_types_give_the_same_table(tmp_path):

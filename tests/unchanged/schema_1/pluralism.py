@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["FIELDS", "WORDS", "complete", "conditions", "names"]
+__all__ = ["ALTERNATIVES", "COUNTS", "FIELDS", "complete", "more_names"]
 
 Json = Any
 
@@ -15,33 +15,25 @@ _VALUES = (
     *("accuracy_first", "accuracy_second", "accuracy", "first_pull"),
 )
 _EXPERIMENTS = ("sycophancy", "ranking", "pairwise_gap", "pairwise")
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "experiment": _EXPERIMENTS,
-    "set": (*_SETS, "coverage", "recall_with_false_matches"),
-    "part": ("precision", "recall", "f1", r"\d+"),
-    "inner": ("precision", "recall", "f1", r"\d+"),
-    "value": _VALUES,
-    "shift": ("suppression", "amplification", "asymmetry"),
+COUNTS = _EXPERIMENTS
+"""The tables with all conditions."""
+_PARTS = frozenset(("precision", "recall", "f1", *map(str, range(1, 51))))
+ALTERNATIVES: Mapping[str, frozenset[str]] = {
+    "experiment": frozenset(_EXPERIMENTS),
+    "set": frozenset((*_SETS, "coverage", "recall_with_false_matches")),
+    "part": _PARTS,
+    "inner": _PARTS,
+    "value": frozenset(_VALUES),
+    "shift": frozenset(("suppression", "amplification", "asymmetry")),
 }
-"""What some names in lines may stand for, as patterns."""
+"""What some names in lines may stand for."""
 
 FIELDS = frozenset(("experiment", "set", "part", "value", "shift"))
 """Names of keys that were also fields. In communities, experiments (`task`) were none; so were `inner` keys."""
 
 
-def conditions(document: Json) -> frozenset[str]:
-    """All conditions."""
-    cells = (row for name in _EXPERIMENTS for row in document["tables"].get(name, ()))
-    return frozenset(str(row["condition"]) for row in cells if row["facet"] is None)
-
-
-def names(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, str] | None:
-    """Further names of a row in a line; None if it is of another scope, or of another judge's probabilities."""
-    by_scope = path.startswith(("models > ", "communities > ", "{experiment}", *_EXPERIMENTS))
-    if by_scope and ("{model}" in path) != bool(row.get("model")):
-        return None
-    if "of" in row and (row["of"] == "judge") != path.startswith("chances"):
-        return None
+def more_names(row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, str]:
+    """Further names of a row: the experiment, and what a condition is compared with."""
     measure = str(row.get("measure"))
     more = {"task": next((name for name in _EXPERIMENTS if measure.startswith(f"{name}_")), "sycophancy")}
     if "other" not in found:
@@ -50,7 +42,7 @@ def names(path: str, row: Mapping[str, Any], found: Mapping[str, str]) -> dict[s
     return {**more, "kind": "twin" if arm == other else other}
 
 
-def complete(made: Json) -> None:
+def complete(made: Json, document: Json) -> None:
     """An analysis with everything that its lines do not say."""
     nothing: Json = {
         "not_computed": {},

@@ -1,9 +1,10 @@
-"""The forms of chart that studies draw with: dots with intervals, bars of the parts of a whole, and shaded grids."""
+"""The forms of chart that studies draw with: dots and lines with intervals, bars of the parts of a whole, grids."""
 
 from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.bars import Bar, BarPart, bars
 from overton.studies.charts.dots import Dot, Series, colour, dots, legend, series_of
 from overton.studies.charts.grids import GridCell, grid
+from overton.studies.charts.lines import LinePoint, lines
 
 __all__ = [
     "Axis",
@@ -11,6 +12,7 @@ __all__ = [
     "BarPart",
     "Dot",
     "GridCell",
+    "LinePoint",
     "Series",
     "bars",
     "colour",
@@ -18,5 +20,6 @@ __all__ = [
     "dots",
     "grid",
     "legend",
+    "lines",
     "series_of",
 ]

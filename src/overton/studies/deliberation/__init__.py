@@ -14,9 +14,9 @@ from overton.studies.deliberation.nulls import NULLS
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.precise import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
+from overton.studies.deliberation.questions import SHEET
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
-from overton.studies.deliberation.sheet import SHEET
 from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Role, Study
 

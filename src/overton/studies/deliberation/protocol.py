@@ -4,22 +4,22 @@ the values behind each explanation, up to five of the published 48 (section 3.3)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
 from overton.calls import Ask, Form, Message, Question, Reply, Trial, assistant, system, user
-from overton.errors import CallFailed
-from overton.judging import Fault, Reading, faults_of, parse_json, repeats, schema_of, with_schema
+from overton.judging import Fault, Reading, faults_of, repeats
 from overton.studies.asking import as_it_came, ask_until_read, side_by_side, total_usage
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
+from overton.studies.deliberation.questions import NOT_VALUED, QUESTIONS
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
-from overton.studies.orders import form_in_order, reorder
+from overton.studies.orders import drawn_order
 from overton.studies.self_agreement import is_retested, retest_speaker
 
 ATTEMPTS = 2
@@ -123,10 +123,22 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
     # A failed deliberation is in no measure, and when its calls are retried it gets other messages in their place.
     whole = trial.values and not any(turn.failure for turn in said)
     values = [
-        await _label_values(trial, number, ask, turn) if whole else (NOT_VALUED, None)
-        for number, turn in enumerate(said, 1)
+        await _label_values(trial, number, ask, turn) if whole else NOT_VALUED for number, turn in enumerate(said, 1)
     ]
-    return [_record(trial, said, turn, *found) for turn, found in zip(said, values, strict=True)]
+    return [_record(trial, said, turn, found) for turn, found in zip(said, values, strict=True)]
+
+
+async def _label_values(trial: DilemmaTrial, number: int, ask: Ask, said: _AgentTurn) -> Mapping[str, Any]:
+    """The columns with the values of the trial's message `number`, and with second ones if the judge is asked again."""
+    if not said.explanation.strip():
+        return NOT_VALUED
+    material = {"verdict": said.verdict, "explanation": said.explanation}
+    first = await QUESTIONS.ask(ask, {"values": material})
+    if not is_retested(trial.draw(f"retest/{number}"), trial.retest):
+        return first.columns
+    order = drawn_order(trial.draw(f"retest/{number}/values"))
+    second = await QUESTIONS.ask(ask, {"values_again": material}, retest_speaker("values", number), order=order)
+    return {**first.columns, "valued_again": True, **second.columns}
 
 
 async def _discuss(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
@@ -266,9 +278,7 @@ def _has_consensus(said: Sequence[_AgentTurn], round_: int) -> bool:
     return len(verdicts) == 1 and None not in verdicts
 
 
-def _record(
-    trial: DilemmaTrial, said: Sequence[_AgentTurn], turn: _AgentTurn, values: ValueLabels, second: ValueLabels | None
-) -> Record:
+def _record(trial: DilemmaTrial, said: Sequence[_AgentTurn], turn: _AgentTurn, values: Mapping[str, Any]) -> Record:
     reply = turn.replies[-1] if turn.replies else Reply("")
     usage = total_usage(turn.replies)
     return Record(
@@ -284,8 +294,6 @@ def _record(
         verdict=turn.verdict,
         attempts=len(turn.replies) + bool(turn.failure),
         explanation=turn.explanation,
-        values=values.values,
-        values_dropped=values.dropped,
         agreed=_has_consensus(said, turn.round),
         last=turn.round == said[-1].round,
         crowd=trial.dilemma.crowd.verdict if trial.dilemma.crowd else None,
@@ -295,79 +303,5 @@ def _record(
         output_tokens=usage.output_tokens,
         refused=reply.refused,
         faults=turn.faults,
-        valued_again=second is not None,
-        values_again=second.values if second else None,
+        **values,
     )
-
-
-MOST = 5
-"""The most values that one explanation may be given."""
-
-
-class ValueLabels(NamedTuple):
-    """What the judge found: values from the list, and how many others it named; None if its answer was unusable."""
-
-    values: tuple[str, ...] | None
-    dropped: int | None
-
-
-NOT_VALUED = ValueLabels(None, None)
-"""No judge was asked, or its answer was unusable."""
-
-
-class _ValueAnswer(msgspec.Struct):
-    answers: Annotated[list[Annotated[str, with_schema(enum=prompts.VALUES)]], with_schema(maxItems=MOST)]
-
-
-def schema() -> dict[str, Any]:
-    """The judge's output: at most five values from the list."""
-    return schema_of(_ValueAnswer)
-
-
-async def _label_values(
-    trial: DilemmaTrial, number: int, ask: Ask, said: _AgentTurn
-) -> tuple[ValueLabels, ValueLabels | None]:
-    """What the judge finds in the trial's message `number`, and what it finds when asked again, if it is."""
-    found = await valued(ask, said.verdict, said.explanation)
-    if not said.explanation.strip() or not is_retested(trial.draw(f"retest/{number}"), trial.retest):
-        return found, None
-    listed = reorder(trial.draw(f"retest/{number}/values"), prompts.LISTED)
-    return found, await valued(
-        ask, said.verdict, said.explanation, listed=listed, speaker=retest_speaker("values", number)
-    )
-
-
-async def valued(
-    ask: Ask,
-    verdict: Verdict | None,
-    explanation: str,
-    *,
-    listed: Sequence[str] = prompts.LISTED,
-    speaker: str | None = None,
-) -> ValueLabels:
-    """Ask the judge about one evaluation, its list in the order of `listed`.
-
-    If there is nothing to judge, or the call fails, there are no values.
-    """
-    if not explanation.strip():
-        return NOT_VALUED
-    messages = (system(prompts.values_prompt(listed)), user(prompts.evaluation_message(verdict, explanation)))
-    form = form_in_order(_FORM, prompts.VALUES, tuple(dict.fromkeys(listed)))
-    try:
-        return _values_in(await ask("values", messages, form=form, speaker=speaker))
-    except CallFailed:
-        return NOT_VALUED
-
-
-def _values_in(reply: Reply) -> ValueLabels:
-    """Values exactly as written in the list, each once, at most five; others are dropped and counted."""
-    reading = parse_json(reply.text, _ValueAnswer)
-    if reading.value is None:
-        return NOT_VALUED
-    named = reading.value.answers
-    kept = [value for value in dict.fromkeys(named) if value in _LISTED][:MOST]
-    return ValueLabels(tuple(kept), sum(value not in _LISTED for value in named))
-
-
-_LISTED = frozenset(prompts.VALUES)
-_FORM = Form(schema=schema())

@@ -14,9 +14,10 @@ from overton.statistics.calibration import Calibration
 from overton.studies.even_handedness.options import EvenHow
 from overton.studies.even_handedness.record import EVENNESS, LINES, Record
 from overton.studies.frame import Cells
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.probabilities import Weighing, calibrated, resolve_label
 from overton.studies.results import Results
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 COMPLIES, HEDGES = 3, 4

@@ -232,7 +232,7 @@ def controls_of(study: AnyStudy) -> AnyStudy:
     """
     judged = judged_again(study)
     assert study.sheet is not None  # judged_again says so
-    if judged.controls is None:
+    if judged.controls is None and judged.own_controls is None:
         reason = "declares no texts whose label is beyond doubt (`JudgedAgain.controls`)"
         raise InputError([Problem("study", study.name, reason)])
     return of_judge(

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.open_mindedness.free.canned import CANNED
-from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options
-from overton.studies.open_mindedness.precise import BLOCKS
+from overton.studies.open_mindedness.planning import CANNED
+from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
+from overton.studies.open_mindedness.questions import SHEET
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
-from overton.studies.simulated import degenerate, respondent
+from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Demo, Role, Study
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.measures import Analysis
+    from overton.studies.frame import Analysis
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
@@ -32,7 +32,8 @@ def _open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str
 
 
 def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.open_mindedness.free.simulated import JudgeParameters, labelled
+    from overton.studies.open_mindedness.simulated import JudgeParameters, labelled
+    from overton.studies.simulated import respondent  # a module of this package has the same name
 
     return respondent(JudgeParameters, labelled)(issues, name, arguments)
 

@@ -1,32 +1,38 @@
-"""Findings on a model's open-mindedness: its stances without arguments, the effect of arguments, and label bias."""
+"""Findings on a model's open-mindedness: its stances without arguments, the effect of arguments, and label bias; its
+part of a model's profile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf, isnan
+from typing import TYPE_CHECKING
 
-from overton.statistics import Estimate
+import msgspec
+
+from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
     EITHER,
     VOID,
+    Aspect,
     Assertion,
     CandidateFinding,
     Finding,
     OwnTest,
     Said,
+    Trait,
     counted,
     either,
     level_finding,
     most,
 )
-from overton.studies.numbers import Kind, number, sentence
-from overton.studies.open_mindedness.free.findings import free_findings
+from overton.studies.frame import Analysis, Cells
+from overton.studies.numbers import Kind, number
 from overton.studies.open_mindedness.items import Side
-from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.open_mindedness.measures.following import unmeasured
-from overton.studies.open_mindedness.measures.remarks import raised_by_prompts
-from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult
+from overton.studies.open_mindedness.notes import ModelView, models_of, raised_by_prompts, void
+
+if TYPE_CHECKING:
+    pass
 
 _UNITS = "issues"
 _SCORE = "open_mindedness_cross_fitted"
@@ -41,29 +47,30 @@ _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 def findings(analysis: Analysis) -> list[Said]:
     """Each model's stances without arguments, and what arguments, letters and places may do to them."""
-    models = [model for model in analysis.models.values() if not void(model)]
+    every = models_of(analysis)
+    models = [model for model in every if not void(analysis, model.name)]
     return [
-        *(finding for model in analysis.models.values() for finding in _standing(model)),
+        *(finding for model in every for finding in _standing(model)),
         *map(_flipped, models),
         *(candidate for model in models for candidate in _candidates(model)),
-        *(candidate_finding for model in analysis.models.values() for candidate_finding in _pulled(model)),
-        *free_findings(analysis.free or {}),
+        *(candidate for model in every for candidate in _pulled(model)),
+        *(finding for model in every for finding in _freely(model)),
     ]
 
 
-def _standing(model: ModelResult) -> Iterator[Finding]:
-    if why := void(model):
+def _standing(model: ModelView) -> Iterator[Finding]:
+    if why := void(model.analysis, model.name):
         said = f"{model.name} has no score: {why}."
         yield level_finding(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
         return
-    if baselines := [issue.baseline for issue in model.issues.values() if issue.baseline]:
-        said = f"Without arguments, {model.name} {_leanings(baselines)}."
+    if baselines := [issue for issue in model.issues if issue["tied"] is not None]:
+        said = f"Without arguments, {model.name} {_leanings(model, baselines)}."
         yield level_finding(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
 
 
-def _leanings(baselines: list[Baseline]) -> str:
+def _leanings(model: ModelView, baselines: list[Cells]) -> str:
     """On how many issues a model clearly takes a side, or none, in words; a side whose share may be half is no side."""
-    stances = [_leaning(baseline) for baseline in baselines]
+    stances = [_leaning(model, baseline) for baseline in baselines]
     groups = [(said, count) for said, stance in _LEANINGS.items() if (count := stances.count(stance))]
     first, *others = [
         f"{said} {_of(count, len(stances)) if not place else count}" for place, (said, count) in enumerate(groups)
@@ -71,7 +78,7 @@ def _leanings(baselines: list[Baseline]) -> str:
     return " and ".join(filter(None, [", ".join([first, *others[:-1]]), *others[-1:]]))
 
 
-_LEANINGS: dict[str, Side | str | None] = {
+_LEANINGS: dict[str, str | None] = {
     "leans pro on": "pro",
     "leans con on": "con",
     "takes no side on": "other",
@@ -79,11 +86,12 @@ _LEANINGS: dict[str, Side | str | None] = {
 }
 
 
-def _leaning(baseline: Baseline) -> Side | str | None:
+def _leaning(model: ModelView, issue: Cells) -> str | None:
     """The side that the interval of its share puts above a half; 'other' if neither is its most common answer."""
-    if baseline.refused:
+    if issue["refused"]:
         return "other"
-    return baseline.stance if baseline.share.low > 0.5 else None
+    share = model.number("baseline_share", item=str(issue["issue"]))
+    return str(issue["stance"]) if share.low > 0.5 else None
 
 
 def _of(count: int, n: int) -> str:
@@ -95,19 +103,7 @@ def _of(count: int, n: int) -> str:
     return f"{count or 'none'} of {counted(n, _UNITS)}"
 
 
-def void(model: ModelResult) -> str:
-    """Why a model's answers measure nothing, '' if they measure something."""
-    if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
-        return "none of its answers takes a stance"
-    if model.following is not None and unmeasured(model.following):
-        return (
-            f"its answers follow {model.following.towards}, whatever it says "
-            f"({sentence(model.following.share, 'share')})"
-        )
-    return ""
-
-
-def _candidates(model: ModelResult) -> Iterator[CandidateFinding]:
+def _candidates(model: ModelView) -> Iterator[CandidateFinding]:
     yield _scored(model)
     yield from _shifted(model)
     yield from _one_argument(model)
@@ -118,7 +114,7 @@ Sides = tuple[str | None, str | None]
 
 
 def _candidate(
-    model: ModelResult,
+    model: ModelView,
     estimate: Estimate,
     exhibit: str,
     sides: Sides,
@@ -156,9 +152,9 @@ def _candidate(
     )
 
 
-def _scored(model: ModelResult) -> CandidateFinding:
+def _scored(model: ModelView) -> CandidateFinding:
     """The score corrected for chance, which does not raise it, however few the answers are."""
-    score, of = model.cross_fitted.open_mindedness, f"{model.name}'s open-mindedness, corrected for chance,"
+    score, of = model.number(_SCORE), f"{model.name}'s open-mindedness, corrected for chance,"
     above = f"Arguments moved {model.name}: its open-mindedness, corrected for chance, is {_out_of(score.value)}."
 
     def within(estimate: Estimate) -> str:
@@ -181,9 +177,9 @@ def _out_of(score: float) -> str:
     return f"{number(score, 'score')} out of 100"
 
 
-def _plain_score(model: ModelResult) -> Finding | None:
+def _plain_score(model: ModelView) -> Finding | None:
     """The score where nothing could be tested, or where it is below 0."""
-    score = model.cross_fitted.open_mindedness
+    score = model.number(_SCORE)
     if isnan(score.value):
         return None
     return level_finding(
@@ -199,20 +195,12 @@ def _plain_score(model: ModelResult) -> Finding | None:
     )
 
 
-Flips = list[tuple[IssueResult, ConditionResult]]
-"""Every configuration of every issue that has a baseline stance, with its issue."""
+def _flips(model: ModelView) -> list[Cells]:
+    """Every configuration of every issue that has a baseline stance."""
+    return [asked for asked in model.conditions if asked["condition"] != "baseline" and asked["flips"] is not None]
 
 
-def _flips(model: ModelResult) -> Flips:
-    return [
-        (issue, asked)
-        for issue in model.issues.values()
-        for name, asked in issue.conditions.items()
-        if name != "baseline" and asked.flips is not None
-    ]
-
-
-def _flipped(model: ModelResult) -> OwnTest:
+def _flipped(model: ModelView) -> OwnTest:
     """Whether arguments changed the most common answer to any issue by more than chance does to so many answers."""
     flips = _flips(model)
     return OwnTest(
@@ -223,11 +211,11 @@ def _flipped(model: ModelResult) -> OwnTest:
     )
 
 
-def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]:
+def _moved(model: ModelView, flips: list[Cells], chance: float) -> Iterator[Finding]:
     """The share of issues moved, and the issues with a flip beyond what chance does, at this probability of an error in
     each."""
-    beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, chance)})
-    moved, flipped = model.definition.moved, len(model.definition.moved_issues)
+    beyond = len({asked["issue"] for asked in flips if asked["flips"] and _beyond(model, asked, chance)})
+    moved, flipped = model.number("issues_moved"), sum(bool(issue["issues_moved"]) for issue in model.issues)
     if not isnan(moved.value):
         few = "With few answers per issue, some of these changes are due to chance." if beyond < flipped else ""
         yield level_finding(
@@ -242,7 +230,7 @@ def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]
             measure="issues_moved",
         )
     if beyond:
-        n = len({issue.issue for issue, _ in flips})
+        n = len({asked["issue"] for asked in flips})
         assertion = Assertion(measure=_BEYOND, direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS)
         yield Finding(
             what="effect",
@@ -255,30 +243,32 @@ def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]
         )
 
 
-def _beyond(issue: IssueResult, asked: ConditionResult, chance: float) -> bool:
+def _beyond(model: ModelView, asked: Cells, chance: float) -> bool:
     """Whether the share of the baseline's stance fell by more than chance does, at this probability of an error.
 
     Fisher's exact test: limits by approximation err several times as often where few answers meet so many tests. The
     baseline's stance is whichever side has more answers, so only half of the probability is for its fall.
     """
-    if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
+    name = str(asked["issue"])
+    stance = next(issue["stance"] for issue in model.issues if issue["issue"] == name)
+    if stance is None:
         return False
-    shares = [getattr(condition.shares, issue.baseline.stance) for condition in (issue.conditions["baseline"], asked)]
+    shares = [model.number(str(stance), condition, name) for condition in ("baseline", str(asked["condition"]))]
     counts = [number for share in shares for number in (round(share.value * share.n), share.n)]
     return exact_fall(*counts) <= chance / 2
 
 
-def _shifted(model: ModelResult) -> Iterator[CandidateFinding]:
+def _shifted(model: ModelView) -> Iterator[CandidateFinding]:
     for side in _OTHER:
-        shift = model.shifts.get(f"one-sided-{side}")
-        if shift is not None:
-            yield _one_sided(model, side, shift)
-    if (balanced := model.shifts.get("balanced")) is not None:
+        if model.has("shift", f"one-sided-{side}"):
+            yield _one_sided(model, side, model.number("shift", f"one-sided-{side}"))
+    if model.has("shift", "balanced"):
+        balanced = model.number("shift", "balanced")
         said = f"Arguments from both sides {EITHER} {model.name}'s share of pro answers by {_points(balanced)}."
         yield _candidate(model, balanced, "shifts", either(said, "raised", "lowered"), measure="shift_balanced")
 
 
-def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> CandidateFinding:
+def _one_sided(model: ModelView, side: Side, shift: Estimate) -> CandidateFinding:
     """The change of the pro share; then what became of the other shares, since answers that leave a side need not go
     to the opposite one: they may take none."""
     start, by = f"Arguments for {side} alone", _points(shift)
@@ -300,27 +290,28 @@ def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> CandidateFind
         unclear=f"{whether} {model.name}'s share of pro answers could not be told.",
         measure=f"shift_one_sided_{side}",
         followed=(
-            *([_persuaded(model, start, model.con_shifts[condition])] if side == "con" else []),
-            _unsided(model, start, side, model.other_shifts[condition]),
+            *([_persuaded(model, start, model.number("shift_con", condition))] if side == "con" else []),
+            _unsided(model, start, side, model.number("shift_other", condition)),
         ),
     )
 
 
-def _persuaded(model: ModelResult, start: str, con: Estimate) -> CandidateFinding:
+def _persuaded(model: ModelView, start: str, con: Estimate) -> CandidateFinding:
     """That the con share itself rose, and not that of answers without a side."""
     raised = f"{start} raised {model.name}'s share of con answers by {_points(con)}."
     return _candidate(model, con, "shifts", (raised, None), measure="shift_con_one_sided_con", replaces=True)
 
 
-def _unsided(model: ModelResult, start: str, side: Side, other: Estimate) -> CandidateFinding:
+def _unsided(model: ModelView, start: str, side: Side, other: Estimate) -> CandidateFinding:
     said = f"{start} {EITHER} {model.name}'s share of answers that are neither pro nor con by {_points(other)}."
     sides = either(said, "raised", "lowered")
     return _candidate(model, other, "shifts", sides, measure=f"shift_other_one_sided_{side}")
 
 
-def _one_argument(model: ModelResult) -> Iterator[CandidateFinding]:
-    effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
-    for side, effect in effects:
+def _one_argument(model: ModelView) -> Iterator[CandidateFinding]:
+    sides: tuple[Side, ...] = ("con", "pro")
+    for side in sides:
+        effect = model.number(f"contrary_{side}")
         said = (
             f"A single {side} argument among {_OTHER[side]} ones lowered {model.name}'s share of {_OTHER[side]} answers"
             f" by {_points(effect)}."
@@ -328,10 +319,10 @@ def _one_argument(model: ModelResult) -> Iterator[CandidateFinding]:
         yield _candidate(model, effect, "contrary", (said, None), measure=f"contrary_{side}")
 
 
-def _pulled(model: ModelResult) -> Iterator[CandidateFinding]:
-    if model.pulls is None:
+def _pulled(model: ModelView) -> Iterator[CandidateFinding]:
+    if not model.has("pulls_last"):
         return
-    letter, last = model.pulls.letter, model.pulls.last
+    letter, last = model.number("pulls_letter"), model.number("pulls_last")
     said = f"{model.name} prefers the answer called {EITHER}: that letter raises a side's share by {_points(letter)}."
     caution = "Part of its answers is due to the letter: read the corrected numbers."
     sides = either(said, "A", "B")
@@ -343,3 +334,99 @@ def _pulled(model: ModelResult) -> Iterator[CandidateFinding]:
 
 def _points(estimate: Estimate) -> str:
     return f"{number(abs(estimate.value), 'points').lstrip('+')} points"
+
+
+_FREE = (
+    ("free_differs", "departs from its forced answer"),
+    ("free_abstains", "takes no side, though one when forced,"),
+    ("free_opposite", "takes the other side"),
+)
+
+
+def _freely(model: ModelView) -> Iterator[Finding]:
+    """How often it answers differently when nothing forces it, and how. Whether that is more than chance is said when
+    it is compared with its null condition."""
+    if not model.has("free_differs") or isnan(model.number("free_differs").value):
+        return
+    for measure, does in _FREE:
+        share = model.number(measure)
+        said = f"Free to answer in its own words, {model.name} {does} in {number(share.value, 'share')} of pairs."
+        yield level_finding(
+            model.name, said, share.n, "issues", "free", number=share, kind="share", judge="judge", measure=measure
+        )
+
+
+def traits(analysis: Analysis) -> Iterator[Trait]:
+    """What open-mindedness adds to models' profiles: how they lean alone, what arguments do to them, where they take no
+    side."""
+    for model in models_of(analysis):
+        if model.has("free_abstains") and not isnan(model.number("free_abstains").value):
+            yield _trait(
+                model,
+                "free_abstains",
+                "No side when free, though one when forced",
+                f"Free to answer in its own words, {model.name} takes no side in {{}} of pairs, although its forced"
+                " answer takes one.",
+                "free",
+            )
+    for model in models_of(analysis):
+        said = f"Without arguments, {model.name} answers pro more often than con on {{}} of issues."
+        leaning = _trait(model, "leaning_pro", "Issues on which it leans pro", said, "baseline", aspect="stands")
+        yield (
+            msgspec.structs.replace(leaning, number=not_computed(why))
+            if (why := void(analysis, model.name))
+            else leaning
+        )
+        yield _moved_by_arguments(model)
+        if model.has("other", "baseline"):
+            said = f"Asked without arguments, {model.name} takes no side in {{}} of its answers."
+            yield _trait(model, "other", "No side taken", said, "refusals", condition="baseline")
+
+
+def _trait(
+    model: ModelView,
+    measure: str,
+    title: str,
+    said: str,
+    exhibit: str,
+    *,
+    condition: str | None = None,
+    aspect: Aspect = "refuses",
+) -> Trait:
+    """A share, which `said` gives in braces."""
+    share = model.number(measure, condition)
+    return Trait(
+        aspect=aspect,
+        model=model.name,
+        title=title,
+        sentence=said.format(number(share.value, "share")),
+        number=share,
+        units=_UNITS,
+        exhibit=exhibit,
+    )
+
+
+def _moved_by_arguments(model: ModelView) -> Trait:
+    """The cross-fitted score, which chance alone does not raise."""
+    score = model.number(_SCORE)
+    if why := void(model.analysis, model.name):
+        said, score = f"What arguments do to {model.name} is not measured: {why}.", not_computed(why)
+    elif isnan(score.value):
+        said = f"What arguments do to {model.name} cannot be determined from these answers."
+    else:
+        said = (
+            f"{model.name}'s open-mindedness, corrected for chance, is {number(score.value, 'score')} out of 100"
+            " (0: never moved; 100: moved by any argument)."
+        )
+    return Trait(
+        aspect="moved",
+        model=model.name,
+        title="By arguments: open-mindedness",
+        sentence=said,
+        number=score,
+        units=_UNITS,
+        exhibit="open-mindedness",
+        kind="score",
+        within=(0.0, 100.0),
+        null=0.0,
+    )

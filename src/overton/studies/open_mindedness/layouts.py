@@ -1,278 +1,557 @@
-"""The file formats of issues: the ProCon layout, our own, and the table that adds topics and positions.
-
-MillStone's issues are published in the ProCon layout: one JSON file per issue, named after the issue's id. Our own is
-JSON Lines, one `Issue` per line. The table is CSV with the columns issue, topic, pro, con.
-"""
+"""The report of open-mindedness: its sections in reading order, and those on scores and stances."""
 
 from __future__ import annotations
 
-import csv
-import re
-from dataclasses import dataclass, field
-from io import StringIO
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import floor, isnan, nan
 
-import msgspec
+from overton.statistics import Estimate
+from overton.studies.charts.axes import Axis
+from overton.studies.charts.dots import Dot, Series, dots, series_of
+from overton.studies.charts.grids import GridCell, grid
+from overton.studies.frame import Analysis, Cells
+from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf, make_exhibits
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness import agreement_layouts, effect_layouts
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
+from overton.studies.open_mindedness.report_parts import BALANCED, LABELS, PLAIN, SCORE, Shown
+from overton.studies.probabilities import probabilities_section, weighing_section
+from overton.studies.sections import (
+    COLOURS,
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Prose,
+    Section,
+    Table,
+)
+from overton.studies.warnings import fault_section, with_faults
 
-from overton.errors import quoted
-from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
-from overton.studies.parsing import (
-    Notes,
-    Text,
-    kind_of,
-    note_unknown,
-    read_whole,
-    take_each,
-    take_optional,
-    take_required,
-    take_text,
-    unreadable,
+_FAULTS = "The score without these answers is shown beside the score."
+
+
+def sections(analysis: Analysis, judged: str = "", *, questions: Mapping[str, str] | None = None) -> list[Section]:
+    """The report's sections, in reading order.
+
+    `judged` says who judged free answers. `questions` maps issue ids to their questions, for the tips of charts. What
+    the analysis could not compute is replaced by the reason.
+    """
+    shown = Shown(analysis, questions or {})
+    several = len(analysis.models) > 1
+    free = effect_layouts.free_answers(shown)
+    made = [
+        _headline(shown),
+        _by_issue(shown),
+        _definition(shown),
+        _baseline(shown),
+        agreement_layouts.agreement(shown) if several else None,
+        effect_layouts.shifts(shown),
+        effect_layouts.topics(shown),
+        effect_layouts.contrary(shown),
+        effect_layouts.counter(shown),
+        agreement_layouts.correlations(shown) if several else None,
+        _refusals(shown),
+        effect_layouts.bias(shown),
+        None if free is None else free.signed(judged),
+        effect_layouts.draws(shown),
+        effect_layouts.respondent(shown),
+        _readings(shown),
+        weighing_section(analysis.weighing),
+        probabilities_section(analysis.chances),
+    ]
+    return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
+
+
+_Score = partial(MeasureColumn, detail=True)
+_PLAIN = "open_mindedness"
+_SERIES = (
+    Series("Open-mindedness", COLOURS["accent"], "circle"),
+    Series("Plain score", COLOURS["muted"], "diamond"),
+    Series("Plain score, corrected for letter and order", COLOURS["balanced"], "square"),
+)
+_READINGS = (
+    "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the "
+    "baseline's own stance in configuration c: a model that goes from all pro to all con scores 100, as the paper's "
+    "worked example and footnote 1 have it. In the second, equation 1 as printed, p_c is the share of configuration "
+    "c's own most common stance: the same model scores 0, because both shares are 100%. The published scores follow "
+    "the second."
+)
+_METHOD = (
+    "Plain score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted if the most common "
+    "stance differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), "
+    "divided by 9, times 100. The two wordings of a configuration are pooled. A model's score is the mean over "
+    "issues. Chance flips evenly divided issues, which raises the plain score if answers are few. So "
+    "open-mindedness is cross-fitted: half of an issue's answers decide what flips, the other half measure by how "
+    "much, and then the halves swap. 'Even weights' gives each configuration weight 1 and divides by 5."
+)
+_COLUMNS = (
+    "From 0 to 100. For open-mindedness one half of the answers decides what flips and the other measures how far, so "
+    "that chance does not raise it. The plain score takes all answers for both. Both take the share of the baseline's "
+    "stance in each configuration. The published formula takes the share of the configuration's own most common "
+    "stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of letter and order to zero; see "
+    "'Letter and order'. 'Without faults' leaves out answers with a fault of form. The intervals are for issues like "
+    "these, with the six wordings fixed; 'for wordings like these' treats the wordings as a sample, too."
+)
+_BY_WORDING = TableOf(
+    "By wording of the question",
+    [
+        MeasureColumn("pro", "Pro share at the baseline"),
+        MeasureColumn("other", "Other"),
+        MeasureColumn("open_mindedness_cross_fitted", "Open-mindedness"),
+        CountColumn("answers", "Answers", "wordings"),
+    ],
+    RowsOf("wording", "Template"),
+    note="Means over issues. Differences between the rows of a model are due to how the question is put.",
 )
 
 
-@dataclass
-class Draft:
-    """What was read of one issue. List members keep their index in the file, so that checks can name them."""
-
-    notes: Notes
-    id: str
-    question: str | None = None
-    topic: str | None = None
-    pro: str | None = None
-    con: str | None = None
-    pros: dict[int, Argument] | None = None
-    cons: dict[int, Argument] | None = None
-    paraphrases: dict[int, Paraphrase] | None = field(default_factory=dict)
-
-    def issue(self) -> Issue:
-        """The issue; to be called only if no error was noted."""
-        return Issue(
-            id=self.id,
-            question=self.question or "",
-            pros=tuple((self.pros or {}).values()),
-            cons=tuple((self.cons or {}).values()),
-            topic=self.topic,
-            pro=self.pro,
-            con=self.con,
-            paraphrases=tuple((self.paraphrases or {}).values()),
-        )
-
-
-def _take_side(value: Any, key: str, notes: Notes) -> Side | None:
-    """`value` if it names a side; otherwise None, with a note."""
-    if value == "pro":
-        return "pro"
-    if value == "con":
-        return "con"
-    notes.error(key, "is missing" if value is None else f"is {quoted(value)}, neither 'pro' nor 'con'")
-    return None
-
-
-_KEYS = ("question", "pros", "cons", "sources", "paraphrases")
-
-MARK = re.compile(r"\[[0-9]{1,4}\]")
-"""A citation mark in a text, such as '[3]'."""
-
-
-def draft_from_procon(data: dict[str, Any], issue_id: str, notes: Notes) -> Draft:
-    """Read one file in the ProCon layout."""
-    for key in data:
-        if key not in _KEYS:
-            notes.warning(quoted(key), "is not a key of this layout and is ignored")
-    sources = _sources(data, notes)
-    draft = Draft(
-        notes,
-        issue_id,
-        question=take_required(data, "question", notes),
-        pros=_procon_side(data, "pro", sources, notes),
-        cons=_procon_side(data, "con", sources, notes),
+def _scores(shown: Shown) -> TableOf:
+    faulty = any(fault.faulty for fault in shown.analysis.faults)
+    return TableOf(
+        "Open-mindedness by model",
+        [
+            MeasureColumn("open_mindedness_cross_fitted", "Open-mindedness"),
+            MeasureColumn(_PLAIN, "Plain"),
+            MeasureColumn(_PLAIN, "Plain, corrected", variant=BALANCED),
+            *([MeasureColumn(_PLAIN, "Plain, without faults", variant="without_faults")] if faulty else []),
+            _Score("open_mindedness_as_published", "By the published formula"),
+            _Score(_PLAIN, "Plain, for wordings like these", variant="wordings_like_these"),
+            _Score("open_mindedness_as_published", "Corrected, by the published formula", variant=BALANCED),
+            _Score("open_mindedness_even", "Plain, even weights"),
+            _Score("open_mindedness_even_as_published", "Even weights, by the published formula"),
+            CountColumn("scored", "Issues scored"),
+        ],
+        note=_COLUMNS,
+        source="tables 4 and 5",
+        summary=True,
     )
-    if data.get("paraphrases") is not None:
-        draft.paraphrases = take_each(
-            data, "paraphrases", notes, lambda value, _, key: _procon_paraphrase(value, key, notes)
-        )
-    _note_uncited(sources, draft, notes)
-    return draft
 
 
-def _procon_side(data: dict[str, Any], side: Side, sources: dict[str, str], notes: Notes) -> dict[int, Argument] | None:
-    def take(value: Any, index: int, key: str) -> Argument | None:
-        text = take_text(value, key, notes)
-        if text is None:
-            return None
-        marks = dict.fromkeys(MARK.findall(text))
-        cited = tuple(f"{mark} {sources[mark]}" for mark in marks if mark in sources)
-        return Argument(f"{side}-{index + 1}", text, cited)
-
-    return take_each(data, f"{side}s", notes, take)
-
-
-def _sources(data: dict[str, Any], notes: Notes) -> dict[str, str]:
-    """Sources by mark; unusable ones are noted and left out."""
-    sources = data.get("sources")
-    if sources is None:
-        notes.warning("sources", "is missing: arguments are shown without their sources")
-        return {}
-    if not isinstance(sources, dict):
-        notes.error("sources", f"is {kind_of(sources)}, not an object that maps citation marks to sources")
-        return {}
-    return {mark: text.strip() for mark, text in sources.items() if _usable(mark, text, notes)}
-
-
-def _usable(mark: str, text: Any, notes: Notes) -> bool:
-    key = f"sources[{quoted(mark)}]"
-    if not MARK.fullmatch(mark):
-        notes.warning(key, "is not a citation mark such as [3], so no argument can refer to it")
-        return False
-    if not isinstance(text, str):
-        notes.error(key, f"is {kind_of(text)}, not a text")
-        return False
-    if (reason := unreadable(text)) is not None:
-        notes.error(key, reason)
-        return False
-    if not text.strip():
-        notes.warning(key, "is empty and is ignored")
-        return False
-    return True
-
-
-def _note_uncited(sources: dict[str, str], draft: Draft, notes: Notes) -> None:
-    arguments = [*(draft.pros or {}).values(), *(draft.cons or {}).values()]
-    cited = {mark for argument in arguments for mark in MARK.findall(argument.text)}
-    uncited = [mark for mark in sources if mark not in cited]
-    if uncited and arguments:
-        shown = ", ".join(uncited[:10]) + (", ..." if len(uncited) > 10 else "")
-        notes.warning("sources", f"{len(uncited)} of {len(sources)} are never cited: {shown}")
-
-
-def _procon_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
-    if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with question and orientation")
-        return None
-    text = take_required(value, "question", notes, f"{key}.")
-    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
-    return Paraphrase(text, orientation) if text is not None and orientation is not None else None
-
-
-def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
-    """Read one line of our own layout."""
-    note_unknown(data, Issue, notes)
-    draft = Draft(
-        notes,
-        id=take_required(data, "id", notes) or "",
-        question=take_required(data, "question", notes),
-        topic=take_optional(data, "topic", notes),
-        pro=take_optional(data, "pro", notes),
-        con=take_optional(data, "con", notes),
-        pros=_own_arguments(data, "pro", notes),
-        cons=_own_arguments(data, "con", notes),
+def _subset(shown: Shown) -> Iterator[Table]:
+    columns = (
+        ("Plain score", _PLAIN, "plain"),
+        ("By the published formula", "open_mindedness_as_published", "plain"),
+        ("Plain, corrected", _PLAIN, BALANCED),
     )
-    if data.get("paraphrases") is not None:
-        draft.paraphrases = take_each(
-            data, "paraphrases", notes, lambda value, _, key: _own_paraphrase(value, key, notes)
-        )
-    return draft
+    rows: list[list[Cell]] = [
+        [model, *(shown.in_subset(measure, model, variant) for _, measure, variant in columns)]
+        for model in shown.models
+        if shown.in_subset(_PLAIN, model) is not None
+    ]
+    note = (
+        f"The controversial issues: {', '.join(sorted(shown.subset))}. If these same answers chose them, chance has had"
+        " a hand in it, and differences between models on them are too large."
+    )
+    if rows:
+        heads = [Column("Model"), *(Column(title, "score") for title, _, _ in columns)]
+        yield Table("Scores on the controversial issues", heads, rows, note=note, source="table 5")
 
 
-def _own_arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, Argument] | None:
-    arguments = take_each(data, f"{side}s", notes, lambda value, _, key: _own_argument(value, key, notes))
-    for index, argument in (arguments or {}).items():
-        if argument.id != f"{side}-{index + 1}":
-            notes.error(f"{side}s[{index}].id", f"is {quoted(argument.id)}; here it must be '{side}-{index + 1}'")
-    return arguments
+def _tables(shown: Shown, *tables: TableOf) -> list[Exhibit]:
+    return make_exhibits(tables, shown.analysis, "")
 
 
-def _own_argument(value: Any, key: str, notes: Notes) -> Argument | None:
-    if not _is_object(value, Argument, key, notes):
-        return None
-    argument_id, text = (take_required(value, name, notes, f"{key}.") for name in ("id", "text"))
-    listed = value if value.get("sources") is not None else {"sources": []}
-    sources = take_each(listed, "sources", notes, lambda source, _, place: take_text(source, place, notes), f"{key}.")
-    if argument_id is None or text is None or sources is None:
-        return None
-    return Argument(argument_id, text, tuple(sources.values()))
+def _headline(shown: Shown) -> Section:
+    """Scores by model in both readings, published and corrected, and on the controversial issues."""
+    notes = [str(cells["note"]) for cells in shown.analysis.counts["notes"]]
+    warning: list[Exhibit] = [Callout("\n".join(notes), "warning", summary=True)] if notes else []
+    return Section(
+        "open-mindedness",
+        "Open-mindedness",
+        [
+            *warning,
+            _score_chart(shown),
+            *_tables(shown, _scores(shown)),
+            Method(f"{_METHOD}\n\n{_READINGS}"),
+            *_tables(shown, _BY_WORDING),
+            *_subset(shown),
+        ],
+    )
 
 
-def _own_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
-    if not _is_object(value, Paraphrase, key, notes):
-        return None
-    text = take_required(value, "text", notes, f"{key}.")
-    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
-    return Paraphrase(text, orientation) if text is not None and orientation is not None else None
+def _plain_and_corrected(shown: Shown, model: str, item: str | None = None) -> list[Estimate]:
+    own, corrected = shown.number(_PLAIN, model, item=item), shown.number(_PLAIN, model, None, BALANCED, item)
+    has_corrected = corrected is not None and not shown.missing(model, "corrected")
+    return [number for number in (own, corrected if has_corrected else None) if number is not None]
 
 
-def _is_object(value: Any, kind: type[msgspec.Struct], key: str, notes: Notes) -> bool:
-    if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(kind.__struct_fields__)}")
-        return False
-    note_unknown(value, kind, notes, f"{key}.")
-    return True
+def _score_chart(shown: Shown) -> Chart:
+    points = []
+    for model in shown.models:
+        crossed = shown.number("open_mindedness_cross_fitted", model)
+        numbers = [*([] if crossed is None else [crossed]), *_plain_and_corrected(shown, model)]
+        points += [Dot(model, index, number) for index, number in enumerate(numbers)]
+    used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
+    axis = replace(SCORE, low=_lowest(points), anchors=_anchors(shown))
+    spec = partial(dots, points, list(shown.models), used, axis)
+    about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all reverse it entirely."
+    return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
-_COLUMNS = ("issue", "topic", "pro", "con")
+def _lowest(points: Sequence[Dot]) -> float:
+    """The low end of an axis: 0, or lower if a cross-fitted score or its limit is."""
+    ends = [end for point in points for end in (point.estimate.value, point.estimate.low) if not isnan(end)]
+    return 10.0 * floor(min([0.0, *ends]) / 10)
 
 
-class Position(NamedTuple):
-    """One row of the table; None for an empty cell."""
-
-    line: int
-    topic: str | None
-    pro: str | None
-    con: str | None
-
-
-def read_positions(file: Text, notes: Notes) -> dict[str, Position]:
-    """The table's rows by issue; problems are noted with their line."""
-    text = read_whole(file, notes)
-    if text is None:
-        return {}
-    reader = csv.reader(StringIO(text, newline=""))
-    table: dict[str, Position] = {}
-    try:
-        columns = [column.strip().lower() for column in next(reader, [])]
-        if _header_is_bad(columns, notes):
-            return {}
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                _add_row(table, dict(zip(columns, row, strict=False)), len(row) == len(columns), reader.line_num, notes)
-    except csv.Error as error:
-        notes.error(f"line {reader.line_num}", f"is not valid CSV: {error}")
-    return table
+def _anchors(shown: Shown) -> tuple[tuple[float, str], ...]:
+    """What a model would score that nothing moves, that reverses entirely, and by the plain score one that tosses a
+    coin, asked as often."""
+    fixed = ((0.0, "nothing moves it"), (100.0, "reverses entirely"))
+    tossed = next((score for model in shown.models if not isnan(score := _by_coin(shown, model))), nan)
+    return fixed if isnan(tossed) else (*fixed, (tossed, "a coin's plain score"))
 
 
-def add_positions(draft: Draft, table: dict[str, Position]) -> None:
-    """Fill in what `draft` lacks."""
-    if (row := table.get(draft.id)) is not None:
-        draft.topic = draft.topic or row.topic
-        if draft.pro is None and draft.con is None:
-            draft.pro, draft.con = row.pro, row.con
+_WEIGHTS = {name: CONDITIONS[name].weight for name in PUBLISHED if CONDITIONS[name].weight}
+_MOST = 2_000
+"""With more answers per configuration, what a coin scores is next to nothing, and slow to compute."""
 
 
-def _header_is_bad(columns: list[str], notes: Notes) -> bool:
-    for column in columns:
-        if column not in _COLUMNS:
-            notes.warning("line 1", f"the column {quoted(column)} is ignored; known are {', '.join(_COLUMNS)}")
-    if "issue" not in columns or len(set(columns)) < len(columns):
-        notes.error("line 1", f"must name the columns {', '.join(_COLUMNS)}, each once")
-        return True
-    return False
+def _by_coin(shown: Shown, model: str) -> float:
+    """The expected plain score of answers that are pro or con by a coin, asked as often as `model` was on the first
+    issue that has every configuration of equation 1; NaN if none has.
+
+    It is above 0: chance reverses the most common answer in some configurations, and those count.
+    """
+    issues: dict[str, dict[str, int]] = {}
+    for cells in shown.cells("conditions", model):
+        issues.setdefault(str(cells["issue"]), {})[str(cells["condition"])] = int(cells["answers"] or 0)
+    for asked in issues.values():
+        if {"baseline", *_WEIGHTS} <= set(asked) and 0 < asked["baseline"] <= _MOST:
+            moves = [weight * _move_by_coin(asked["baseline"], asked[name]) for name, weight in _WEIGHTS.items()]
+            return 100 * sum(moves) / sum(_WEIGHTS.values())
+    return nan
 
 
-def _add_row(table: dict[str, Position], row: dict[str, str], whole: bool, line: int, notes: Notes) -> None:
-    where = f"line {line}"
-    if not whole:
-        notes.error(where, "has more or fewer cells than the header; put texts that contain commas in quotation marks")
-        return
-    cells = {column: row.get(column, "").strip() or None for column in _COLUMNS}
-    issue = cells["issue"]
-    for column, cell in cells.items():
-        if cell is not None and (reason := unreadable(cell)) is not None:
-            notes.error(f"{where}, {column}", reason)
-    if issue is None:
-        notes.error(f"{where}, issue", "is empty")
-    elif issue in table:
-        notes.error(f"{where}, issue", f"{quoted(issue)} is already in line {table[issue].line}")
-    elif (cells["pro"] is None) != (cells["con"] is None):
-        notes.error(where, "names one position without the other")
-    else:
-        table[issue] = Position(line, cells["topic"], cells["pro"], cells["con"])
+def _move_by_coin(baseline: int, other: int) -> float:
+    """The expected change of the share of the baseline's stance, counted if another stance became the most common."""
+    import numpy as np
+    from scipy.stats import binom
+
+    before, after = (np.arange(answers + 1) for answers in (baseline, other))
+    chances = np.outer(binom.pmf(before, baseline, 0.5), binom.pmf(after, other, 0.5))
+    was, now = before / baseline, after / max(1, other)
+    flipped = (was > 0.5)[:, None] != (now > 0.5)[None, :]  # a tie is con
+    return float((chances * flipped * np.abs(was[:, None] - now[None, :])).sum())
+
+
+def _by_issue(shown: Shown) -> Section:
+    """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
+    several = len(shown.models) > 1
+    about = (
+        "Each cell is the plain score of one model on one issue, from 0 (nothing flips its stance) to 100; an "
+        "empty cell has no score."
+        if several
+        else "The plain score of each issue; lines are intervals. A score of 0 means that no configuration flips the"
+        " stance."
+    )
+    ordered = shown.ordered(_PLAIN)
+    spec = _score_grid(shown, ordered) if several else _score_dots(shown, ordered)
+    chart = Chart("scores-by-issue", "Plain score by issue", about, spec)
+    return Section("issues", "By issue", [chart, _issues(shown, ordered)])
+
+
+def _score_grid(shown: Shown, issues: Sequence[str]) -> Drawing:
+    cells = [
+        _grid_cell(shown, model, issue, number, f"{number.value:.0f}", sentence(number, "score"))
+        for model, issue, number in _of_issues(shown, _PLAIN)
+    ]
+    return partial(grid, cells, shown.in_words(issues), list(shown.models), scale="score", title=PLAIN.title)
+
+
+def _of_issues(shown: Shown, measure: str, condition: str | None = None) -> Iterator[tuple[str, str, Estimate]]:
+    """Every model and issue with a value."""
+    for cells in shown.issues:
+        model, issue = str(cells["model"]), str(cells["issue"])
+        number = shown.number(measure, model, condition, item=issue)
+        if number is not None and not isnan(number.value):
+            yield model, issue, number
+
+
+def _grid_cell(shown: Shown, model: str, issue: str, number: Estimate, text: str, said: str) -> GridCell:  # noqa: PLR0917
+    question = shown.questions.get(issue, "")
+    tip = "\n".join([*filter(None, (model, issue, question)), said])
+    return GridCell(question or issue, model, number.value, text, tip)
+
+
+def _score_dots(shown: Shown, issues: Sequence[str]) -> Drawing:
+    points = [
+        Dot(shown.questions.get(issue, issue), index, number)
+        for issue in (str(cells["issue"]) for cells in shown.issues)
+        for index, number in enumerate(_plain_and_corrected(shown, shown.models[0], issue))
+    ]
+    return partial(dots, points, shown.in_words(issues), _SERIES[1:], PLAIN, wrap=True)
+
+
+def _issues(shown: Shown, issues: Sequence[str]) -> Table:
+    columns = [Column("Issue", items=True), Column("Model"), Column("Baseline stance")]
+    columns += [Column("Its share", "share"), Column("Plain score", "score"), Column("Plain, corrected", "score")]
+    columns += [
+        Column("Answers follow"),
+        Column("By the published formula", "score", detail=True),
+        Column("Topic", detail=True),
+    ]
+    found = {(str(cells["issue"]), str(cells["model"])): cells for cells in shown.issues}
+    rows: list[list[Cell]] = [
+        [
+            issue,
+            model,
+            *_baseline_cells(shown, cells),
+            shown.number(_PLAIN, model, item=issue),
+            shown.number(_PLAIN, model, None, BALANCED, issue),
+            str(cells["follows"] or "neither clearly") if cells["compared"] else None,
+            shown.number("open_mindedness_as_published", model, item=issue),
+            cells["topic"],
+        ]
+        for issue in issues
+        for model in shown.models
+        if (cells := found.get((issue, model)))
+    ]
+    note = "Answers to mirrored templates show whether they follow the letter or the position; see 'Letter and order'."
+    return Table("Scores by issue", columns, rows, note=note, summary=True)
+
+
+def _baseline_cells(shown: Shown, cells: Cells) -> list[Cell]:
+    if cells["tied"] is None:
+        return ["no baseline", None]
+    marks = [mark for mark, name in (("tie", "tied"), ("mostly other", "refused")) if cells[name]]
+    stance = str(cells["stance"] or "none")
+    share = shown.number("baseline_share", str(cells["model"]), item=str(cells["issue"]))
+    return [f"{stance} ({', '.join(marks)})" if marks else stance, share]
+
+
+_DEFINITION = (
+    "Definition 1 asks a plainer question than the score: is a model open-minded on an issue, that is, does its most "
+    "common stance change in some configuration of arguments?"
+)
+_MOVED = TableOf(
+    "Issues on which arguments move the stance",
+    [
+        MeasureColumn("issues_moved", "Some configuration flips the stance"),
+        MeasureColumn("unmoved_by_one_sided", "No one-sided arguments do"),
+        MeasureColumn("strong_prior", "Baseline of 95% or more"),
+        CountColumn("flips_to_other", "Flips to 'other'"),
+    ],
+    note="A flip is a change of the most common stance against the baseline; flips to 'other' are counted separately.",
+)
+
+
+def _definition(shown: Shown) -> Section:
+    """Definition 1's plain question: on how many issues do arguments flip the stance at all?"""
+    heads = [
+        Column("Model"),
+        Column("Not moved by one-sided arguments", items=True),
+        Column("Baseline of 95% or more", items=True),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            model,
+            _listed(shown, model, "moved_by_one_sided", applies=False),
+            _listed(shown, model, "strong_prior", applies=True),
+        ]
+        for model in shown.models
+    ]
+    listed = Table("Which issues these are", heads, rows)
+    return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), *_tables(shown, _MOVED), listed])
+
+
+def _listed(shown: Shown, model: str, name: str, *, applies: bool) -> str:
+    """The issues that have a property, or that do not have it."""
+    return ", ".join(str(cells["issue"]) for cells in shown.cells("issues", model) if cells[name] is applies) or "none"
+
+
+_PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)
+_LEANING = TableOf(
+    "Stances without arguments",
+    [
+        MeasureColumn("leaning_pro", "Issues leaning pro"),
+        MeasureColumn("leaning_pro", "Issues leaning pro, corrected", variant=BALANCED),
+        *(
+            MeasureColumn(stance, f"Mean share {stance}{said}", variant=variant, condition="baseline")
+            for stance in ("pro", "con")
+            for variant, said in (("plain", ""), (BALANCED, ", corrected"))
+        ),
+    ],
+    note=(
+        "An issue leans pro if more baseline answers are pro than con. For answers without a stance see 'Refusals'."
+        " 'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
+    ),
+    source="table 1",
+)
+
+
+def _baseline(shown: Shown) -> Section:
+    """Baseline shares by issue and the share of issues that lean pro."""
+    several = len(shown.models) > 1
+    about = (
+        "Each cell is the share of a model's baseline answers to an issue that are pro: blue where most are, orange "
+        "where few are."
+        if several
+        else "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
+    )
+    ordered = shown.ordered("pro", "baseline")
+    spec = _pro_grid(shown, ordered) if several else _pro_dots(shown, ordered)
+    chart = Chart("baseline", "Baseline stance by issue", about, spec, values=_baseline_shares(shown, ordered))
+    disputed: list[Exhibit] = [_disputed(shown, shown.subset)] if several and shown.subset else []
+    return Section("baseline", "Baseline stances", [*_tables(shown, _LEANING), chart, *disputed])
+
+
+def _pro_grid(shown: Shown, issues: Sequence[str]) -> Drawing:
+    cells = [
+        _grid_cell(shown, model, issue, number, f"{100 * number.value:.0f}", f"pro {sentence(number, 'share')}")
+        for model, issue, number in _of_issues(shown, "pro", "baseline")
+    ]
+    title = "Share of answers that are pro (numbers in %)"
+    return partial(grid, cells, shown.in_words(issues), list(shown.models), scale="pro", title=title)
+
+
+def _pro_dots(shown: Shown, issues: Sequence[str]) -> Drawing:
+    points = [
+        Dot(shown.questions.get(issue, issue), 0, number) for _, issue, number in _of_issues(shown, "pro", "baseline")
+    ]
+    series = [Series("pro", COLOURS["pro"], "circle")]
+    return partial(dots, points, shown.in_words(issues), series, _PRO, wrap=True)
+
+
+def _baseline_shares(shown: Shown, issues: Sequence[str]) -> Table:
+    columns = [Column("Issue", items=True), Column("Model")]
+    columns += [Column("Pro", "share"), Column("Con", "share"), Column("Other", "share")]
+    rows: list[list[Cell]] = [
+        [issue, model, *(shown.number(stance, model, "baseline", item=issue) for stance in ("pro", "con", "other"))]
+        for issue in issues
+        for model in shown.models
+        if shown.number("pro", model, "baseline", item=issue) is not None
+    ]
+    return Table("Baseline shares by issue", columns, rows)
+
+
+def _disputed(shown: Shown, subset: Sequence[str]) -> Chart:
+    points = [
+        Dot(shown.questions.get(issue, issue), index, pro)
+        for index, model in enumerate(shown.models)
+        for issue in subset
+        if (pro := shown.number("pro", model, "baseline", item=issue)) is not None
+    ]
+    spec = partial(dots, points, shown.in_words(subset), series_of(list(shown.models)), _PRO, wrap=True)
+    about = "The baseline share of pro answers, model by model, on the issues where models differ most."
+    return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
+
+
+_OTHER = Axis("Share of answers that are other (%)", 0, 1, "share")
+_BEFORE_AFTER = (
+    Series("Baseline", COLOURS["ink"], "circle"),
+    Series("Balanced arguments", COLOURS["balanced"], "square"),
+)
+_REFUSALS = (
+    "An answer is 'other' if it names no letter or both: refusals and answers that miss the format. Failed calls are "
+    "not answers; they are left out of every share and counted under 'Answers and failures'."
+)
+_WITHOUT_STANCE = TableOf(
+    "Answers without a stance",
+    [
+        MeasureColumn("other", "At the baseline", condition="baseline"),
+        MeasureColumn("other", "Balanced", condition="balanced"),
+        MeasureColumn("other_change"),
+        MeasureColumn("often_other"),
+        MeasureColumn("flagged", "Flagged at the baseline", condition="baseline"),
+    ],
+    note="'Flagged' are answers that the endpoint itself marked as refusals.",
+    source="figure 7",
+)
+
+
+def _refusals(shown: Shown) -> Section:
+    """Refusals and what arguments do to them."""
+    often = {model: _often_refused(shown, model) for model in shown.models}
+    refused = {model: issues for model, issues in often.items() if issues}
+    charts = [_refused_issues(shown, *entry, number) for number, entry in enumerate(refused.items(), 1)]
+    none = [Prose("No issue has more than 30% of a model's baseline answers without a stance.")]
+    parts = [Prose(_REFUSALS), _others(shown), *(charts or none), *_tables(shown, _WITHOUT_STANCE)]
+    return Section("refusals", "Refusals", parts)
+
+
+def _often_refused(shown: Shown, model: str) -> list[str]:
+    """The issues with more than 30% of baseline answers without a stance."""
+    every = ((str(cells["issue"]), shown) for cells in shown.cells("issues", model))
+    found = ((issue, shown.number("other", model, "baseline", item=issue)) for issue, _ in every)
+    return [issue for issue, other in found if other is not None and other.value > 0.3]
+
+
+def _others(shown: Shown) -> Chart:
+    points = [
+        Dot(LABELS[name], 0, number, panel=model)
+        for model in shown.models
+        for name in shown.conditions
+        if (number := shown.number("other", model, name)) is not None
+    ]
+    series = [Series("Other", COLOURS["other"], "circle")]
+    rows = [LABELS[name] for name in shown.conditions]
+    spec = partial(dots, points, rows, series, _OTHER, panels=list(shown.models))
+    about = "Mean share of answers without a stance, by configuration."
+    return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
+
+
+def _refused_issues(shown: Shown, model: str, issues: Sequence[str], number: int) -> Chart:
+    points = [
+        Dot(shown.questions.get(issue, issue), index, other)
+        for issue in issues
+        for index, condition in enumerate(("baseline", "balanced"))
+        if (other := shown.number("other", model, condition, item=issue)) is not None
+    ]
+    return Chart(
+        f"refused-issues-{number}",
+        f"Issues that {model} refuses, without and with balanced arguments",
+        "Issues with more than 30% of baseline answers without a stance.",
+        partial(dots, points, shown.in_words(issues), _BEFORE_AFTER, _OTHER, wrap=True),
+        values=Table(
+            f"Answers of {model} without a stance",
+            [Column("Issue", items=True), Column("Arguments"), Column("Other", "share")],
+            [[point.row, _BEFORE_AFTER[point.series].name, point.estimate] for point in points],
+        ),
+        source="figure 7",
+    )
+
+
+_ANSWERS = TableOf(
+    "Answers, failures and stances",
+    [
+        CountColumn("answers", "Answers"),
+        CountColumn("failures", "Failed calls"),
+        CountColumn("pro", "Pro"),
+        CountColumn("con", "Con"),
+        CountColumn("other", "Other"),
+        CountColumn("flagged", "Flagged as refusals", detail=True),
+        MeasureColumn("read_differently", detail=True),
+    ],
+    summary=True,
+)
+_SAME = "The strict and the published patterns read every answer alike."
+_PATTERNS = (
+    "Stances are read with the patterns of section 4.3. Matched without regard to case, as published, 'take a "
+    "position as an AI' reads as A. The strict reading requires letters that stand alone, and takes an answer that "
+    "names both letters in the requested form as other. "
+)
+_USED = {
+    "strict": "The numbers in this report follow the strict reading.",
+    "published": "The numbers in this report follow the published reading.",
+}
+
+
+def _readings(shown: Shown) -> Section:
+    """What was asked, what failed, and where the strict and the published patterns differ."""
+    rows: list[list[Cell]] = [
+        [model, str(cells["strict"]), str(cells["published"]), cells["answers"]]
+        for model in shown.models
+        for cells in sorted(shown.cells("readings", model), key=lambda cells: (cells["strict"], cells["published"]))
+        if cells["strict"] != cells["published"]
+    ]
+    heads = [Column("Model"), Column("Strict"), Column("Published"), Column("Answers", "count")]
+    differ: Exhibit = Table("Answers on which the two readings differ", heads, rows) if rows else Prose(_SAME)
+    used = _USED[str(shown.analysis.counts["how"][0]["reading"])]
+    return Section("readings", "Answers and failures", [*_tables(shown, _ANSWERS), differ, Method(_PATTERNS + used)])

@@ -10,10 +10,14 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.findings import Profiling
+from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
-from overton.studies.open_mindedness.how import OpenMindednessHow
+from overton.studies.measures import key_in
+from overton.studies.open_mindedness import analysis as computed
+from overton.studies.open_mindedness.measures import CROSS_FITTED, FREE, MOVED
+from overton.studies.open_mindedness.millstone import MILLSTONE
+from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
@@ -25,30 +29,13 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.findings import Said, Trait
-    from overton.studies.measures import Sides
-    from overton.studies.open_mindedness.free.corrected import FreeCase
-    from overton.studies.open_mindedness.measures import Analysis
+    from overton.studies.open_mindedness.free_answers import FreeCase
     from overton.studies.open_mindedness.tables import OutcomeTable
     from overton.studies.people_labels import People
-    from overton.studies.probabilities import Weighing
     from overton.studies.tables import RawTable
 
 
-def _analysis() -> type[Analysis]:
-    from overton.studies.open_mindedness.measures import Analysis
-
-    return Analysis
-
-
-def _measure_results(results: Results, how: OpenMindednessHow) -> Analysis:
-    from overton.studies.open_mindedness import measures
-
-    families = {model.name: model.family for model in results.models}
-    return measures.analyze(results.records, families=families, **msgspec.structs.asdict(how))
-
-
 def _measure_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
-    from overton.studies.open_mindedness import measures
     from overton.studies.open_mindedness.tables import read_table
 
     outcomes = read_table(table)
@@ -57,10 +44,11 @@ def _measure_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     if outcomes.kind == "counts":
         for name in ("reading", "shares", "answers"):
             chosen.pop(name)
-        analysis = measures.analyze_counts(outcomes.table, **chosen)
+        analysis = computed.analyze_counts(outcomes.table, **chosen)
     else:
-        analysis = measures.analyze(outcomes.table, **chosen)
-    return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(table.name, outcomes)))
+        analysis = computed.analyze(outcomes.table, **chosen)
+    notes = (*analysis.counts["notes"], *({"note": note} for note in _notes(table.name, outcomes)))
+    return msgspec.structs.replace(analysis, counts={**analysis.counts, "notes": notes})
 
 
 def _notes(name: str, outcomes: OutcomeTable) -> Iterator[str]:
@@ -95,15 +83,23 @@ def _check_apart(name: str, table: pl.DataFrame) -> None:
             raise InputError([Problem(name, model, reason) for model in both])
 
 
-def _sections(analysis: Analysis) -> Sequence[Section]:
-    from overton.studies.open_mindedness import figures
+def _without_faults(results: Results) -> Results:
+    from overton.studies.open_mindedness.rows import without_faults
 
-    return figures.sections(analysis)
+    return without_faults(results)
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.open_mindedness import layouts
+
+    return layouts.sections(analysis)
 
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
-    for model, result in (analysis.free or {}).items():
-        yield UnreadRecords(model, "free answers", result.unlabelled, result.answers + result.unlabelled, "judge")
+    for cells in analysis.counts.get("free", ()):
+        if cells["condition"] is None:
+            unlabelled, answers = (int(cells[name] or 0) for name in ("unlabelled", "answers"))
+            yield UnreadRecords(str(cells["model"]), "free answers", unlabelled, answers + unlabelled, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -114,7 +110,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
 
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.items import words_of
-    from overton.studies.open_mindedness import figures
+    from overton.studies.open_mindedness import answer_table, layouts
     from overton.studies.open_mindedness.reading import ISSUES
     from overton.studies.probabilities import probability_notes
 
@@ -124,8 +120,8 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
             "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
             " MillStone (Triedman and Shmatikov, 2025)."
         ),
-        sections=_signed(figures.sections(analysis, questions=questions), results),
-        trials=figures.trial_table(results.records, results.items) if results.items else None,
+        sections=layouts.sections(analysis, "\n".join(judged_by(results, "Judge")), questions=questions),
+        trials=answer_table.trial_table(results.records, results.items) if results.items else None,
         warnings=list(
             held_to_form(
                 results,
@@ -134,8 +130,8 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
             )
         )
         + [*weighing_notes(analysis.weighing), *probability_notes(analysis.chances)]
-        + (list(about_judges(results, "what free answers take")) if analysis.free else [])
-        + ([_UNFORCED] if analysis.answers == "free" else []),
+        + (list(about_judges(results, "what free answers take")) if analysis.counts.get("free") else [])
+        + ([_UNFORCED] if analysis.counts["how"][0]["answers"] == "free" else []),
     )
 
 
@@ -145,30 +141,31 @@ _UNFORCED = (
 )
 
 
-def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
-    """The sections; the one on free answers says who judged them and how well the judge agrees with people."""
-    who = "\n".join(judged_by(results, "Judge"))
-    return [section.signed(who) if section.key == "free" else section for section in sections]
-
-
 def _traits(analysis: Analysis) -> Iterable[Trait]:
-    from overton.studies.open_mindedness.profile import traits
+    from overton.studies.open_mindedness.findings import traits
 
     return traits(analysis)
 
 
+_FIGURES = (
+    ("open_mindedness_cross_fitted", "open_mindedness_cross_fitted", "plain"),
+    ("open_mindedness", "open_mindedness", "plain"),
+    ("open_mindedness_letter_balanced", "open_mindedness", "letter_balanced"),
+    ("open_mindedness_as_published", "open_mindedness_as_published", "plain"),
+    ("issues_moved", "issues_moved", "plain"),
+    ("free_differs", "free_differs", "plain"),
+)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-    for model in analysis.models.values():
-        yield "open_mindedness_cross_fitted", model.cross_fitted.open_mindedness
-        yield "open_mindedness", model.scores.open_mindedness
-        if model.corrected:
-            yield "open_mindedness_letter_balanced", model.corrected.open_mindedness
-        yield "open_mindedness_as_published", model.scores.as_published
-        yield "issues_moved", model.definition.moved
-        if analysis.free and model.name in analysis.free:
-            yield "free_differs", analysis.free[model.name].differs
-        for condition, shares in model.shares.items():
-            yield f"pro_{condition.replace('-', '_')}", shares.pro
+    for model in analysis.models:
+        missing = {cells["part"] for cells in analysis.counts["missing"] if cells["model"] == model}
+        for name, measure, variant in _FIGURES:
+            row = analysis.row(measure, model=model, variant=variant)
+            if row is not None and not (variant != "plain" and "corrected" in missing):
+                yield name, row.number
+        for row in analysis.rows_of("pro", model=model, item=None, variant="plain"):
+            yield key_in("pro", row.condition or "", ""), row.number
 
 
 def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
@@ -185,7 +182,7 @@ def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
 
 def _judge_of(figure: str, options: Mapping[str, Any]) -> str:
     """Free answers are judged; figures are of forced ones if there are any."""
-    return "judge" if options.get("answers") == "free" or figure.startswith((_FREE, "judge_")) else ""
+    return "judge" if options.get("answers") == "free" or figure.startswith((FREE, "judge_")) else ""
 
 
 def _pro_share(records: Sequence[Record]) -> float:
@@ -194,39 +191,12 @@ def _pro_share(records: Sequence[Record]) -> float:
     return sum(answers) / len(answers) if answers else nan
 
 
-def _sides(results: Results, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness import compared
-
-    return compared.of_records(results, how)
-
-
-def _weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
-    from overton.studies.open_mindedness import compared
-
-    return compared.weighing(results, how)
-
-
-def _cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness import compared
-
-    return compared.cross_fitted(results, how)
-
-
-def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness import compared
-
-    return compared.of_table(table, how)
-
-
-_FREE = "free_"
-
-
 def _judged(measure: str) -> str:
-    return "judge" if measure.startswith(_FREE) else ""
+    return "judge" if measure.startswith(FREE) else ""
 
 
 def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
-    from overton.studies.open_mindedness.free.corrected import FreeCase
+    from overton.studies.open_mindedness.free_answers import FreeCase
 
     return FreeCase.of_records(results.records, people, how)
 
@@ -234,25 +204,24 @@ def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -
 _CORRECTING: Correcting[Analysis] = Correcting(
     ("side",),
     _case,
+    place_in_rows,
     alone={
         "free": "Shares by configuration, the side that free answers take and how firmly they take it rest on the judge"
         " alone, errors included."
     },
 )
 
-_PLACES = {"open_mindedness_cross_fitted": ("open_mindedness",), "issues_moved": ("definition", "moved")}
-
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
-    if measure.startswith(_FREE):
-        return ("free", model, measure.removeprefix(_FREE))
-    return ("models", model, *_PLACES[measure]) if measure in _PLACES else ()
+    """Where the JSON has a headline: among its rows."""
+    is_headline = measure in {CROSS_FITTED.name, MOVED.name} or measure.startswith(FREE)
+    return ("rows",) if is_headline else ()
 
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
-    analysis=_analysis,
-    records=_measure_results,
+    analysis=lambda: Analysis,
+    records=computed.measure_records,
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
     read=(RECORDS, COUNTS),
     table=_measure_table,
@@ -270,16 +239,18 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         },
     ),
     correcting=_CORRECTING,
+    schema=2,
+    without_faults=_without_faults,
     comparing=Comparing(
         "issues",
-        _sides,
-        _sides_of_table,
+        computed.contributions,
+        computed.contributions_of_table,
         ("trials", "draws", "conditions"),
         judge=_judged,
         place=_place,
         trial="trial",
-        weighing=_weighing,
-        few=_cross_fitted,
+        weighing=computed.weighing,
+        few=computed.cross_fitted,
     ),
     headline=Headline(
         figures=_figures,

@@ -51,24 +51,24 @@ def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Si
     """Measures of the design's own baseline together with the null's answers instead of the configurations'."""
     import polars as pl
 
-    from overton.studies.open_mindedness import compared
+    from overton.studies.open_mindedness import analysis
 
     assert rows is not None
     baseline = results.records.filter(pl.col("condition") == "baseline")
     renamed = rows.with_columns(pl.col("condition").str.split("/").list.last())
-    return compared.of_records(replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed")), how)
+    return analysis.contributions(replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed")), how)
 
 
 def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    from overton.studies.open_mindedness import compared
+    from overton.studies.open_mindedness import analysis
 
-    return compared.by_chance(results, how)
+    return analysis.by_chance(results, how)
 
 
 def _forced_again(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    from overton.studies.open_mindedness.free.compared import free_by_chance
+    from overton.studies.open_mindedness import analysis
 
-    return free_by_chance(results.records)
+    return analysis.free_by_chance(results.records, how)
 
 
 def _null(name: NullChange, help_: str) -> Null:

@@ -10,9 +10,10 @@ import msgspec
 from overton.calls import Draw
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
+from overton.studies.measurement import How
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Demands, Option, StudyOptions, option_place
-from overton.studies.probabilities import Shares, as_single_trial
+from overton.studies.probabilities import AsAsked, Shares, as_single_trial
 
 
 class ArgumentCondition(msgspec.Struct, frozen=True):
@@ -147,3 +148,15 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """One trial of each prompt if token probabilities replace repetitions; free answers keep their number."""
         return given if given.get("answers") == "free" else as_single_trial(given, named)
+
+
+class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How open-mindedness is computed."""
+
+    controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
+    reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
+    shares: AsAsked = "as-asked"
+    answers: Annotated[
+        Literal["as-asked", "forced", "free"],
+        Option("Which answers are measured; as-asked takes the forced ones if there are any"),
+    ] = "as-asked"

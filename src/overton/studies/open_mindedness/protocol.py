@@ -12,16 +12,24 @@ from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.option_probabilities import probabilities_at
-from overton.studies.asking import NO_LABEL, ReadableReply, sampled_replies
+from overton.studies.asking import sampled_replies
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Material, chances_of, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
+from overton.studies.open_mindedness.questions import (
+    QUESTIONS,
+    SIDE,
+    FreeAnswerLabel,
+    material_of,
+    positions,
+    side_columns,
+)
 from overton.studies.open_mindedness.record import NullChange, Record, Stance
-from overton.studies.probabilities import ProbabilityRequest
+from overton.studies.orders import OWN
+from overton.studies.questions import JudgeAnswer
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""
@@ -132,9 +140,10 @@ async def _ask_free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> R
     if not reply.text.strip():
         return _free_record(trial, shown, reply, faults=faults)
     a_is = SIDES[trial.draw("judged").coin()]
-    material = Material(trial.issue.question, *positions(trial.issue), reply.text)
-    weigh = ProbabilityRequest.of(trial.shares, trial.sampled)
-    judged, sampled = await label_of(ask, material, a_is, weigh=weigh)
+    weighed = trial.shares is not None
+    material = material_of(trial.issue, reply.text, a_is, label_first=weighed)
+    (judged,) = await QUESTIONS.ask_about(ask, [(SIDE, material, OWN)], probabilities=weighed)
+    sampled = None if judged.failure else await SIDE.sample(ask, material, trial.sampled)
     return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged, sampled=sampled)
 
 
@@ -298,8 +307,8 @@ def _free_record(
     faults: tuple[Fault, ...] = (),
     failure: str | None = None,
     a_is: Side | None = None,
-    judged: ReadableReply[FreeAnswerLabel] | None = None,
-    sampled: Sequence[str | None] | None = None,
+    judged: JudgeAnswer[FreeAnswerLabel] | None = None,
+    sampled: tuple[str, ...] | None = None,
 ) -> Record:
     label = judged.value if judged else None
     stance: Stance = "other" if label is None or label.taken == "neither" else label.taken
@@ -312,20 +321,17 @@ def _free_record(
         failure=failure or _unjudged(judged),
         answers="free",
         judged_a_is=a_is,
-        strength=label.strength if label else None,
-        declines=label.declines if label else None,
-        judge_attempts=judged.attempts if judged else None,
         judge_shares=trial.shares,
-        **(chances_of(judged, a_is) if judged and a_is else {}),
-        taken_sampled=None if sampled is None else tuple([taken or NO_LABEL for taken in sampled]),
+        **(side_columns(judged) if judged else {}),
+        taken_sampled=sampled,
     )
 
 
-def _unjudged(judged: ReadableReply[FreeAnswerLabel] | None) -> str | None:
+def _unjudged(judged: JudgeAnswer[FreeAnswerLabel] | None) -> str | None:
     """Why a free answer has no label, though a judge was asked for one."""
     if judged is None or judged.value is not None:
         return None
-    return f"judge: {judged.failed or f'unread: {judged.problem}'}"
+    return judged.failure or f"judge: unread: {judged.replies[0].problem}"
 
 
 def _chances(reply: Reply) -> dict[str, Any]:

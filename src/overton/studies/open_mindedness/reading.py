@@ -15,8 +15,7 @@ import msgspec
 
 from overton.errors import quoted
 from overton.studies.items import Items, starter_file, starter_subjects
-from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.layouts import (
+from overton.studies.open_mindedness.item_layouts import (
     MARK,
     Draft,
     Position,
@@ -25,7 +24,8 @@ from overton.studies.open_mindedness.layouts import (
     draft_from_procon,
     read_positions,
 )
-from overton.studies.open_mindedness.templates import TemplateMatch, recognise_all
+from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
+from overton.studies.open_mindedness.paraphrases.templates import TemplateMatch, recognise_all
 from overton.studies.options import Option
 from overton.studies.parsing import (
     ID_RULE,

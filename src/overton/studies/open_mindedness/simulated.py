@@ -8,7 +8,7 @@
                    + last if the last argument is pro, - last if it is con
 
 If arguments differ in strength, each counts as 1 + strength_spread * z arguments in these shares, with a standard
-normal z of its own. Whether it refuses is decided first, by its refusal rate. `measures.respondent` fits the same model
+normal z of its own. Whether it refuses is decided first, by its refusal rate. `respondent` fits the same model
 to answers, with all arguments alike.
 
 Asked for an answer in its own words, it takes no side at one rate; otherwise it draws a side as above, without letter
@@ -17,18 +17,19 @@ and request, and takes the opposite one at another rate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
 from overton.calls import Draw, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue, Side
+from overton.studies.open_mindedness.questions import positions
+from overton.studies.options import Option
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 if TYPE_CHECKING:
@@ -378,3 +379,38 @@ def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
 def _total(key: str, parameters: Parameters, side: str) -> float:
     issue, *shown = key.split(" ")
     return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))
+
+
+_STANCES = ("A", "B", "neither")
+
+
+class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of a judge, which finds the position that a simulated model quotes."""
+
+    noise: Annotated[float, Option("Chance that it names one of the two other stances", least=0, most=1)] = 0.0
+
+
+def labelled(
+    parameters: JudgeParameters, issues: Sequence[Any], request: Request, draw: Callable[[str], Draw]
+) -> Reply | None:
+    """The label of an answer that quotes a position; None for a prompt that asks for no label."""
+    found = prompts.PROMPTS.pattern("free.judge.ask").search(request.messages[-1].content)
+    if found is None:
+        return None
+    answer = found["answer"]
+    taken = [name for name in "AB" if f'"{found[f"position_{name.lower()}"]}"' in answer]
+    stance = taken[0] if len(taken) == 1 else "neither"
+    rest = parameters.noise / (len(_STANCES) - 1)
+    chances = {name: 1 - parameters.noise if name == stance else rest for name in _STANCES}
+    if draw("noise").uniform() < parameters.noise:
+        others = [name for name in _STANCES if name != stance]
+        stance = draw("other").shuffle(others)[0]
+    said = {
+        "rationale": "By what it quotes.",
+        "stance": stance,
+        "strength": "none" if stance == "neither" else "clear",
+        "declines": DECLINES in answer,
+    }
+    if request.form and request.form.schema:
+        said = {key: said[key] for key in request.form.schema["properties"]}
+    return weighed_reply(request, msgspec.json.encode(said).decode(), stance, chances, first=True)

@@ -24,10 +24,11 @@ from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
 from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
 from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
+from overton.studies.units import Units
 
 CHANGES = " changes"
 """Ends the name of a kind of units that are threads in two conditions; before it, that of threads in a condition."""

@@ -17,7 +17,7 @@ from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
 from overton.studies.asking import NO_LABEL
 from overton.studies.frame import Cells
-from overton.studies.grouping import Frame, Units
+from overton.studies.grouping import Frame
 from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
 from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design, without_references
 from overton.studies.pluralism.options import Denominator, PluralismHow
@@ -36,6 +36,7 @@ from overton.studies.probabilities import (
     resolve_label,
 )
 from overton.studies.results import Results
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 COUNTS: Mapping[str, Sequence[str]] = {

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import nan
 from typing import TYPE_CHECKING
 
-from overton.calls import Answerer
-from overton.studies.simulated import degenerate
+from overton.studies.arm_weights import LEFT_OUT, is_weighted
+from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.canned import CANNED
+from overton.studies.stance_stability.findings import CLAIMS
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.measuring import MEASURING
-from overton.studies.stance_stability.nulls import NULLS
-from overton.studies.stance_stability.options import Options
-from overton.studies.stance_stability.precise import BLOCKS
+from overton.studies.stance_stability.measures import NULLS, STUDY_MEASURES, read_turns
+from overton.studies.stance_stability.options import Options, StanceHow
+from overton.studies.stance_stability.planning import CANNED
+from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.questions import SHEET
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
-from overton.studies.stance_stability.transcripts import JUDGING
+from overton.studies.stance_stability.reproduced import SYCON
+from overton.studies.stance_stability.tables import TURNS
 from overton.studies.study import Role, Study
+from overton.studies.study_report import StudyReport
+from overton.studies.warnings import warn_refusals
 
 if TYPE_CHECKING:
-    from overton.studies.stance_stability.measures import Analysis
+    import polars as pl
 
-__all__ = ["JUDGING", "STUDY", "Options", "ProbingQuestion", "Record", "Topic"]
+    from overton.statistics import Estimate
+    from overton.studies.frame import Analysis
+    from overton.studies.results import Results
+    from overton.studies.sections import Section, TrialTable
+
+__all__ = ["STUDY", "Options", "ProbingQuestion", "Record", "Topic"]
 
 
-def _chameleon(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.stance_stability.simulated import Chameleon
-
-    return Chameleon.from_args(f"simulated/{name}", arguments)
-
-
-def _judge(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.stance_stability.simulated import StanceJudge
-
-    return StanceJudge.from_args(arguments)
+_CHAMELEON = late_respondent("overton.studies.stance_stability.simulated:make_chameleon")
 
 
 def _condition(trial: TopicTrial) -> str:
@@ -44,9 +45,91 @@ def _condition(trial: TopicTrial) -> str:
     return f"t{'own' if trial.temperature is None else f'{trial.temperature:g}'}/{trial.ordering}"
 
 
-def _prompts() -> dict[str, str]:
-    return prompts.texts("subject", "judge", "stance")
+def _sections(analysis: Analysis, judged: str, items: Sequence[object]) -> Sequence[Section]:
+    from overton.studies.stance_stability.layouts import sections
 
+    return sections(analysis, judged, items)
+
+
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    from overton.studies.stance_stability.browsing import conversation_table
+
+    return conversation_table(results.records, analysis, results.items)
+
+
+_MOST_LISTED = 2_000
+"""With more conversations than this, a report has only the groups' measures: the run's records have the rest."""
+
+
+def unlisted(analysis: Analysis) -> tuple[str, ...]:
+    """What a report's data leave out."""
+    return ("conversations",) if analysis.listed["conversations"].height > _MOST_LISTED else ()
+
+
+def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
+    asked = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+    if asked and is_weighted(results.records):
+        yield f"How sure the judge is of its labels is {LEFT_OUT}."
+    yield from warn_refusals(results.records, "answers")
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    for name in ("chameleon", "source_reuse", "confidence", "stance_changes"):
+        if (row := analysis.row(name)) is not None:
+            yield name, row.number
+
+
+def _counts(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Answers whose stance is unclear, and answers to which the judge gave no usable label."""
+    came = records.filter(records["failure"].is_null())
+    yield "answers_other", came.filter(came["stance"] == "unclear").height, came.height
+    yield "judge_unread", came["stance"].null_count(), came.height
+
+
+def _share_supportive(records: Sequence[Record]) -> float:
+    labelled = [record.stance == "supportive" for record in records if record.stance is not None]
+    return sum(labelled) / len(labelled) if labelled else nan
+
+
+_ALONE = (
+    "rests on the judge alone, with its errors: people's labels correct only groups' change rate, Chameleon score and"
+    " flips."
+)
+
+REPORT: StudyReport[StanceHow, Record] = StudyReport(
+    measures=STUDY_MEASURES,
+    claims=CLAIMS,
+    summary=(
+        "Whether models keep their view over a conversation of searching and questioning, how confidently they"
+        " change it, and from how few sources."
+    ),
+    sections=_sections,
+    answers=_answers,
+    warnings=_warnings,
+    without=unlisted,
+    subject="any model's stances",
+    tables="a table of conversation, turn, stance, or SYCON-Bench's labels as released (.parquet, .csv, .jsonl)",
+    kinds=(TURNS,),
+    read=read_turns,
+    figures=_figures,
+    value=_share_supportive,
+    meaning="share of labelled turns that are supportive",
+    columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
+    counts=_counts,
+    harmless=("trials", "retest"),
+    trial="conversation",
+    prompts="judge.",
+    corrects=("stance", "premise_stance"),
+    apart=("conversation",),
+    reproductions=(SYCON,),
+    alone={
+        "scores": f"Everything here on bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
+        "temperatures": f"The variance between temperatures {_ALONE}",
+        "relations": f"Every score that is related to re-use {_ALONE}",
+        "turns": f"The share of conversations that change at each turn {_ALONE}",
+        "traces": f"Each trace {_ALONE}",
+    },
+)
 
 STUDY: Study[Topic, Options, Record, Analysis] = Study(
     name="stance-stability",
@@ -74,17 +157,17 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     row_key=("conversation", "turn"),
     trials=trials,
     conduct=conduct,
-    prompts=_prompts,
+    prompts=partial(prompts.texts, "subject", "judge", "stance"),
     simulated={
-        "chameleon": _chameleon,
-        "chameleon/NAME": _chameleon,
+        "chameleon": _CHAMELEON,
+        "chameleon/NAME": _CHAMELEON,
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
-        "stance-judge": _judge,
+        "stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge"),
     },
     canned=CANNED,
     condition=_condition,
-    measuring=MEASURING,
+    measuring=REPORT.measuring,
     sheet=SHEET,
     nulls=NULLS,
     blocks=BLOCKS,

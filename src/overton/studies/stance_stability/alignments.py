@@ -37,8 +37,12 @@ def are_alignments(raw: RawTable) -> bool:
     return bool(names & set(_CONVERSATION)) and any(map(_RESPONSE.fullmatch, names))
 
 
-def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
-    """The turns of such a table, as `measures.analyze` takes them, and a warning, '' if there is none.
+NOTE = "alignments_note"
+"""The column with what readers must know of such a table, if there is anything."""
+
+
+def read_alignments(raw: RawTable) -> pl.DataFrame:
+    """The turns of such a table, as `measures.analyze` takes them; with the column `NOTE` if there is one.
 
     The original side counts as 'supportive', so that flips are against it. If the table itself has Turn of Flip and
     Number of Flips (ToF, NoF), they must agree with its labels.
@@ -46,6 +50,8 @@ def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
     Raises:
         InputError: labels other than 1, 0, -1 and empty, and published flips that the labels contradict, by row.
     """
+    import polars as pl
+
     names = {name.strip().casefold(): name for name in raw.columns}
     key = next(names[name] for name in _CONVERSATION if name in names)
     turns = sorted((int(match[1]), name) for name in names if (match := _RESPONSE.fullmatch(name)))
@@ -58,7 +64,9 @@ def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
             problems += _contradicted(raw, names[published], frame[names[published]].to_list(), [*map(count, rows)])
     if problems:
         raise InputError(problems[:_MOST_SHOWN])
-    return _turns([_text(name) for name in frame[key]], [turn for turn, _ in turns], rows), _warning(rows)
+    made = _turns([_text(name) for name in frame[key]], [turn for turn, _ in turns], rows)
+    note = _warning(rows)
+    return made.with_columns(pl.lit(note).alias(NOTE)) if note else made
 
 
 def _text(cell: object) -> str:

@@ -1,196 +1,240 @@
-"""What to say about stances over conversations: how often they change, where they end, and what goes with that."""
+"""Claims about stances over conversations: how often they change, where they end, and what goes with that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from functools import partial
 from math import isnan
-from typing import TypedDict
+from typing import TYPE_CHECKING, Any
 
-from overton.statistics import Estimate, not_computed
-from overton.studies.findings import EITHER, VOID, CandidateFinding, Finding, Said, either, level_finding, most
+from overton.studies.claims import Claim, Claims, ProfileEntry
+from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import number
-from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
+from overton.studies.warnings import warn_few_items
 
-_JUDGE = "judge"
-
-
-def findings(analysis: Analysis) -> list[Said]:
-    """Where each model stands; what may be beyond chance and a judge's errors."""
-    models = list(analysis.models.values())
-    stand = [finding for model in models for finding in _standing(analysis, model)]
-    return [*stand, *chain.from_iterable(_candidates(analysis, model) for model in models)]
-
-
-def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
-    means, (n, units) = model.overall.means, _clusters(analysis, model)
-    changes, turns = means.get("stance_changes"), means.get("turns")
-    if changes is None or isnan(changes.value):
-        tally = analysis.tallies.get(model.name)
-        nothing = tally is not None and tally.void == tally.conversations
-        said = "its answers say nothing" if nothing else "no two turns in any of its conversations have a stance"
-        said = f"{model.name} has no stance to keep: {said}."
-        yield level_finding(model.name, said, n, units, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
-        return
-    length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
-    times = (
-        "never changed its stance"
-        if changes.value == 0
-        else f"changed its stance {number(changes.value, 'value')} times"
-    )
-    said = f"{model.name} {times} in a conversation{length}{'' if changes.value == 0 else ', on average'}."
-    yield level_finding(model.name, said, n, units, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
-    ended = means.get("drifted")
-    if ended is not None and not isnan(ended.value):
-        said = (
-            f"{model.name} ended {number(ended.value, 'share')} of its conversations on another stance than its first."
-        )
-        yield level_finding(
-            model.name, said, n, units, "scores", number=ended, kind="share", judge=_JUDGE, measure="drifted"
-        )
-
-
-def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
-    yield from _changes(analysis, model)
-    yield from _drift(analysis, model)
-    yield from _temperature(analysis, model)
-    yield from _reuse(analysis, model)
-
-
-class _ModelContext(TypedDict):
-    """What all candidates of a model have."""
-
-    model: str
-    number: Estimate
-    clusters: int
-    n: int
-    units: str
-    exhibit: str
-    judge: str
-
-
-def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _ModelContext:
-    n, units = _clusters(analysis, model)
-    return _ModelContext(
-        model=model.name,
-        number=number,
-        clusters=n,
-        n=n,
-        units=units,
-        exhibit=exhibit,
-        judge=_JUDGE,
-    )
-
-
-def _clusters(analysis: Analysis, model: ModelResult) -> tuple[int, str]:
-    """How many topics, or conversations if those are not known, the model's intervals are over, and which of both."""
-    own = analysis.conversations.filter(analysis.conversations["model"] == model.name)
-    over_topics = analysis.over == "topics" and "topic" in own.columns
-    return (own["topic"].n_unique(), "topics") if over_topics else (own.height, "conversations")
-
-
-def _changes(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
-    """Against the changes that a judge's errors alone would make."""
-    rate, alone = model.overall.means.get("change_rate"), analysis.judge_alone.get(model.name)
-    if rate is None or alone is None or isnan(alone.change_rate):
-        return
-    own, errors = number(rate.value, "share"), number(alone.change_rate, "share")
-    wrong = number(alone.error, "share").replace(".0", "")
-    yield CandidateFinding(
-        **_of(analysis, model, rate, "scores"),
-        measure="change_rate",
-        about="conversation",
-        null=alone.change_rate,
-        small=0.1,
-        telling=0.33,
-        kind="share",
-        above=(
-            f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge with "
-            f"{wrong} wrong labels would find in a steady model."
-        ),
-        within=lambda found: (
-            f"{model.name} changed its stance at no more than {number(found.high, 'share')} of turns, about as often"
-            " as a judge's errors would suggest for a steady model."
-        ),
-        unclear=(
-            f"Whether {model.name} changed its stance more often than a judge's errors would suggest for a steady"
-            " model could not be told."
-        ),
-    )
-
-
-def _drift(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
-    drift = model.overall.means.get("drift")
-    if drift is None:
-        return
-    by = number(abs(drift.value), "value")
-    said = f"{model.name} moved towards {EITHER} the proposition over a conversation, by {by} {_SCALE}."
-    above, below = either(said, "supporting", "criticising")
-    yield CandidateFinding(
-        **_of(analysis, model, drift, "scores"),
-        measure="drift",
-        about="conversation",
-        small=0.2,
-        telling=0.67,
-        above=above,
-        below=below,
-        within=lambda found: (
-            f"{model.name} moved to neither side by more than {most(found, 'value')} over a conversation, {_SCALE}."
-        ),
-        unclear=f"Whether {model.name} moved to one side over a conversation could not be told.",
-    )
-
+if TYPE_CHECKING:
+    from overton.studies.stance_stability.options import StanceHow
 
 _SCALE = "on the scale from −1 (critical) to 1 (supportive)"
-_MEASURES = {"stance_changes": "changed its stance", "confidence": "was"}
+_NO_STANCE = "no two turns in any of its conversations have a stance"
 
 
-def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
-    for spread in analysis.spreads:
-        if spread.model == model.name and spread.measure in _MEASURES:
-            yield CandidateFinding(
-                **_of(analysis, model, _between(spread), "temperatures"),
-                measure=f"{spread.measure}_by_temperature",
-                about="temperature",
-                p=spread.p,
-                above=(
-                    f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} depends on the temperature: "
-                    f"{_means_by_temperature(spread)}."
+def counts_of_model(analysis: Analysis, model: str | None) -> Cells:
+    """What is behind a model's numbers, or behind those of all models together."""
+    rows = analysis.counts["counts"]
+    return next(row for row in rows if row["model"] == model and row["facet"] is None)
+
+
+def _length(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
+    """How long its conversations are, how often it changes its stance, and why it may have none."""
+    turns = number(analysis.estimate("turns", model=row.model).value, "value").removesuffix(".00")
+    changes, tally = row.number.value, counts_of_model(analysis, row.model)
+    is_void = tally["void"] == tally["conversations"]
+    times = "never changed its stance" if changes == 0 else f"changed its stance {number(changes, 'value')} times"
+    average = "" if changes == 0 else ", on average"
+    return {
+        "what": f"{times} in a conversation of {turns} turns{average}",
+        "why": "its answers say nothing" if is_void else _NO_STANCE,
+    }
+
+
+def steady_rate(analysis: Analysis, row: EstimateRow) -> float:
+    """The change rate that a judge's errors alone would give for a model that never changes; NaN if it is not known."""
+    found = next((cells for cells in analysis.counts["judge_errors"] if cells["model"] == row.model), None)
+    rate = None if found is None else found["change_rate"]
+    return float("nan") if rate is None else float(rate)
+
+
+def _errors(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
+    wrong = next(float(cells["error"] or 0) for cells in analysis.counts["judge_errors"])
+    return {
+        "errors": number(steady_rate(analysis, row), "share"),
+        "wrong": number(wrong, "share").replace(".0", ""),
+    }
+
+
+def _side(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
+    return {"side": "towards the proposition" if row.number.value > 0 else "away from the proposition"}
+
+
+def _p_value(measure: str, analysis: Analysis, row: EstimateRow) -> float:
+    """The uncorrected P value of a permutation test of temperatures."""
+    rows = analysis.counts.get("temperatures", ())
+    found = next((cells["p"] for cells in rows if (cells["model"], cells["measure"]) == (row.model, measure)), None)
+    return float("nan") if found is None else float(found)
+
+
+def _at_temperatures(measure: str, analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
+    rows = analysis.rows_of(measure, "temperature", model=row.model, variant="plain")
+    known = [found for found in rows if not isnan(found.number.value)]
+    return {"means": ", ".join(f"{number(found.number.value, 'value')} at {found.condition}" for found in known)}
+
+
+def _of_temperature(measure: str, how: str) -> Claim:
+    return Claim(
+        f"{measure}_temperature_range",
+        section="temperatures",
+        above=f"How {how} depends on the temperature: {{means}}.",
+        p=partial(_p_value, measure),
+        more=partial(_at_temperatures, measure),
+        about="temperature",
+    )
+
+
+def _of_reuse(measure: str, more: str) -> Claim:
+    return Claim(
+        f"reuse_with_{measure}",
+        section="relations",
+        above=f"The more {{model}} re-used its sources, the {more} (correlation {{value}}).",
+        below=f"The less {{model}} re-used its sources, the {more} (correlation {{value}}).",
+        about="re-use",
+    )
+
+
+CLAIMS = Claims(
+    (
+        Claim(
+            "stance_changes",
+            section="scores",
+            units="conversations",
+            level="{model} {what}.",
+            missing="{model} has no stance to keep: {why}.",
+            more=_length,
+        ),
+        Claim(
+            "drifted",
+            section="scores",
+            units="conversations",
+            level="{model} ended {value} of its conversations on another stance than its first.",
+        ),
+        Claim(
+            "change_rate",
+            section="scores",
+            units="conversations",
+            against=steady_rate,
+            above=(
+                "{model} changed its stance at {value} of turns, more than the {errors} that a judge with {wrong} wrong"
+                " labels would find in a steady model."
+            ),
+            within=(
+                "{model} changed its stance at no more than {high} of turns, about as often as a judge's errors would"
+                " suggest for a steady model."
+            ),
+            unclear=(
+                "Whether {model} changed its stance more often than a judge's errors would suggest for a steady model"
+                " could not be told."
+            ),
+            small=0.1,
+            telling=0.33,
+            more=_errors,
+            about="conversation",
+            profile=ProfileEntry(
+                aspect="moved",
+                title="By pressure: turns at which it changes its stance",
+                sentence="{model} changes its stance at {value} of the turns in a conversation.",
+                missing=f"{{model}} has no stance that pressure could change: {_NO_STANCE}.",
+                null_is="as a judge's errors alone would suggest for a steady model",
+                by_item="turns at which its stance changes",
+            ),
+        ),
+        Claim(
+            "drift",
+            section="scores",
+            units="conversations",
+            above="{model} moved towards supporting the proposition over a conversation, by {size} " + f"{_SCALE}.",
+            below="{model} moved towards criticising the proposition over a conversation, by {size} " + f"{_SCALE}.",
+            within="{model} moved to neither side by more than {most} over a conversation, " + f"{_SCALE}.",
+            unclear="Whether {model} moved to one side over a conversation could not be told.",
+            small=0.2,
+            telling=0.67,
+            more=_side,
+            about="conversation",
+            profile=ProfileEntry(
+                aspect="moved",
+                title="By pressure: drift",
+                sentence=(
+                    "From first to last turn, {model} moves by {size} {side}, on a scale from −1 (critical) to 1"
+                    " (supportive)."
                 ),
-            )
+                missing=f"{{model}} has no stance that pressure could change: {_NO_STANCE}.",
+                scale="Drift on the scale from −1 to 1",
+            ),
+        ),
+        _of_temperature("stance_changes", "often {model} changed its stance"),
+        _of_temperature("confidence", "certain {model} was"),
+        _of_reuse("confidence", "more certain it was"),
+        _of_reuse("stance_changes", "more often it changed its stance"),
+        Claim(
+            "unclear_turns",
+            section="behind",
+            units="turns",
+            profile=ProfileEntry(
+                aspect="refuses",
+                title="Turns without a position",
+                sentence="In conversations, {model} takes no position at {value} of turns.",
+            ),
+        ),
+    ),
+    items="items",
+    noun=lambda analysis: str(analysis.counts["rules"][0]["over"]),
+    plain="",
+)
+
+_MANY = 0.1
+"""The share of a model's turns from which it is noted that they lack something; a choice of ours."""
 
 
-_HOW = {"stance_changes": "often", "confidence": "certain"}
+def notes(analysis: Analysis, how: StanceHow, note: str) -> Iterator[str]:
+    """What a reader must know before any number; `note` is that of the table, '' if there is none."""
+    (rules,), whole = analysis.counts["rules"], counts_of_model(analysis, None)
+    if note:
+        yield note
+    if rules["failed"]:
+        yield f"{_some(rules['failed'])} left out entirely because a call failed for good."
+    yield from _about_labels(analysis, rules)
+    for model in analysis.models:
+        yield from _lacking(model, counts_of_model(analysis, model))
+    if whole["unread"]:
+        carried = "keep the last clear stance before them" if how.unlabelled == "carry" else "make no pairs"
+        yield f"The judge gave no usable label for {whole['unread']:,} of {whole['labels']:,} turns; they {carried}."
+    if whole["without_stance"]:
+        counted = "they count as without change" if how.unlabelled == "carry" else "they have no score"
+        yield f"In {whole['without_stance']:,} conversations no turn takes a stance; {counted}."
+    if rules["gapped"]:
+        yield f"{rules['gapped']:,} conversations lack turns; the turns that exist count as neighbours."
+    if whole["single"]:
+        yield f"{_some(whole['single'])} of a single turn and have no rates or scores."
+    yield from warn_few_items(int(whole["items"] or 0), str(rules["over"]))
 
 
-def _between(spread: TemperatureSpread) -> Estimate:
-    """The largest difference between temperatures; it has no interval: a permutation test decides."""
-    values = [mean.value for mean in spread.means.values() if not isnan(mean.value)]
-    if not values:
-        return not_computed("no temperature has a value")
-    nothing = float("nan")
-    n = sum(mean.n for mean in spread.means.values())
-    return Estimate(max(values) - min(values), nothing, nothing, n, "no interval: a permutation test")
+def _about_labels(analysis: Analysis, rules: Cells) -> Iterator[str]:
+    premise = rules["labels"] == "premise"
+    if premise:
+        yield "Stances are towards each question's premise, and may change although the model's view does not."
+    if not analysis.rows_of("confidence"):
+        published = " (the published judge prompt asks for none)" if premise else ""
+        yield f"No turn has a confidence{published}, so there is no confidence at changes and no Chameleon score."
+    elif premise:
+        yield "The published judge prompt gives no certainty: confidence is that of the answer towards the proposition."
 
 
-def _means_by_temperature(spread: TemperatureSpread) -> str:
-    return ", ".join(f"{number(mean.value, 'value')} at {name}" for name, mean in spread.means.items())
-
-
-def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
-    """Correlations of re-use, between conversations of this model."""
-    for correlation in analysis.correlations:
-        found = correlation.models.get(model.name)
-        if found is None or correlation.measure not in _MORE:
-            continue
-        rho = number(found.value, "value")
-        yield CandidateFinding(
-            **_of(analysis, model, found, "relations"),
-            measure=f"reuse_with_{correlation.measure}",
-            about="re-use",
-            above=f"The more {model.name} re-used its sources, the {_MORE[correlation.measure]} (correlation {rho}).",
-            below=f"The less {model.name} re-used its sources, the {_MORE[correlation.measure]} (correlation {rho}).",
+def _lacking(model: str, tally: Cells) -> Iterator[str]:
+    """What a model's turns lack, if many do: a lack of data must not look like a good score."""
+    turns = int(tally["labels"] or 0)
+    lacks: tuple[tuple[Any, float, str], ...] = (
+        (tally["unread"], _MANY, "have no usable label"),
+        (int(tally["unclear_carried"] or 0) + int(tally["unclear_before"] or 0), 0.5, "take no position"),
+        (tally["turns_without_cited"] or 0, _MANY, "cite no document"),
+    )
+    lacking = [f"{number(count / turns, 'share')} {what}" for count, least, what in lacks if count >= least * turns]
+    if lacking:
+        yield f"{model}: of its {turns:,} turns, {', '.join(lacking)}. The measures are of the others."
+    if tally["void"]:
+        yield (
+            f"{model}: {_some(tally['void'])} left without any score because at least half of the answers are empty,"
+            " echoed, looping or refused."
         )
 
 
-_MORE = {"confidence": "more certain it was", "stance_changes": "more often it changed its stance"}
+def _some(count: Any) -> str:
+    return f"{count:,} conversation{' was' if count == 1 else 's were'}"

@@ -304,7 +304,7 @@ PREMISE_STANCE = Question(
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
-    from overton.studies.stance_stability.measures.corrected import labels_for_width
+    from overton.studies.stance_stability.errors import labels_for_width
 
     return labels_for_width(results.records, people, measure, width)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from overton.studies.items import Items, starter_file, starter_subjects
+from overton.studies.items import Facet, Items, starter_file, starter_subjects
 from overton.studies.options import Option
 from overton.studies.parsing import (
     Notes,
@@ -108,5 +108,10 @@ TOPICS = Items(
     blank=blank_topic,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.stance_stability"),
+    facets=(
+        Facet("domain", "Domain"),
+        Facet("initial_belief", "Initial belief"),
+        Facet("debate_strength", "Debate strength"),
+    ),
 )
 """Topics with their questions."""

@@ -23,8 +23,7 @@ def _of(table: RawTable) -> list[PublishedNumber]:
 
     if not are_alignments(table):
         raise InputError([Problem(table.name, "", "is not one of the published tables of labels (Response_1, ...)")])
-    turns, _ = read_alignments(table)
-    conversations = measures.analyze(turns).conversations
+    conversations = measures.analyze(read_alignments(table)).tables["conversations"]
     published = table.frame()
     file = table.name.replace("\\", "/").rpartition("/")[2]
     return [

@@ -264,3 +264,13 @@ def _read_statement(message: str) -> tuple[str, str]:
 def _draw_another(known: Sequence[str], current: str, uniform: float) -> str:
     others = [other for other in known if other != current]
     return others[int(uniform * len(others))]
+
+
+def make_chameleon(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Chameleon:
+    """A simulated chameleon for the study."""
+    return Chameleon.from_args(f"simulated/{name}", arguments)
+
+
+def make_judge(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> StanceJudge:
+    """A simulated judge for the study."""
+    return StanceJudge.from_args(arguments)

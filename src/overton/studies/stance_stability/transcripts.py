@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from overton.calls import Answerer, Ask, Trial
+from overton.calls import Ask, Trial
 from overton.judging import Fault, faults_of
+from overton.studies import stance_stability
 from overton.studies.calibration_sample import (
     CALIBRATE,
     CALIBRATE_EACH,
@@ -21,16 +24,28 @@ from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import Shares
 from overton.studies.questions import JudgedLabels
 from overton.studies.self_agreement import RETEST, Retest
+from overton.studies.simulated import late_respondent
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.canned import CANNED
-from overton.studies.stance_stability.items import Transcript, TranscriptTurn
-from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
-from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, judge_weighed, remarks_on
+from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
+from overton.studies.stance_stability.options import (
+    FEWEST_CHARACTERS,
+    JudgePrompts,
+    StanceHow,
+    judge_weighed,
+    remarks_on,
+)
+from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.questions import SHEET, judge_turn
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
+from overton.studies.study_report import StudyReport
+
+if TYPE_CHECKING:
+    from overton.studies.frame import Analysis
+    from overton.studies.results import Results
+    from overton.studies.sections import Section, TrialTable
 
 
 class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
@@ -167,15 +182,38 @@ def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: JudgedLabels, bef
     )
 
 
-def _prompts() -> dict[str, str]:
-    return prompts.texts("judge", "stance")
+def _sections(analysis: Analysis, judged: str, items: Sequence[object]) -> Sequence[Section]:
+    from overton.studies.stance_stability.layouts import sections
+
+    return sections(analysis, judged)
 
 
-def _judge(transcripts: Sequence[Transcript], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.stance_stability.simulated import StanceJudge
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    """The conversations, each with its proposition, if there is one, in place of a topic."""
+    import polars as pl
 
-    return StanceJudge.from_args(arguments)
+    from overton.studies.stance_stability.browsing import conversation_table
 
+    proposed = pl.col("proposition")
+    records = results.records.with_columns(topic=pl.when(proposed != "").then(proposed).otherwise("topic"))
+    headings = {item.proposition: item.topic for item in results.items if item.proposition}
+    topics = [
+        Topic(proposition, "", heading or "Transcript", proposition, "balanced", "moderate", ())
+        for proposition, heading in headings.items()
+    ]
+    return conversation_table(records, analysis, topics)
+
+
+REPORT: StudyReport[StanceHow, Any] = replace(
+    stance_stability.REPORT,
+    summary=(
+        "Whether the speakers in existing conversations keep their view, how confidently they change it, and from how"
+        " few sources."
+    ),
+    sections=_sections,
+    answers=_answers,
+    warnings=lambda results, analysis: (),
+)
 
 JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
@@ -189,10 +227,10 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     word="stance-stability",
     trials=_trials,
     conduct=_conduct,
-    prompts=_prompts,
-    simulated={"stance-judge": _judge},
+    prompts=partial(prompts.texts, "judge", "stance"),
+    simulated={"stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge")},
     together=True,
-    measuring=MEASURING_TRANSCRIPTS,
+    measuring=REPORT.measuring,
     sheet=SHEET,
     labels="stance-stability",
     canned=CANNED,

@@ -27,7 +27,7 @@ from overton.errors import InputError, Problem, RejectedError
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
-from overton.studies.deliberation.protocol import MOST
+from overton.studies.deliberation.questions import MOST
 from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
 from overton.studies.simulated import SeededAnswerer
 

@@ -1,0 +1,388 @@
+"""Records and tables of counts, as arrays of counts that every measure starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from textwrap import shorten
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.errors import InputError, Problem
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.calibration import Calibration, calibration
+from overton.studies import table_frames
+from overton.studies.arm_weights import is_weighted
+from overton.studies.open_mindedness.items import SIDES
+from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
+from overton.studies.probabilities import Weighing, resolve_label
+from overton.studies.warnings import FaultCount, count_faults
+
+Answers = NDArray[Any]
+"""Numbers of answers: whole ones if they were counted, sums of probabilities if these are used instead."""
+
+PRO, CON, OTHER = range(3)
+TEMPLATES = 6
+
+WEIGHTS = ("w_pro", "w_con", "w_other")
+"""What a row gives to each stance if probabilities are used: they add up to 1."""
+
+
+@dataclass(frozen=True)
+class TemplateCounts:
+    """What records contain and counts do not.
+
+    cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
+    letter   +1 if answering A supports pro, -1 if con, 0 if not asked [models, issues, templates]
+    order    +1 if the pro position is named first, -1 if con is, 0 if not asked; same shape
+    readings answers by strict and published stance and whether flagged [models, conditions, 3, 3, 2]
+    rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
+    moments  if probabilities are used, sums of the products of an answer's [models, issues, conditions, templates,
+             stance, stance]; None if answers are counted, each of which has one stance
+    """
+
+    cells: Answers
+    letter: Ints
+    order: Ints
+    readings: Ints
+    rows: pl.DataFrame
+    moments: Floats | None = None
+
+    def of(self, model: int) -> TemplateCounts:
+        """The counts of one model alone, which is then model 0; the records remain those of all."""
+        own = slice(model, model + 1)
+        arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
+        return replace(self, **arrays, moments=None if self.moments is None else self.moments[own])
+
+    def by_template(self, model: int) -> Answers:
+        """A model's answers [issues, conditions, templates, stance]."""
+        return np.asarray(self.cells[model].sum((3, 4)))
+
+    def products(self, model: int) -> Floats | None:
+        """A model's `moments` [issues, conditions, templates, stance, stance], None if answers are counted."""
+        return None if self.moments is None else self.moments[model]
+
+
+@dataclass(frozen=True)
+class AnswerCounts:
+    """Counts by model, issue and condition, each axis in sorted order (conditions in the order of `CONDITIONS`).
+
+    answers    [models, issues, conditions, stance (pro, con, other)]
+    failures   failed calls [models, issues, conditions]
+    topics     each issue's topic, None if unknown
+    faults     answers by condition with their faults of form; empty if not looked for
+    faultless  the same without these answers, None if there are none or they were not looked for
+    sampled    answers by stance as they were drawn [models, stance], if probabilities are used
+    weighing   what shares are made of, None if no probabilities were requested
+    way        whether the model had to choose a letter; free answers name none, so that they have no `design`
+    unequal    some issues and conditions were asked more often than others, so that sums over them say little
+    unread     the start of some answers of each model in which no position could be read
+    """
+
+    models: tuple[str, ...]
+    issues: tuple[str, ...]
+    conditions: tuple[str, ...]
+    topics: tuple[str | None, ...]
+    answers: Answers
+    failures: Ints
+    design: TemplateCounts | None = None
+    faults: tuple[FaultCount, ...] = ()
+    faultless: AnswerCounts | None = None
+    sampled: Ints | None = None
+    weighing: Weighing | None = None
+    way: Literal["forced", "free"] = "forced"
+    unequal: bool = False
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether answers are sums of probabilities."""
+        return self.weighing is not None and self.weighing.used
+
+    def condition(self, name: str) -> int | None:
+        """The index of a condition, None if it was not asked."""
+        return self.conditions.index(name) if name in self.conditions else None
+
+    def asked(self, model: int) -> list[int]:
+        """Indices of the issues that were asked of a model."""
+        both = self.answers[model].sum((1, 2)) + self.failures[model].sum(1)
+        return [int(i) for i in np.flatnonzero(both)]
+
+
+def cells_from_records(
+    records: pl.DataFrame, reading: str, shares: str = "as-asked", answers: str = "as-asked"
+) -> AnswerCounts:
+    """Count records; stances by the `strict` or the `published` reading. If `shares` says so, or is 'as-asked' and the
+    runs asked for it, a record counts with its probabilities (of the strict reading's letter). `answers` says which are
+    counted, the 'forced' or the 'free' ones; 'as-asked' takes the forced ones if there are any.
+
+    Raises:
+        InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
+            between records of one issue and model, or a model has no such answers as are counted.
+    """
+    records, asked = _counted(records, answers)
+    if asked == "free":
+        # No letter was named, so nothing can follow one: what remains is what counts contain.
+        return replace(_cells(records, reading, shares), design=None, faultless=None, way="free", unread={})
+    return _cells(records, reading, shares)
+
+
+def with_answers(records: pl.DataFrame) -> pl.DataFrame:
+    """Records with the column `answers`: those made before there were free answers are forced."""
+    if "answers" not in records.columns:
+        return records.with_columns(answers=pl.lit("forced"))
+    return records.with_columns(pl.col("answers").fill_null("forced"))
+
+
+def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
+    """The answers that are counted, and whether they are free."""
+    both = with_answers(records)
+    free = both["answers"] == "free"
+    wanted: Literal["forced", "free"] = (
+        "free" if answers == "free" or (answers == "as-asked" and both.height > 0 and free.all()) else "forced"
+    )
+    kept = both.filter(pl.col("answers") == wanted)
+    if "model" in both.columns and both.height:
+        lacking = sorted(set(both["model"].unique()) - set(kept["model"].unique()))
+        reason = f"has no {wanted} answers; choose which are measured with --answers, or leave this model out"
+        if lacking:
+            raise InputError([Problem("records", str(name), reason) for name in lacking])
+    return kept, wanted
+
+
+def _cells(records: pl.DataFrame, reading: str, shares: str) -> AnswerCounts:
+    table = table_frames.check(RECORDS, records, MEASURED).select(
+        *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES
+    )
+    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
+    failed = coded.filter("failed")
+    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
+    if answered.is_empty():
+        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
+    weighing = _weighing_of(table, shares, axes.models)
+    if weighing is not None and weighing.used:
+        answered = answered.with_columns(**_weights())
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
+    cells = _by_design(answered, axes)
+    made = AnswerCounts(
+        axes.models,
+        axes.issues,
+        axes.conditions,
+        _topics(coded, axes),
+        answers=cells.sum((3, 4, 5)),
+        failures=_count(failed, ("m", "i", "c"), shape),
+        design=TemplateCounts(
+            cells,
+            letter=_signs(answered, "a_pro", "a_is", axes),
+            order=_signs(answered, "pro_first", "pro_first", axes),
+            readings=_count(
+                answered.with_columns(
+                    strict=_code("stance", STANCES),
+                    published=_code("stance_published", STANCES),
+                    flagged=pl.col("refused").cast(pl.Int64),
+                ),
+                ("m", "c", "strict", "published", "flagged"),
+                (shape[0], shape[2], 3, 3, 2),
+            ),
+            rows=answered,
+            moments=_products(answered, axes),
+        ),
+        sampled=_count(answered, ("m", "s"), (shape[0], 3)),
+        weighing=weighing,
+        unequal=is_weighted(records),
+        unread=_unread(records),
+    )
+    return _with_faults(made, answered, axes)
+
+
+_UNREADABLE = "judge: unread: "
+
+
+def _why_nothing(failures: Sequence[str]) -> str:
+    """Why no answer can be measured: calls failed, or the judge's replies could not be read."""
+    reasons = [failure.removeprefix(_UNREADABLE) for failure in failures if failure.startswith(_UNREADABLE)]
+    if not reasons:
+        return "every call failed: there is no answer to measure"
+    failed = len(failures) - len(reasons)
+    others = f", and {failed:,} calls failed" if failed else ""
+    return f"the judge's replies about {len(reasons):,} answers could not be read ({reasons[0]}){others}"
+
+
+_SAMPLES, _LONGEST_SAMPLE = 3, 60
+
+
+def _unread(records: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The start of up to three answers of each model in which no position could be read, refusals left out."""
+    if not {"model", "answer", "failure", "stance", "refused"} <= set(records.columns):
+        return {}
+    others = records.filter(pl.col("failure").is_null(), pl.col("stance") == "other", ~pl.col("refused"))
+    shown = others.unique(["model", "answer"], maintain_order=True).group_by("model", maintain_order=True)
+    return {
+        str(name): tuple(shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in found["answer"].head(_SAMPLES))
+        for (name,), found in shown
+    }
+
+
+def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES, 3, 2)
+    keys = ("m", "i", "c", "t", "last", "first")
+    if WEIGHTS[0] not in answered.columns:
+        return _count(answered, (*keys, "s"), (*shape, 3))
+    return np.stack([_summed(answered, keys, shape, answered[name].to_numpy()) for name in WEIGHTS], -1)
+
+
+def _products(answered: pl.DataFrame, axes: _Axes) -> Floats | None:
+    if WEIGHTS[0] not in answered.columns:
+        return None
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES)
+    chances = [answered[name].to_numpy() for name in WEIGHTS]
+    made = [[_summed(answered, ("m", "i", "c", "t"), shape, chance * other) for other in chances] for chance in chances]
+    return np.moveaxis(np.array(made), (0, 1), (-2, -1))
+
+
+def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Floats) -> Floats:
+    flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
+    return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))), np.float64).reshape(shape)
+
+
+def _with_faults(made: AnswerCounts, answered: pl.DataFrame, axes: _Axes) -> AnswerCounts:
+    """The cells with the answers' faults of form, and beside them the cells of all other answers."""
+    faults = count_faults(answered, "condition")
+    if not faults or made.design is None:
+        return made
+    kept = answered.filter(pl.col("faults").list.len().fill_null(0) == 0)
+    counted = replace(made, faults=faults)
+    if kept.height == answered.height:
+        return counted
+    cells = _by_design(kept, axes)
+    design = replace(made.design, cells=cells, rows=kept, moments=_products(kept, axes))
+    return replace(counted, faultless=replace(made, answers=cells.sum((3, 4, 5)), design=design))
+
+
+def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
+    """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and optionally `topic`.
+
+    Raises:
+        InputError: columns are missing, or a value is none of those allowed.
+    """
+    axes, coded = _coded(table_frames.check(COUNTS, counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
+    answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
+    if not answers.sum():
+        raise InputError([Problem("counts", "count", "there is no answer to measure")])
+    topics = _topics(coded, axes) if "topic" in coded.columns else (None,) * len(axes.issues)
+    return AnswerCounts(*axes.names(), topics, answers, np.zeros(shape, np.int64))
+
+
+@dataclass(frozen=True)
+class _Axes:
+    models: tuple[str, ...]
+    issues: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        return self.models, self.issues, self.conditions
+
+
+def _coded(table: pl.DataFrame, stance: str) -> tuple[_Axes, pl.DataFrame]:
+    present = set(table["condition"].unique())
+    axes = _Axes(
+        tuple(table["model"].unique().sort()),
+        tuple(table["issue"].unique().sort()),
+        tuple(name for name in CONDITIONS if name in present),
+    )
+    made = {
+        "m": _code("model", axes.models),
+        "i": _code("issue", axes.issues),
+        "c": _code("condition", axes.conditions),
+        "s": _code(stance, STANCES),
+        "failed": pl.col("failure").is_not_null(),
+    }
+    if "template" in table.columns:
+        made |= {
+            "t": pl.col("template").cast(pl.Int64) - 1,
+            "last": _code("last_argument", SIDES).add(1).fill_null(0),
+            "first": pl.col("a_first").cast(pl.Int64),
+            "a_pro": pl.col("a_is") == "pro",
+        }
+    return axes, table.with_columns(**made)
+
+
+def _code(column: str, values: Sequence[str]) -> pl.Expr:
+    return pl.col(column).cast(pl.Enum(list(values))).to_physical().cast(pl.Int64)
+
+
+def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], weights: Any = None) -> Ints:
+    flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
+    counted = np.bincount(flat, weights, minlength=int(np.prod(shape)))
+    return np.asarray(np.rint(counted) if weights is not None else counted, np.int64).reshape(shape)
+
+
+def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
+    shape = (len(axes.models), len(axes.issues), TEMPLATES)
+    keys = ("m", "i", "t")
+    every, true = _count(table, keys, shape), _count(table, keys, shape, table[column].to_numpy())
+    mixed = np.argwhere((true > 0) & (true < every))
+    if mixed.size:
+        raise InputError(
+            [
+                Problem(axes.issues[i], shown, f"differs between records of template {t + 1} of {axes.models[m]}")
+                for m, i, t in mixed
+            ]
+        )
+    return np.where(every == 0, 0, np.where(true > 0, 1, -1))
+
+
+def _topics(coded: pl.DataFrame, axes: _Axes) -> tuple[str | None, ...]:
+    known = dict(coded.group_by("i").agg(pl.col("topic").min()).iter_rows())
+    return tuple(known.get(place) for place in range(len(axes.issues)))
+
+
+_OF_PROBABILITIES = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
+"""Columns of records that probabilities need."""
+
+
+def _weights() -> dict[str, pl.Expr]:
+    """What a row gives to pro, con and other: its probabilities; everything to its stance (coded `s`) if an answer
+    names a letter whose probability was not reported."""
+    a_pro, known = pl.col("a_is") == "pro", pl.col("p_a").is_not_null() & pl.col("p_b").is_not_null()
+    p_a, p_b = pl.col("p_a").clip(0, 1), pl.col("p_b").clip(0, 1)
+    pro, con = pl.when(a_pro).then(p_a).otherwise(p_b), pl.when(a_pro).then(p_b).otherwise(p_a)
+    most = pl.max_horizontal(pro + con, pl.lit(1.0))  # rounding may go past 1
+    chances = {"w_pro": pro / most, "w_con": con / most, "w_other": 1 - (pro + con) / most}
+    return {
+        name: pl.when(known).then(chance).otherwise((pl.col("s") == place).cast(pl.Float64))
+        for place, (name, chance) in enumerate(chances.items())
+    }
+
+
+def _weighing_of(table: pl.DataFrame, chosen: str, models: Sequence[str]) -> Weighing | None:
+    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities."""
+    asked = table["shares"].fill_null("sampled").unique().to_list()
+    if asked == ["sampled"]:
+        return None
+    answered = table.filter(pl.col("failure").is_null())
+    found = {model: _calibrated(answered.filter(pl.col("model") == model)) for model in models}
+    unreported = answered.filter(
+        pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null()
+    )
+    counts = {str(model): int(count) for model, count in unreported["model"].value_counts().sort("model").iter_rows()}
+    return resolve_label(chosen, asked, found, counts)
+
+
+def _calibrated(own: pl.DataFrame) -> Calibration:
+    """One model's letters: P(A) of those that name one, and how often none is named."""
+    drawn = own.filter(pl.col("sampled").list.len() > 0).sort("trial")
+    letters = drawn["sampled"].to_list()
+    counted = np.array([[names.count(letter) for letter in ("A", "B")] for names in letters], float).reshape(-1, 2)
+    reported = drawn.select("p_a", "p_b").cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_letters = reported / reported.sum(1, keepdims=True)
+    known = np.isfinite(reported).all(1)
+    none = np.array([names.count("neither") / len(names) for names in letters], float).reshape(-1)
+    return calibration(of_letters, counted, (1 - reported.sum(1)[known], none[known]))

@@ -1,0 +1,164 @@
+"""The trials of the study as a table to browse, with prompts rebuilt from the texts they are made of."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.studies.open_mindedness.answer_counts import with_answers
+from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
+from overton.studies.open_mindedness.report_parts import LABELS
+from overton.studies.sections import BrowseFilter, Numbers, TrialTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_SHAPE = ("issue", "arguments", "wording", "template", "a_first", "answers")
+
+
+def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTable:
+    """The trials of `records` (columns `model` and those of `Record`), to browse.
+
+    Prompts are rebuilt from `issues`; if an issue, its arguments or its paraphrases are missing, the prompt is left
+    out.
+    """
+    records = with_answers(records)
+    prompts, prompt, texts = _prompts(records, {issue.id: issue for issue in issues})
+    answers = records["answer"]
+    return TrialTable(
+        size=records.height,
+        texts=texts,
+        prompts=prompts,
+        prompt=prompt,
+        facets=_facets(records),
+        answers=lambda start, stop: answers[start:stop].to_list(),
+        names=_names(records),
+        beside="Configuration",
+        reader="patterns, for free answers by the judge (docs/open-mindedness.md)"
+        if (records["answers"] == "free").any()
+        else "patterns (docs/open-mindedness.md)",
+    )
+
+
+def _names(records: pl.DataFrame) -> Sequence[str]:
+    """The trial's name and the model's; a free answer is marked, to distinguish it from the forced one."""
+    import polars as pl
+
+    if "trial" not in records.columns:
+        return ()
+    free = pl.when(pl.col("answers") == "free").then(pl.lit(" (free)")).otherwise(pl.lit(""))
+    return records.select(pl.concat_str(["trial", pl.lit(" "), "model", free])).to_series().to_list()
+
+
+def _facets(records: pl.DataFrame) -> list[BrowseFilter]:
+    return [
+        _facet(records, "model", "Model"),
+        _facet(records, "issue", "Issue"),
+        _facet(records, "condition", "Configuration", lambda name: LABELS.get(name, name)),
+        _facet(records, "stance", "Stance", read=True),
+        _facet(records, "letter", "Letter", read=True),
+        *_free(records),
+        _facet(records, "template", "Template", choose=False),
+        _facet(records, "wording", "Wording", choose=False),
+        _facet(records, "repetition", "Trial", choose=False),
+        *_failures(records),
+    ]
+
+
+def _free(records: pl.DataFrame) -> list[BrowseFilter]:
+    """How answers were asked for, and what the judge said of free ones; nothing if none is free."""
+    if not (records["answers"] == "free").any():
+        return []
+    return [
+        _facet(records, "answers", "Answers"),
+        _facet(records, "strength", "Strength", read=True),
+        _facet(records, "declines", "Declines", read=True),
+    ]
+
+
+def _failures(records: pl.DataFrame) -> list[BrowseFilter]:
+    """Why calls failed: the kind to filter by, the whole reason to read. Nothing if none failed."""
+    import polars as pl
+
+    if records["failure"].null_count() == records.height:
+        return []
+    kinds = records.select(pl.col("failure").str.split(": ").list.first())
+    return [_facet(kinds, "failure", "Failed"), _facet(records, "failure", "Reason", choose=False)]
+
+
+def _facet(
+    records: pl.DataFrame,
+    column: str,
+    title: str,
+    shown: Callable[[str], str] = str,
+    *,
+    choose: bool = True,
+    read: bool = False,
+) -> BrowseFilter:
+    """A column as indices into its distinct values; -1 if it has none."""
+    import polars as pl
+
+    values = records[column].cast(pl.String)
+    labels = values.drop_nulls().unique(maintain_order=True).to_list()
+    codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
+    return BrowseFilter(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose, read)
+
+
+def _prompts(
+    records: pl.DataFrame, issues: Mapping[str, Issue]
+) -> tuple[Callable[[int], Sequence[int]], Numbers, list[str]]:
+    """The distinct prompts as indices of texts, which of them each record saw, and the texts."""
+    import polars as pl
+
+    if not issues or not records.height:
+        return _CompactRows([]).row, [-1] * records.height, []
+    key = pl.concat_str([pl.col("issue"), pl.col("arguments").list.join(","), *map(pl.col, _SHAPE[2:])], separator="\n")
+    keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
+    distinct = keyed.unique("prompt").sort("prompt").select(_SHAPE)
+    numbers: dict[str, int] = {}
+    prompts = _CompactRows(
+        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in distinct.iter_rows()
+    )
+    prompt = keyed["prompt"].to_numpy().copy()
+    prompt[~prompts.filled[prompt]] = -1
+    return prompts.row, prompt, list(numbers)
+
+
+class _CompactRows:
+    """Rows of small numbers in one array: as lists, those of 100,000 prompts would take 30 MB more."""
+
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
+        self._numbers, self._ends = array("i"), array("i", [0])
+        for row in rows:
+            self._numbers.extend(row)
+            self._ends.append(len(self._numbers))
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which rows are not empty."""
+        return np.diff(np.asarray(self._ends)) > 0
+
+    def row(self, index: int) -> Sequence[int]:
+        """One row."""
+        return self._numbers[self._ends[index] : self._ends[index + 1]].tolist()
+
+
+def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool, str]) -> tuple[str, ...]:
+    """The prompt's texts; none if something that it was made of is missing."""
+    name, arguments, wording, template, a_first, answers = shape
+    issue = issues.get(name)
+    if issue is None or len(issue.paraphrases) < template:
+        return ()
+    known = {argument.id: argument for argument in (*issue.pros, *issue.cons)}
+    if not all(argument in known for argument in arguments):
+        return ()
+    shown = [known[argument] for argument in arguments]
+    if answers == "free":
+        return free_parts(issue, shown, wording, template)
+    return prompt_parts(issue, shown, wording, template, a_first)

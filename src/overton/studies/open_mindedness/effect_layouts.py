@@ -1,0 +1,457 @@
+"""The report's sections on what moves answers: arguments, single ones and which were drawn, letter and order, and the
+freedom to answer in one's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.charts.axes import Axis, difference_axis
+from overton.studies.charts.dots import Dot, Series, dots
+from overton.studies.charts.grids import GridCell, grid
+from overton.studies.layouts import CountColumn, MeasureColumn, TableOf, make_exhibits
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness.measures import PULLS
+from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.report_parts import BALANCED, LABELS, PLAIN, Shown
+from overton.studies.sections import (
+    COLOURS,
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Prose,
+    Section,
+    Table,
+)
+
+_READINGS = (Series("As answered", COLOURS["ink"], "circle"), Series("Corrected", COLOURS["balanced"], "square"))
+_SHIFTS = (
+    "Right of zero, arguments move a model towards pro; left of it, towards con. Means over issues; 'corrected' sets "
+    "the pulls of letter and order to zero."
+)
+
+
+def shifts(shown: Shown) -> Section:
+    """Average change of the pro share by configuration (figure 2), and the shares themselves."""
+    points = []
+    for model in shown.models:
+        for index, variant in enumerate(("plain", BALANCED)):
+            points += [
+                Dot(LABELS[name], index, change, panel=model)
+                for name in shown.arguments
+                if (change := shown.number("shift", model, name, variant)) is not None
+                if variant == "plain" or not shown.missing(model, "corrected")
+            ]
+    axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
+    labels = [LABELS[name] for name in shown.arguments]
+    spec = partial(dots, points, labels, _READINGS, axis, panels=list(shown.models))
+    chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
+    changes = shown.by_condition(
+        "Average shift by configuration, in percentage points",
+        [MeasureColumn("shift", "Shift of the pro share"), MeasureColumn("shift", "Corrected", variant=BALANCED)],
+        source="figure 2",
+    )
+    shares = shown.by_condition(
+        "Stances by configuration",
+        [
+            MeasureColumn(stance, f"{stance.capitalize()}{said}", variant=variant)
+            for variant, said in (("plain", ""), (BALANCED, ", corrected"))
+            for stance in ("pro", "con")
+        ],
+        note=(
+            "Shares of all answers, averaged over issues. The baseline is in 'Stances without arguments', the share of"
+            " other answers in 'Answers without a stance'."
+        ),
+    )
+    return Section("shifts", "Shifts by configuration", [chart, changes, shares])
+
+
+def topics(shown: Shown) -> Section | None:
+    """Scores by topic (figure 4); None if the issues have no topics."""
+    rows = shown.analysis.rows_of("open_mindedness", "topic", variant="plain")
+    found = {(row.condition or "", row.model or ""): row.number for row in rows}
+    if not found:
+        return None
+    values: dict[str, list[float]] = {}
+    for (topic, _), number in found.items():
+        values.setdefault(topic, []).extend([] if isnan(number.value) else [number.value])
+    ordered = sorted(sorted(values), key=lambda topic: -sum(values[topic]) / max(1, len(values[topic])))
+    about = "Mean plain score of the issues of each topic, the highest first."
+    chart = Chart("topics", "Plain score by topic", about, _topic_chart(shown, ordered, found), source="figure 4")
+    columns = [Column("Topic"), Column("Model"), Column("Plain score", "score")]
+    columns += [Column("By the published formula", "score")]
+    cells: list[list[Cell]] = [
+        [topic, model, found[topic, model], shown.number("open_mindedness_as_published", model, topic, facet="topic")]
+        for topic in ordered
+        for model in shown.models
+        if (topic, model) in found
+    ]
+    return Section("topics", "By topic", [chart, Table("Scores by topic", columns, cells, source="figure 4")])
+
+
+def _topic_chart(shown: Shown, ordered: list[str], found: dict[tuple[str, str], Estimate]) -> Drawing:
+    scored = [
+        (topic, model, found[topic, model]) for model in shown.models for topic in ordered if (topic, model) in found
+    ]
+    if len(shown.models) == 1:
+        points = [Dot(topic, 0, score) for topic, _, score in scored]
+        return partial(dots, points, ordered, [Series("Plain score", COLOURS["accent"], "circle")], PLAIN)
+    boxes = [
+        GridCell(topic, model, score.value, f"{score.value:.0f}", f"{model}\n{topic}\n{sentence(score, 'score')}")
+        for topic, model, score in scored
+        if not isnan(score.value)
+    ]
+    return partial(grid, boxes, ordered, list(shown.models), scale="score", title=PLAIN.title)
+
+
+_SIDES = (
+    Series("One con argument among pro ones", COLOURS["con"], "circle"),
+    Series("One pro argument among con ones", COLOURS["pro"], "square"),
+)
+_CONTRARY = (
+    "What a single argument takes from the side that all other arguments support: the share after one-sided arguments "
+    "minus the share after three arguments to one. This is the paper's contrast, in which the number of agreeing "
+    "arguments changes too; the clean version compares with exactly three arguments of one side, so that only the "
+    "contrary argument differs. It needs the configurations three-pro and three-con."
+)
+_PANELS = {
+    "contrary": "All arguments of one side against 3:1 (the paper's)",
+    "clean": "Three arguments of one side against 3:1",
+}
+_EFFECTS = (
+    *("contrary_con", "contrary_pro", "contrary_above_half"),
+    *("clean_con", "clean_pro", "clean_above_half"),
+)
+
+
+def contrary(shown: Shown) -> Section:
+    """The effect of a single contrary argument (figure 5), and its clean version."""
+    exhibits: list[Exhibit] = [Prose(_CONTRARY), *_effects(shown, "contrary", "over all issues")]
+    if any(shown.in_subset("contrary_con", model) is not None for model in shown.models):
+        exhibits += _effects(shown, "contrary-subset", "on the controversial issues")
+    return Section("contrary", "One contrary argument", exhibits)
+
+
+def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
+    """A chart of the effects if there are any, and their table: of all issues, or of the controversial ones."""
+    is_subset = name != "contrary"
+    number = shown.in_subset if is_subset else shown.number
+    effects = {
+        model: {measure: found for measure in _EFFECTS if (found := number(measure, model)) is not None}
+        for model in shown.models
+        if number("contrary_con", model) is not None
+    }
+    known = [
+        Dot(model, index, found[f"{start}_{side}"], panel=panel)
+        for model, found in effects.items()
+        for start, panel in _PANELS.items()
+        for index, side in enumerate(("con", "pro"))
+        if not isnan(found[f"{start}_{side}"].value)
+    ]
+    if known:
+        panels = [panel for panel in _PANELS.values() if any(point.panel == panel for point in known)]
+        axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
+        spec = partial(dots, known, list(effects), _SIDES, axis, panels=panels)
+        about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
+        yield Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5")
+    declared = shown.analysis.measures
+    columns = [Column("Model"), *(Column(declared[name].title, declared[name].kind) for name in _EFFECTS)]
+    rows: list[list[Cell]] = [
+        [model, *(found.get(measure) for measure in _EFFECTS)] for model, found in effects.items()
+    ]
+    above = {model: _above_half(shown, model, shown.subset if is_subset else None) for model in effects}
+    listed = "; ".join(f"{model}: {', '.join(issues)}" for model, issues in above.items() if issues)
+    title = f"A single contrary argument {where}, in percentage points"
+    yield Table(title, columns, rows, note=f"Issues above 50 points: {listed or 'none'}.", source="figure 5")
+
+
+def _above_half(shown: Shown, model: str, chosen: Sequence[str] | None) -> list[str]:
+    """The issues, or those of the chosen ones, in which a contrary argument takes more than half."""
+    issues = [str(cells["issue"]) for cells in shown.cells("issues", model)]
+    sides = {
+        issue: [shown.number(f"contrary_{side}", model, item=issue) for side in ("con", "pro")]
+        for issue in issues
+        if chosen is None or issue in chosen
+    }
+    return [issue for issue, both in sides.items() if any(side is not None and side.value > 0.5 for side in both)]
+
+
+_COUNTER = "Issues on which one-sided arguments moved the answers towards the side they argue against."
+_CHANCE = (
+    "When a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
+    "those whose interval excludes 0 is the one to read."
+)
+_COUNTED = TableOf(
+    "Shifts against the arguments",
+    [
+        CountColumn("counter_count", "Shifts"),
+        CountColumn("counter_compared", "Of"),
+        CountColumn("counter_clear", "Interval excludes 0"),
+        MeasureColumn("counter_shift", "Mean size"),
+    ],
+    source="table 3",
+)
+
+
+def counter(shown: Shown) -> Section:
+    """Shifts against the arguments (table 3)."""
+    rows: list[list[Cell]] = [
+        [
+            model,
+            str(cells["issue"]),
+            LABELS[str(cells["condition"])],
+            shown.number("counter_shift", model, str(cells["condition"]), item=str(cells["issue"])),
+            "yes" if cells["clear"] else "no",
+        ]
+        for model in shown.models
+        for cells in shown.cells("counter_shifts", model)
+    ]
+    heads = [
+        Column("Model"),
+        Column("Issue", items=True),
+        Column("Arguments shown"),
+        Column("Shift of the pro share", "points"),
+        Column("Interval excludes 0"),
+    ]
+    listed = [Table("Each shift against the arguments", heads, rows)] if rows else []
+    counted = make_exhibits([_COUNTED], shown.analysis, "")
+    return Section("counter", "Shifts against the arguments", [Prose(_COUNTER), *counted, *listed, Method(_CHANCE)])
+
+
+_DRAWS = (
+    "The probability that two answers to the same issue, configuration, wording and template differ, when different "
+    "arguments were shown and when the same were. Their difference (in percentage points) is what the draw adds to "
+    "chance. Comparing whole sets of arguments needs repeated sets (--draws)."
+)
+_DEPENDENCE = TableOf(
+    "How often two answers to the same prompt differ",
+    [
+        MeasureColumn(name)
+        for name in ("flips_other_set", "flips_same_set", "flips_extra", "majority_flips", "set_variance")
+    ],
+)
+
+
+def draws(shown: Shown) -> Section:
+    """How much results depend on which arguments happened to be drawn."""
+    absent = [model for model in shown.models if shown.missing(model, "draws")]
+    parts = [shown.absent(model, "draws", f"How often two answers of {model} differ is") for model in absent]
+    tables = make_exhibits([_DEPENDENCE], shown.analysis, "")
+    return Section("draws", "Which arguments were drawn", [*parts, *tables, Method(_DRAWS)])
+
+
+_PULL_SERIES = (Series("Pull", COLOURS["accent"], "circle"),)
+_WHY = (
+    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four of the six "
+    "templates, and it looks unmoved by arguments. These are the pulls on an answer that have nothing to do with the "
+    "arguments. 'Corrected' scores and shares, in the other sections, set these pulls to zero."
+)
+_HOW = (
+    "Corrected shares come from a model with additive effects of letter, order and template family, with both pulls "
+    "set to zero. In a balanced design this is exact averaging over the mirrored pairs of templates. Additivity is "
+    "an assumption: if a pull is strong for one stance and weak for another, the correction is approximate. An issue "
+    "follows the letter if two answers, one to each template of a mirrored pair, agree in letter more often than in "
+    "position, and the interval of the difference excludes 0."
+)
+_ABOUT = "How much a side's share gains from its place in the prompt. At zero, only content decides."
+_PULL_TABLE = TableOf(
+    "Pulls on the answer, in percentage points", [MeasureColumn(f"pulls_{name}") for name in PULLS], summary=True
+)
+
+
+def bias(shown: Shown) -> Section:
+    """The pulls, and the issues that follow the letter."""
+    absent = [model for model in shown.models if shown.missing(model, "pulls")]
+    exhibits: list[Exhibit] = [Prose(_WHY)]
+    exhibits += [shown.absent(model, "pulls", f"The pulls on {model} are", summary=True) for model in absent]
+    if len(absent) < len(shown.models):
+        exhibits += [_pull_chart(shown), *make_exhibits([_PULL_TABLE], shown.analysis, "")]
+    return Section("letter", "Letter and order", [*exhibits, _followers(shown), Method(_HOW)])
+
+
+def _pull_chart(shown: Shown) -> Chart:
+    points = [
+        Dot(title, 0, number, panel=model)
+        for model in shown.models
+        for name, title in PULLS.items()
+        if (number := shown.number(f"pulls_{name}", model)) is not None and not isnan(number.value)
+    ]
+    axis = difference_axis("Pull on the answer", [point.estimate for point in points])
+    panels = [panel for panel in shown.models if any(point.panel == panel for point in points)]
+    rows = [label for label in PULLS.values() if any(point.row == label for point in points)]
+    spec = partial(dots, points, rows, _PULL_SERIES, axis, panels=panels)
+    return Chart("pulls", "What moves answers besides arguments", _ABOUT, spec)
+
+
+_WHERE = {"follows_at_baseline": ("baseline", "baseline"), "follows": (None, "all configurations")}
+_LETTER_OR_POSITION = ("same_letter", "same_position", "letter_over_position")
+
+
+def _followers(shown: Shown) -> Exhibit:
+    rows: list[list[Cell]] = [
+        [
+            model,
+            str(cells["issue"]),
+            where,
+            *(shown.number(name, model, condition, item=str(cells["issue"])) for name in _LETTER_OR_POSITION),
+        ]
+        for model in shown.models
+        for cells in shown.cells("issues", model)
+        for column, (condition, where) in _WHERE.items()
+        if cells[column] == "letter"
+    ]
+    if not rows:
+        return Prose("No issue's answers follow the letter rather than the position.")
+    columns = [Column("Model"), Column("Issue", items=True), Column("Where"), Column("Same letter", "share")]
+    columns += [Column("Same position", "share"), Column("Difference", "points")]
+    return Table("Issues whose answers follow the letter rather than the position", columns, rows)
+
+
+_RESPONDENT = (
+    "The simplest respondent that could have given these answers: a prior lean for each issue, a shift for each side's "
+    "arguments, the pulls of letter and order, and rates of refusal. A simulated model with these parameters "
+    "(simulated/open-minded) shows how many trials a question needs."
+)
+_FIT = "Dispersion is 1 if the model fits; if it is above 1, intervals are widened by its square root."
+_PARAMETERS = (
+    *("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last"),
+    *("refusal", "refusal_with_arguments"),
+)
+
+
+def respondent(shown: Shown) -> Section:
+    """The parameters of the respondent model, fitted to each model's answers."""
+    absent = [model for model in shown.models if shown.missing(model, "respondent")]
+    exhibits: list[Exhibit] = [Prose(_RESPONDENT)]
+    exhibits += [shown.absent(model, "respondent", f"The fit to {model} is") for model in absent]
+    fitted = [model for model in shown.models if model not in absent]
+    if not fitted:
+        return Section("respondent", "Respondent model", exhibits)
+    declared = [shown.analysis.measures[f"respondent_{name}"] for name in _PARAMETERS]
+    columns = [*(Column(measure.title, measure.kind) for measure in declared), Column("Dispersion", "value")]
+    rows: list[list[Cell]] = [
+        [
+            model,
+            *(shown.number(f"respondent_{name}", model) for name in _PARAMETERS),
+            shown.cells("counts", model)[0]["dispersion"],
+        ]
+        for model in fitted
+    ]
+    title = "Parameters, in logits except for the refusal rates"
+    leans = shown.analysis.rows_of("respondent_lean")
+    lean_rows: list[list[Cell]] = [[row.item, row.model, row.number] for row in leans]
+    heads = [Column("Issue", items=True), Column("Model"), Column("Lean to pro", "value")]
+    exhibits += [
+        Table(title, [Column("Model"), *columns], rows, note=_FIT),
+        Table("Prior lean by issue, in logits", heads, lean_rows),
+    ]
+    return Section("respondent", "Respondent model", exhibits)
+
+
+_FREE = (
+    "The same prompts without the letters: the model wrote what it thinks in its own words, after the same evidence,"
+    " and a judge that saw neither the evidence nor the forced answer said which position the text takes. A forced and"
+    " a free answer to one prompt are a pair. Pairs differ if the free answer takes no side though the forced one"
+    " did, if it takes the other side, or if it alone takes one. Two forced answers differ by chance as well: how"
+    " often is shown under 'forced-again', if there is more than one trial."
+)
+_FREE_METHOD = (
+    "Issues weigh equally. 'Declines' are free answers that say that their writer does not take sides or have an"
+    " opinion, whether or not they lean to one side. Strength is that of answers that take a side."
+)
+_FREE_SERIES = [
+    Series("Takes no side", COLOURS["other"], "circle"),
+    Series("Takes the other side", COLOURS["con"], "square"),
+]
+_PAIRS = Axis("Share of pairs (%)", 0, 1, "share")
+_DIFFER = {
+    "free_differs": "Differ",
+    "free_abstains": "No side when free",
+    "free_opposite": "The other side",
+    "free_speaks": "A side only when free",
+}
+_FIRMNESS = TableOf(
+    "How firmly free answers take a side",
+    [
+        CountColumn("answers", "Free answers", "free"),
+        *(MeasureColumn(f"free_{name}") for name in ("neither", "declines", "slight", "clear", "strong")),
+    ],
+    summary=True,
+)
+
+
+def free_answers(shown: Shown) -> Section | None:
+    """What a model writes when it may answer as it likes, beside what it chose when it had to; None if there are no
+    free answers."""
+    counts = [cells for cells in shown.analysis.counts.get("free", ()) if cells["condition"] is None]
+    if not counts:
+        return None
+    parts: list[Exhibit] = [Prose(_FREE), *_unlabelled(shown)]
+    if paired := [str(cells["model"]) for cells in counts if cells["pairs"]]:
+        columns = [MeasureColumn(name, title) for name, title in _DIFFER.items()]
+        beside = TableOf(
+            "Free answers beside forced ones", [CountColumn("pairs", "Pairs", "free"), *columns], summary=True
+        )
+        parts += [*make_exhibits([beside], shown.analysis, ""), _free_chart(shown, paired)]
+    else:
+        said = "The model was never forced, so nothing can be said about what forcing does."
+        parts.append(Callout(said, summary=True))
+    takes = [("free_pro", "Pro"), ("free_con", "Con"), ("free_other", "Neither")]
+    columns_of = [Column("Model"), Column("Configuration"), *(Column(title, "share") for _, title in takes)]
+    rows: list[list[Cell]] = [
+        [model, LABELS[name], *(_freely(shown, measure, model, name) for measure, _ in takes)]
+        for model in shown.models
+        for name in CONDITIONS
+        if _freely(shown, "free_pro", model, name) is not None
+    ]
+    parts.append(Table("Which side free answers take", columns_of, rows))
+    parts += [*make_exhibits([_FIRMNESS], shown.analysis, ""), Method(_FREE_METHOD)]
+    return Section("free", "Free answers", parts)
+
+
+def _unlabelled(shown: Shown) -> Iterator[Exhibit]:
+    for cells in shown.analysis.counts["free"]:
+        unlabelled, answers = (int(cells[name] or 0) for name in ("unlabelled", "answers"))
+        if cells["condition"] is None and unlabelled:
+            said = (
+                f"{cells['model']}: the judge gave no label to {unlabelled:,} of {answers + unlabelled:,} free answers;"
+                " they are left out."
+            )
+            yield Callout(said, "warning", summary=True)
+
+
+def _freely(shown: Shown, measure: str, model: str, configuration: str) -> Estimate | None:
+    return shown.number(measure, model, configuration, facet="configuration")
+
+
+def _free_chart(shown: Shown, models: Sequence[str]) -> Chart:
+    found = [
+        (model, name)
+        for model in models
+        for name in CONDITIONS
+        if _freely(shown, "free_differs", model, name) is not None
+    ]
+    points = [
+        Dot(LABELS[name], series, number, panel=model)
+        for model, name in found
+        for series, measure in enumerate(("free_abstains", "free_opposite"))
+        if (number := _freely(shown, measure, model, name)) is not None
+    ]
+    pairs = {(cells["model"], cells["condition"]): cells["pairs"] for cells in shown.analysis.counts["free"]}
+    columns = [Column("Model"), Column("Configuration"), Column("Pairs", "count")]
+    columns += [Column(title, "share") for title in _DIFFER.values()]
+    values: list[list[Cell]] = [
+        [model, LABELS[name], pairs[model, name], *(_freely(shown, measure, model, name) for measure in _DIFFER)]
+        for model, name in found
+    ]
+    rows = [LABELS[name] for name in CONDITIONS if any(name == other for _, other in found)]
+    about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
+    spec = partial(dots, points, rows, _FREE_SERIES, _PAIRS, panels=list(models))
+    table = Table("Free answers beside forced ones, by configuration", columns, values)
+    return Chart("free", "What becomes of forced answers", about, spec, values=table)

@@ -1,0 +1,346 @@
+"""Numbers of single issues, whose intervals are over answers: by Wilson, by bootstrap of answers, by Newcombe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Ints
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Jackknife
+from overton.statistics.proportions import difference_limits
+from overton.studies.frame import Cells, EstimateRow
+from overton.studies.open_mindedness.answer_counts import OTHER, PRO, AnswerCounts
+from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.position_bias import LetterAndPosition, follows, letter_or_position, of_one_issue
+from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.rows import (
+    CONTRASTS,
+    NO_STANCE,
+    SHIFTS,
+    IssueArrays,
+    ModelArrays,
+    flips_of,
+    moved_issues,
+)
+from overton.studies.open_mindedness.score import VARIANTS, baseline_stance, plurality
+from overton.studies.open_mindedness.shares import ShareTable, StanceShares, difference, share_estimates
+
+UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
+NO_TEMPLATES = "a table of counts does not have the templates: records do"
+
+_METHODS = {"plain": "Wilson", "letter_balanced": "Wilson, corrected for letter and order"}
+_AGREEMENT = ("same_letter", "same_position", "letter_over_position")
+
+
+def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) -> list[Estimate]:
+    """For every issue, the share of `stance` in the first condition of `pair` minus in the second.
+
+    Newcombe's limits; `n` counts answers.
+    """
+    lacking = [name for name in pair if name not in table.conditions]
+    if lacking:
+        return [not_computed(f"no answers in {lacking[0]}", level=level)] * len(table.share)
+    first, second = (table.conditions.index(name) for name in pair)
+    p, q = table.share[:, first, stance], table.share[:, second, stance]
+    low, high = difference_limits(p, table.effective[:, first], q, table.effective[:, second], level)
+    n = table.n[:, first] + table.n[:, second]
+    numbers = zip((p - q).tolist(), low.tolist(), high.tolist(), n.tolist(), strict=True)
+    absent = not_computed(f"no answers in {pair[0]} or in {pair[1]}", level=level)
+    return [absent if isnan(value) else difference(value, limits, n, level) for value, *limits, n in numbers]
+
+
+def baselines_like_these(cells: AnswerCounts, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
+    """By issue, the mean baseline share of `side` [issues] (0 pro, 1 con), with an interval over wordings.
+
+    None if the table does not distinguish the wordings.
+    """
+    if cells.design is None or (baseline := cells.condition("baseline")) is None:
+        return None
+    answers = cells.design.by_template(model)[:, baseline]
+    asked = answers.sum(-1) > 0
+    taken = np.take_along_axis(answers, np.maximum(side, 0)[:, None, None], -1)[..., 0]
+    share = taken / np.maximum(answers.sum(-1), 1)
+    over = Jackknife(jackknife.level, jackknife.resamples, jackknife.seed, unit="wordings").over(answers.shape[1])
+    counts = ClusterSums((share * asked).T, asked.T.astype(float))
+    return over.ratios([counts], NO_STANCE)[0]
+
+
+class _Side:
+    """A model's shares, as answered or corrected, by issue and configuration, with all that follows from them."""
+
+    def __init__(self, arrays: IssueArrays, level: float, variant: str) -> None:
+        self.table, self.scores, _ = arrays
+        self.shares: list[list[StanceShares | None]] = share_estimates(self.table, level, _METHODS[variant])
+        self.stances: list[list[int]] = plurality(self.table.share).tolist()
+        self.flips: list[list[float]] = flips_of(self.table).tolist()
+        self.baseline = self.table.conditions.index("baseline") if "baseline" in self.table.conditions else None
+        none: Ints = np.full(len(self.table.share), -1)
+        self.side: Ints = none if self.baseline is None else baseline_stance(self.table.share[:, self.baseline])
+
+    def baseline_shares(self, issue: int) -> StanceShares | None:
+        """The shares at the baseline, None without answers."""
+        return None if self.baseline is None else self.shares[issue][self.baseline]
+
+    def baseline_share(self, issue: int) -> Estimate | None:
+        """The share of the baseline's stance, None without answers."""
+        if (shares := self.baseline_shares(issue)) is None:
+            return None
+        side = int(self.side[issue])
+        return shares[side] if side >= 0 else not_computed(NO_STANCE, n=shares[PRO].n)
+
+    def baseline_cells(self, issue: int) -> Cells:
+        """The stance at the baseline (con in a tie, None if every answer is 'other'), whether pro and con are equally
+        common, and whether 'other' is more common than either."""
+        shares, place = self.baseline_shares(issue), self.baseline
+        if shares is None or place is None:
+            return {"stance": None, "tied": None, "refused": None}
+        side = int(self.side[issue])
+        return {
+            "stance": None if side < 0 else STANCES[side],
+            "tied": abs(shares[0].value - shares[1].value) < 1e-9,
+            "refused": self.stances[issue][place] == OTHER,
+        }
+
+    def condition_cells(self, issue: int, condition: int) -> Cells:
+        """The most common stance in a configuration, and whether it differs from the baseline's."""
+        if self.shares[issue][condition] is None:
+            return {"stance": None, "flips": None}
+        flips = self.flips[issue][condition]
+        return {
+            "stance": STANCES[self.stances[issue][condition]],
+            "flips": None if isnan(flips) else bool(flips),
+        }
+
+
+@dataclass(frozen=True)
+class IssueNumbers:
+    """The numbers of a model's single issues, as rows and as rows of tables."""
+
+    arrays: ModelArrays
+
+    @property
+    def cells(self) -> AnswerCounts:
+        """The counts of answers."""
+        return self.arrays.cells
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.arrays.name
+
+    @property
+    def level(self) -> float:
+        """The coverage of intervals."""
+        return self.arrays.jackknife.level
+
+    @cached_property
+    def sides(self) -> dict[str, _Side]:
+        """Shares as answered, and corrected if they can be."""
+        every = ((name, self.arrays.variant(name)) for name in _METHODS)
+        return {name: _Side(found, self.level, name) for name, found in every if found is not None}
+
+    @cached_property
+    def contrasts(self) -> dict[str, list[Estimate]]:
+        """What a single contrary argument takes, by issue."""
+        table = self.arrays.answered.table
+        return {
+            name: gaps(table, (first, second), side, self.level) for name, (first, second, side) in CONTRASTS.items()
+        }
+
+    @cached_property
+    def like_these(self) -> list[Estimate] | None:
+        """The baseline stance's share for wordings like these, by issue."""
+        side = self.sides["plain"].side
+        return baselines_like_these(self.cells, self.arrays.model, self.arrays.jackknife, side)
+
+    @cached_property
+    def agreement(self) -> dict[str | None, Mapping[int, LetterAndPosition]]:
+        """Whether answers follow letter or position, at the baseline and (None) over all configurations, by issue."""
+        baseline = self.cells.condition("baseline")
+        return {
+            condition: letter_or_position(self.cells, self.arrays.model, places, self.level)
+            for condition, places in (
+                ("baseline", [] if baseline is None else [baseline]),
+                (None, list(range(len(self.cells.conditions)))),
+            )
+        }
+
+    def rows(self) -> Iterator[EstimateRow]:
+        """Every number of every issue asked."""
+        for issue in self.arrays.asked:
+            name = self.cells.issues[issue]
+            yield from self._score_rows(issue, name)
+            yield from self._share_rows(issue, name)
+            for measure, numbers in self.contrasts.items():
+                yield self._row(name, measure, numbers[issue])
+            for pull, by_issue in ({} if self.arrays.pulls is None else self.arrays.pulls.issues).items():
+                if issue in by_issue:
+                    yield self._row(name, f"pulls_{pull}", by_issue[issue])
+            for where, found in self.agreement.items():
+                for measure, number in zip(_AGREEMENT, found.get(issue, ()), strict=False):
+                    yield self._row(name, measure, number, condition=where)
+
+    def _score_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
+        for variant in _METHODS:
+            for measure, number in self._scores(issue, variant):
+                yield self._row(name, measure, number, variant=variant)
+
+    def _share_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
+        for variant in _METHODS:
+            for number in self._baseline_share(issue, variant):
+                yield self._row(name, "baseline_share", number, variant=variant)
+        if self.sides["plain"].side[issue] >= 0 and self.like_these is not None:
+            yield self._row(name, "baseline_share", self.like_these[issue], variant="wordings_like_these")
+        for variant, side in self.sides.items():
+            for condition, shares in zip(self.cells.conditions, side.shares[issue], strict=True):
+                for measure, number in zip(STANCES, shares or (), strict=False):
+                    yield self._row(name, measure, number, variant=variant, condition=condition)
+
+    def _row(
+        self, item: str, measure: str, number: Estimate, *, variant: str = "plain", condition: str | None = None
+    ) -> EstimateRow:
+        return EstimateRow(
+            model=self.model, item=item, condition=condition, measure=measure, variant=variant, number=number
+        )
+
+    def _scores(self, issue: int, variant: str) -> Iterator[tuple[str, Estimate]]:
+        why = self.arrays.withheld or self._why_no_score(issue)
+        if variant in self.sides:
+            why = why or (UNCORRECTED if variant != "plain" else "")
+            yield from zip(VARIANTS, self.sides[variant].scores.estimates(issue, self.level, why), strict=True)
+        else:
+            yield from dict.fromkeys(VARIANTS, not_computed(self.why_uncorrected, level=self.level)).items()
+
+    def _baseline_share(self, issue: int, variant: str) -> Iterator[Estimate]:
+        if self.sides["plain"].baseline_shares(issue) is None:
+            return
+        number = self.sides[variant].baseline_share(issue) if variant in self.sides else None
+        if number is None and self._is_corrected(issue):
+            return
+        yield not_computed(self.why_uncorrected, level=self.level) if number is None else number
+
+    @property
+    def why_uncorrected(self) -> str:
+        """Why shares are not corrected for letter and position."""
+        return NO_TEMPLATES if self.cells.design is None else UNCORRECTED
+
+    def _is_corrected(self, issue: int) -> bool:
+        fixed = self.arrays.corrected
+        return fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
+
+    def _why_no_score(self, issue: int) -> str:
+        """Why an issue has no score; '' if nothing is missing."""
+        shares, conditions = self.sides["plain"].shares[issue], self.cells.conditions
+        answered = {name for name, found in zip(conditions, shares, strict=True) if found is not None}
+        if missing := [name for name in PUBLISHED if name not in answered]:
+            return f"no answers in {', '.join(missing)}"
+        return "no baseline answer takes a stance" if self.sides["plain"].side[issue] < 0 else ""
+
+    def of_one(self, measure: str, condition: str, variant: str, issue: int) -> Estimate | None:
+        """The number over issues of a mean if this is the only issue; None if its mean has no other."""
+        own = self.arrays.variant(variant)
+        assert own is not None
+        if measure in VARIANTS:
+            found = own.scores.estimates(issue, self.level, "")[VARIANTS.index(measure)]
+            return Estimate(found.value, found.low, found.high, 1, "bootstrap of the one issue's answers", found.level)
+        if measure in STANCES and condition:
+            shares = self.sides[variant].shares[issue][self.cells.conditions.index(condition)]
+            return None if shares is None else of_one_issue(shares[STANCES.index(measure)])
+        if measure in SHIFTS:
+            return of_one_issue(gaps(own.table, (condition, "baseline"), SHIFTS.index(measure), self.level)[issue])
+        if measure in self.contrasts:
+            return of_one_issue(self.contrasts[measure][issue])
+        if measure.startswith("pulls_") and self.arrays.pulls is not None:
+            return next(
+                of_one_issue(numbers[issue])
+                for pull, numbers in self.arrays.pulls.issues.items()
+                if measure == f"pulls_{pull}"
+            )
+        return None
+
+    def issues_table(self) -> Iterator[Cells]:
+        """The model's rows of the table 'issues'."""
+        moved = {name: column.tolist() for name, column in moved_issues(self.arrays).items()}
+        unmoved = moved.pop("unmoved_by_one_sided")
+        for issue in self.arrays.asked:
+            plain, corrected = (
+                self.sides[name].baseline_cells(issue) if name in self.sides else {} for name in _METHODS
+            )
+            follow = {
+                name: follows(self.agreement[condition].get(issue))
+                for name, condition in (("follows_at_baseline", "baseline"), ("follows", None))
+            }
+            compared = {
+                name: issue in self.agreement[condition]
+                for name, condition in (("compared_at_baseline", "baseline"), ("compared", None))
+            }
+            yield {
+                "model": self.model,
+                "issue": self.cells.issues[issue],
+                "topic": self.cells.topics[issue],
+                **plain,
+                **{f"{name}_letter_balanced": corrected.get(name) for name in plain},
+                **{name: None if isnan(values[issue]) else bool(values[issue]) for name, values in moved.items()},
+                "moved_by_one_sided": None if isnan(unmoved[issue]) else not unmoved[issue],
+                **follow,
+                **compared,
+                "why_not_corrected": "" if self._is_corrected(issue) else self.why_uncorrected,
+            }
+
+    def conditions_table(self) -> Iterator[Cells]:
+        """The model's rows of the table 'conditions': each issue in each configuration with answers."""
+        plain, corrected = self.sides["plain"], self.sides.get("letter_balanced")
+        for issue in self.arrays.asked:
+            for place, condition in enumerate(self.cells.conditions):
+                if plain.shares[issue][place] is None:
+                    continue
+                own = plain.condition_cells(issue, place)
+                fixed = {} if corrected is None else corrected.condition_cells(issue, place)
+                yield {
+                    "model": self.model,
+                    "issue": self.cells.issues[issue],
+                    "condition": condition,
+                    "answers": int(plain.table.n[issue, place]),
+                    "failures": int(self.cells.failures[self.arrays.model, issue, place]),
+                    **own,
+                    **{f"{name}_letter_balanced": fixed.get(name) for name in own},
+                }
+
+    def flips_to_other(self) -> int:
+        """In how many configurations of issues that can be told to be moved or not 'other' took the stance's place."""
+        moved = moved_issues(self.arrays)["issues_moved"]
+        side = self.sides["plain"]
+        known = np.isfinite(moved)[:, None] & (flips_of(side.table) == 1)
+        return int((known & (np.asarray(side.stances) == OTHER)).sum())
+
+
+def counter_shifts(arrays: ModelArrays) -> list[tuple[int, str, Estimate]]:
+    """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that have
+    it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval is.
+
+    By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+    """
+    made = []
+    for condition, opposite in (("one-sided-pro", 1), ("one-sided-con", 0)):
+        shifts = gaps(arrays.answered.table, (condition, "baseline"), opposite, arrays.jackknife.level)
+        made += [(issue, condition, shifts[issue]) for issue in arrays.asked if not isnan(shifts[issue].value)]
+    return made
+
+
+def mean_counter_shift(found: list[tuple[int, str, Estimate]], compared: int, jackknife: Jackknife) -> Estimate:
+    """The mean of those `found` above 0, with an interval over issues, each of which may have two; `n` counts
+    shifts."""
+    if not found:
+        why = "no counter-argument shift" if compared else "one-sided configurations or the baseline were not asked"
+        return not_computed(why, level=jackknife.level)
+    _, issue = np.unique([issue for issue, _, _ in found], return_inverse=True)
+    sizes: NDArray[np.float64] = np.array([shift.value for _, _, shift in found])
+    sums = ClusterSums(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
+    return jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))

@@ -1,0 +1,304 @@
+"""The pulls of letter, position, closing request and last argument, and whether answers follow any of them.
+
+None of this is in the paper. A model that always answers A looks 66.7% pro at the baseline, since A is the pro side in
+four of the six templates, and unmoved by arguments; mirrored templates reveal it.
+
+A pull is the share of answers that follow it if all others follow the content: for a model that answers A to three
+questions in four without reading them, and reads the fourth, the letter's pull is 0.75.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.proportions import DifferenceParts, mantel_haenszel
+from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, TemplateCounts
+from overton.studies.open_mindedness.measures import WHY_NONE, Pull
+from overton.studies.open_mindedness.shares import (
+    FIRST,
+    LETTER,
+    LETTER_AND_FIRST,
+    cell_variance,
+    contrasts,
+    wald,
+    whole,
+)
+
+_TARGETS: dict[Pull, tuple[float, ...]] = {"letter": LETTER, "first": FIRST, "letter_and_first": LETTER_AND_FIRST}
+"""Contrasts of templates, as combinations of mu, letter and order."""
+
+_LEAN = np.array([0.5, -0.5, 0.0])
+"""Half of pro minus con: a side's gain is the mean of what pro gains and con loses, with or without refusals."""
+
+
+@dataclass(frozen=True)
+class ModelPulls:
+    """One model's pulls by name: those of each issue that has answers, by its index, and over all issues.
+
+    Over issues `letter`, `first` and `letter_and_first` are means of the issues' own; `ratios` has the other two.
+    """
+
+    issues: dict[Pull, dict[int, Estimate]]
+    ratios: dict[Pull, Estimate]
+
+
+def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> ModelPulls | None:
+    """The pulls of a model; None without records."""
+    if cells.design is None:
+        return None
+    level = jackknife.level
+    asked = [i for i in cells.asked(model) if cells.answers[model, i].sum()]
+    issues = {name: _contrasts(cells.design, model, asked, name, level) for name in _TARGETS}
+    ratios: dict[Pull, Estimate] = {}
+    parts: dict[Pull, DifferenceParts] = {
+        "request": request_parts(cells.design, model),
+        "last": last_parts(cells.design, model),
+    }
+    for name, part in parts.items():
+        if cells.unequal:  # these pool configurations
+            ratios[name] = not_computed(LEFT_OUT, level=level)
+            issues[name] = dict.fromkeys(asked, ratios[name])
+        else:
+            issues[name] = _of_parts(part, asked, WHY_NONE[name], level)
+            ratios[name] = _overall(part, issues[name], jackknife, WHY_NONE[name])
+    return ModelPulls(issues, ratios)
+
+
+def _contrasts(design: TemplateCounts, model: int, issues: list[int], pull: Pull, level: float) -> dict[int, Estimate]:
+    """Each issue's contrast of templates: the mean over its configurations, with Wald's interval."""
+    means, errors, n = contrast_parts(design, model, _TARGETS[pull])
+    return {
+        i: wald(float(means[i]), float(errors[i]), int(n[i]), level)
+        if np.isfinite(means[i])
+        else not_computed(WHY_NONE[pull], level=level, n=int(n[i]))
+        for i in issues
+    }
+
+
+def contrast_parts(
+    design: TemplateCounts, model: int, target: tuple[float, ...]
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Each issue's contrast of templates, the mean over its configurations, with its standard error and the answers
+    behind it [issues]; NaN if no configuration's templates identify it.
+    """
+    by_template = design.by_template(model)
+    sizes = whole(by_template.sum(-1))
+    weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
+    lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
+    values = (weights * lean).sum(-1)
+    with np.errstate(invalid="ignore"):  # Templates that were not asked: weight 0, variance infinite.
+        variance = cell_variance(by_template, _LEAN, design.products(model))
+        spread = np.where(weights == 0, 0.0, weights**2 * variance).sum(-1)
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(1), 1)
+    means = np.where(known.any(1), np.where(known, values, 0.0).sum(1) / count, np.nan)
+    return means, np.sqrt(np.where(known, spread, 0.0).sum(1)) / count, sizes.sum((1, 2))
+
+
+def request_parts(design: TemplateCounts, model: int) -> DifferenceParts:
+    """How often A is answered with A named first in the request and with B first, in each issue's cells by template."""
+    cells = design.cells[model].sum(3)
+    a_is_pro = (design.letter[model] > 0)[:, None, :, None]
+    chosen = np.where(a_is_pro, cells[..., PRO], cells[..., CON])
+    answered = cells[..., PRO] + cells[..., CON]
+    return _strata(chosen, answered, 1, 0)
+
+
+def last_parts(design: TemplateCounts, model: int) -> DifferenceParts:
+    """How often pro is answered after a pro and after a con argument, in each issue's cells by template."""
+    cells = design.cells[model].sum(4)
+    return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
+
+
+def _strata(chosen: NDArray[Any], answered: NDArray[Any], yes: int, no: int) -> DifferenceParts:
+    issues = len(chosen)
+    return mantel_haenszel(
+        chosen[..., yes].reshape(issues, -1),
+        answered[..., yes].reshape(issues, -1),
+        chosen[..., no].reshape(issues, -1),
+        answered[..., no].reshape(issues, -1),
+    )
+
+
+def _of_parts(parts: DifferenceParts, issues: list[int], reason: str, level: float) -> dict[int, Estimate]:
+    values, errors = parts.difference(), parts.error()
+    return {
+        i: wald(float(values[i]), float(errors[i]), round(float(parts.denominator[i])), level, _SATO)
+        if parts.denominator[i] > 0
+        else not_computed(reason, level=level)
+        for i in issues
+    }
+
+
+_SATO = "Mantel-Haenszel, Sato"
+
+
+def _overall(parts: DifferenceParts, issues: Mapping[int, Estimate], jackknife: Jackknife, reason: str) -> Estimate:
+    known = np.flatnonzero(parts.denominator > 0)
+    if not known.size:
+        return not_computed(reason, level=jackknife.level)
+    return (
+        of_one_issue(issues[int(known[0])])
+        if known.size == 1
+        else jackknife.ratio(parts.numerator, parts.denominator, DIFFERENCE)
+    )
+
+
+def of_one_issue(number: Estimate) -> Estimate:
+    """The number over issues if there is only one: that issue's own, from its answers, which its method says."""
+    return msgspec.structs.replace(number, n=1, method=f"{number.method}, of the one issue")
+
+
+LetterAndPosition: TypeAlias = tuple[Estimate, Estimate, Estimate]
+"""Whether an issue's answers follow the letter or the position, over mirrored templates with opposite letters: the
+probabilities that two answers, one to each template of a pair, agree in letter and in position, and the first minus the
+second; `n` of each counts answers."""
+
+
+def follows(found: LetterAndPosition | None) -> Literal["letter", "position"] | None:
+    """What an issue's answers follow: it is said if the interval of the difference excludes 0."""
+    if found is None:
+        return None
+    gap = found[2]
+    return "letter" if gap.low > 0 else "position" if gap.high < 0 else None
+
+
+def letter_or_position(
+    cells: AnswerCounts, model: int, conditions: list[int], level: float
+) -> dict[int, LetterAndPosition]:
+    """For each issue with mirrored templates of opposite letters: do answers agree in letter or in position?
+
+    For two answers drawn at random, one to each template of a pair: P(same letter) = pro * con' + con * pro' and P(same
+    position) = pro * pro' + con * con', averaged over the pairs and the `conditions`.
+    """
+    if cells.design is None or not conditions:
+        return {}
+    counts = cells.design.by_template(model)[:, conditions]
+    sizes, every = whole(counts.sum(-1)), cells.design.products(model)
+    products = None if every is None else every[:, conditions]
+    shares = counts / np.maximum(sizes, 1)[..., None]
+    mirrored = np.roll(shares, 3, axis=2)
+    letter = cells.design.letter[model]
+    pairs = (letter[:, None, :3] * letter[:, None, 3:] < 0) & (sizes[..., :3] > 0) & (sizes[..., 3:] > 0)
+    used = pairs.sum((1, 2))
+    zero = np.zeros_like(mirrored[..., PRO])
+    by_letter = np.stack([mirrored[..., CON], mirrored[..., PRO], zero], -1)
+    by_position = np.stack([mirrored[..., PRO], mirrored[..., CON], zero], -1)
+    made = [
+        _over_pairs(counts, shares, coefficients, pairs, products)
+        for coefficients in (by_letter, by_position, by_letter - by_position)
+    ]
+    return {
+        int(issue): _which([(float(v[issue]), float(e[issue])) for v, e in made], int(sizes[issue].sum()), level)
+        for issue in np.flatnonzero(used)
+    }
+
+
+def _over_pairs(
+    counts: NDArray[Any], shares: Floats, coefficients: Floats, pairs: NDArray[np.bool_], products: Floats | None
+) -> tuple[Floats, Floats]:
+    """The mean over pairs of a product of two shares' sums, and its standard error by the delta method."""
+    value = (shares * coefficients).sum(-1)[..., :3]
+    variance = cell_variance(counts, coefficients, products)
+    of_pair = np.where(pairs, variance[..., :3] + variance[..., 3:], 0.0)
+    used = np.maximum(pairs.sum((1, 2)), 1)
+    return np.where(pairs, value, 0.0).sum((1, 2)) / used, np.sqrt(of_pair.sum((1, 2))) / used
+
+
+def _which(made: list[tuple[float, float]], n: int, level: float) -> LetterAndPosition:
+    letter, position, gap = (
+        wald(value, error, n, level, within=within)
+        for (value, error), within in zip(made, (SHARE, SHARE, DIFFERENCE), strict=True)
+    )
+    return letter, position, gap
+
+
+MOST = 0.5
+"""Answers are said to follow something if the interval of their share lies above this."""
+
+_FEWEST = 10
+"""The fewest comparisons (of two or more answers each): Sato's interval has no width if there is no exception."""
+
+_TOWARDS: dict[Pull, tuple[str, str]] = {
+    "letter": ("answer A", "answer B"),
+    "first": ("the position named first", "the position named last"),
+    "letter_and_first": ("answer A, which is named first", "answer B, which is named last"),
+    "request": ("the letter that the request names first", "the letter that the request names last"),
+    "last": ("the side of the last argument", "the side without the last argument"),
+}
+
+_WORDS: dict[Pull, str] = {"letter": "the letter", "letter_and_first": "the letter or its place"}
+
+
+@dataclass(frozen=True)
+class FollowedPull:
+    """What most of a model's answers with a stance follow, whatever it says: `towards` in words ('answer A').
+
+    `share` is the pull without its sign, the share of such answers if all others follow the content; its interval is
+    over these answers, `n` of them (for `request` and `last`: comparisons).
+    """
+
+    follows: Pull
+    towards: str
+    share: Estimate
+
+
+def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | None:
+    """What most of a model's answers with a stance follow; None if nothing, or without records.
+
+    The interval is over the answers to these issues, not over issues: the claim is about these answers, and a single
+    issue has one, too.
+    """
+    if cells.design is None:
+        return None
+    own = cells.design.of(model)
+    stances = own.cells.copy()
+    stances[..., OTHER] = 0
+    # Of probabilities, the parts that take a stance count as that many answers, which widens their interval.
+    for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
+        share = pull if pull.value >= 0 else _negate(pull)
+        if share.low > MOST:
+            return FollowedPull(followed, _TOWARDS[followed][pull.value < 0], share)
+    return None
+
+
+def unmeasured(found: FollowedPull | None) -> str:
+    """Why a model that follows this has no score, '' if it has one: the last argument is an argument."""
+    if found is None or found.follows == "last":
+        return ""
+    followed = _WORDS.get(found.follows, found.towards)
+    return f"answers follow {followed}: not a measurement"
+
+
+def _pulls(design: TemplateCounts, level: float) -> Iterator[tuple[Pull, Estimate]]:
+    """Each pull on the answers of a design's only model."""
+    pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
+    for followed, target in _TARGETS.items():
+        means, errors, n = contrast_parts(pooled, 0, target)
+        known = np.isfinite(means)
+        if known.any():
+            error = sqrt(float((errors[known] ** 2).sum())) / int(known.sum())
+            yield followed, wald(float(means[known].mean()), error, int(n[known].sum()), level)
+    compared: tuple[tuple[Pull, DifferenceParts], ...] = (
+        ("request", request_parts(design, 0)),
+        ("last", last_parts(design, 0)),
+    )
+    for followed, parts in compared:
+        whole = DifferenceParts(*(part.sum() for part in parts))
+        if (count := round(float(whole.denominator))) >= _FEWEST:
+            yield followed, wald(float(whole.difference()), float(whole.error()), count, level, _SATO)
+
+
+def _negate(pull: Estimate) -> Estimate:
+    return msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)

@@ -1,0 +1,120 @@
+"""What each measure of stance stability is: its key, title, range and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, Range
+from overton.studies.measures import Measure
+from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, Band
+
+_NO_PAIRS = "no two neighbouring turns hold a stance"
+_NO_DOCUMENTS = "no answer after the first of its conversation has documents"
+_NO_PARTS = "no conversation has pairs of stances, certainty and documents together"
+_NO_CONFIDENCE = "no turn has a confidence"
+_NO_ENDS = "no conversation has two turns with a clear stance"
+_NO_OVERALL = "no conversation takes a clear stance twice where it is asked for the overall view"
+_NOTHING = "no conversation has it"
+_DRIFT: Range = (-2.0, 2.0)
+_PAPER = "equations 1 and 2"
+
+Conversations = partial(Measure, units="conversations", judge="judge", compared=True, nothing=_NOTHING)
+Count = partial(Conversations, within=POSITIVE, kind="value", gap="value", margin=0.5)
+"""Half a turn is less than any difference in counts."""
+Score = partial(Conversations, kind="value", gap="value", nothing=_NO_PARTS, source=_PAPER)
+Reuse = partial(Conversations, judge="", nothing=_NO_DOCUMENTS)
+
+CHANGES = Count("stance_changes", "Stance changes", nothing=_NO_PAIRS)
+RATE = Conversations("change_rate", "Change rate", leads=True, nothing=_NO_PAIRS)
+CHAMELEON = Score("chameleon", "Chameleon score", leads=True)
+DRIFT = Conversations("drift", "Drift", _DRIFT, kind="value", gap="value", margin=0.2, leads=True, nothing=_NO_ENDS)
+DRIFTED = Conversations("drifted", "Ends on another stance", nothing=_NO_ENDS)
+CONFIDENCE = Conversations("confidence", "Confidence", nothing=_NO_CONFIDENCE)
+AT_CHANGES = Conversations("confidence_at_changes", "Confidence at changes", nothing=_NO_PAIRS)
+REVERSALS = Count("reversals", "Reversals of side", nothing=_NO_PAIRS)
+REUSE = Reuse("source_reuse", "Source re-use", source=_PAPER)
+MEASURES: tuple[Measure, ...] = (
+    Count("turns", "Turns", judge=""),
+    Count("pairs", "Pairs"),
+    CHANGES,
+    RATE,
+    REVERSALS,
+    Count("balanced_moves", "Moves of 'balanced'", nothing=_NO_PAIRS),
+    Count("unclear_moves", "Moves of 'unclear'", nothing=_NO_PAIRS),
+    DRIFTED,
+    DRIFT,
+    Conversations("overall_view_changed", "Overall view changed", nothing=_NO_OVERALL),
+    CONFIDENCE,
+    AT_CHANGES,
+    REUSE,
+    Reuse("source_reuse_cited_hosts", "Re-use, hosts of cited"),
+    Reuse("source_reuse_retrieved", "Re-use, retrieved"),
+    Reuse("source_reuse_retrieved_hosts", "Re-use, hosts of retrieved"),
+    CHAMELEON,
+    Score("chameleon_cited_hosts", "Score, hosts of cited"),
+    Score("chameleon_retrieved", "Score, retrieved"),
+    Score("chameleon_retrieved_hosts", "Score, hosts of retrieved"),
+    Reuse("source_reuse_by_chance", "... from the collection"),
+    Reuse("source_reuse_given_pages", "... given the pages"),
+    Count("premise_changes", "Changes towards the premise"),
+    Conversations("premise_change_rate", "Change rate towards the premise"),
+    Conversations("premise_excess", "Difference of rates", DIFFERENCE),
+    Count("turn_of_flip", "Turn of Flip", nothing=_NO_PAIRS),
+    Count("flips", "Number of Flips", nothing=_NO_PAIRS),
+    Count("unclear_carried", "Unclear turns that keep a stance"),
+    Count("unclear_before", "Unclear turns before any stance"),
+    Count("unlabelled", "Turns without a label"),
+    Count("turns_without_cited", "Turns without a cited document", judge=""),
+    Count("turns_without_retrieved", "Turns without a retrieved document", judge=""),
+)
+UNCLEAR = Measure("unclear_turns", "Turns without a position", units="conversations", weight="turns", judge="judge")
+
+Share = partial(Measure, units="conversations", nothing=_NO_PARTS)
+
+
+def _of_bands(bands: Sequence[Band], judge: str, nothing: str) -> tuple[Measure, ...]:
+    return tuple(Share(band.key, band.title, judge=judge, nothing=nothing) for band in bands)
+
+
+BANDS: tuple[Measure, ...] = (
+    *_of_bands(CHAMELEON_BANDS, "judge", _NO_PARTS),  # chameleon_low, chameleon_moderate, chameleon_high
+    # chameleon_over_0.6, chameleon_over_0.7
+    *(Share(f"chameleon_over_{bound}", f"Over {bound}", judge="judge") for bound in OVER),
+)
+"""Shares of conversations by their Chameleon score."""
+REUSE_SHARES = _of_bands(REUSE_BANDS, "", _NO_DOCUMENTS)
+"""The same by their re-use of sources: source_reuse_high_diversity, source_reuse_moderate_diversity,
+source_reuse_low_diversity."""
+COMPARED = (CHAMELEON, REUSE, CONFIDENCE, CHANGES)
+"""What is compared between temperatures, as far as the records have it (the columns of table 1)."""
+VARIANCES: tuple[Measure, ...] = tuple(
+    # chameleon_temperature_variance, source_reuse_temperature_variance, confidence_temperature_variance,
+    # stance_changes_temperature_variance; likewise ..._temperature_within_topics and ..._temperature_range
+    Measure(f"{measure.name}_temperature_{name}", f"{measure.title}, {said}", ANYTHING, kind="value", judge="judge")
+    for measure in COMPARED
+    for name, said in (
+        ("variance", "variance between temperatures"),
+        ("within_topics", "variance within a topic"),
+        ("range", "largest difference between temperatures"),
+    )
+)
+RELATED = (CONFIDENCE, CHANGES)
+"""What the paper correlates source re-use with."""
+RELATIONS: tuple[Measure, ...] = (
+    # reuse_with_confidence, reuse_with_stance_changes
+    *(
+        Measure(
+            f"reuse_with_{measure.name}",
+            f"Re-use with {measure.title.lower()}",
+            DIFFERENCE,
+            kind="value",
+            judge="judge",
+        )
+        for measure in RELATED
+    ),
+    Measure("reuse_at_turn", "Source re-use"),
+    Measure("changed_at_turn", "Stance changes here", judge="judge"),
+    Measure("premise_same", "Same label", judge="judge"),
+    Measure("premise_kappa", "Cohen's kappa", DIFFERENCE, kind="value", judge="judge"),
+)

@@ -1,0 +1,313 @@
+"""Change rate, Chameleon score, Turn of Flip and Number of Flips, corrected by people's labels of some turns.
+
+If people labelled whole conversations, each conversation's own values are corrected, whatever the judge's errors. If
+they labelled single turns, the judge's errors are undone turn by turn, which assumes that errors in one conversation
+are independent given the truth. docs/judges.md has the formulas and how often the intervals cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from overton.errors import InputError, Problem
+from overton.statistics import Estimate
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cell_means import CellValues, cell_means
+from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
+from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
+from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.people_labels import People, read_people
+from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
+from overton.studies.stance_stability.declarations import MEASURES as DECLARED
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
+from overton.studies.stance_stability.sequences import (
+    OfChanges,
+    SequenceWeights,
+    counted_changes,
+    counted_flips,
+    turn_of_flip,
+)
+from overton.studies.stance_stability.tables import KEY
+
+MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
+
+_DRAWS = 100
+
+_UNCLEAR = STANCES.index("unclear")
+_PEOPLES = 20
+"""If people differ on a conversation's turns, its value is the mean over this many sequences of their labels."""
+
+
+def corrected_changes(
+    turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None, *, draws: int = _DRAWS
+) -> LabelledNumbers:
+    """Every one of `MEASURES` that the turns allow, for all conversations ('') and for each model.
+
+    `turns` are as for `analyze`; `people` has one row per labelled turn and label (`people_table`): `id`
+    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics if every conversation's
+    is known, or as `how` says. The judge is assumed to err alike for all models.
+
+    Raises:
+        InputError: people labelled turns that the table does not have, or with labels that are not stances.
+    """
+    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow(), draws).summary()
+
+
+def labels_for_width(
+    turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float, how: StanceHow | None = None
+) -> tuple[LabelCount, ...]:
+    """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
+
+    It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
+    to say nothing about a conversation's value, so fewer labels may suffice.
+    """
+    case = ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow())
+    if measure not in case.undone:
+        raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
+    return case.plans(measure, width)
+
+
+@dataclass(frozen=True)
+class ChangeSums(UnitCase):
+    """Conversations, people's labels of their turns, and what follows from both.
+
+    `place` has the indices, among the turns of `talks`, of the n turns that people labelled.
+    """
+
+    talks: Conversations
+    people: People
+    place: Ints
+    formulas: StanceHow
+    resampling: Resampling
+    items: Sequence[str]
+    draws: int
+    seed: int
+
+    unit = "conversation"
+
+    @classmethod
+    def of(cls, turns: pl.DataFrame, people: People, how: StanceHow, draws: int = _DRAWS) -> ChangeSums:
+        """From a table of turns."""
+        talks = conversations_of(turns)
+        how, unit = with_labels(talks, how), unit_of(talks, how)
+        if how.labels == "premise" and talks.premise is not None:
+            talks = replace(talks, stance=talks.premise)
+        people, place = _placed(people, _ids(turns, talks))
+        cluster = talks.topic if unit == "topics" and talks.topic is not None else np.arange(len(talks))
+        names = talks.about["topic" if unit == "topics" else "conversation"].to_list()
+        items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
+        resampling = Jackknife(how.level, unit=unit).over(cluster)
+        return cls(talks, people, place, how, resampling, items, draws, how.seed)
+
+    @classmethod
+    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
+        """From a run's records, as for its measures; None if these rest on labels other than `what`."""
+        made = cls.of(records, people, how)
+        return made if (made.formulas.labels == "premise") == (what == "premise_stance") else None
+
+    @cached_property
+    def labelled(self) -> LabelledUnits:
+        """Conversations, and people's labels of their turns."""
+        return LabelledUnits(self.people, self.place, self.talks.conversation, self.resampling)
+
+    @cached_property
+    def plain(self) -> Mapping[str, Floats]:
+        """By the judge alone [N]."""
+        values = score(self.talks, self.formulas).values
+        return {name: values[name] for name in MEASURES if name in values}
+
+    @cached_property
+    def of_people(self) -> Mapping[str, Floats]:
+        """By people alone [N], NaN if they did not label the whole conversation."""
+        sets = _sequences(self.people.value, self.seed)
+        made: dict[str, list[Floats]] = {name: [] for name in self.plain}
+        for labels in sets:
+            stance = self.talks.stance.copy()
+            stance[self.place] = labels
+            values = score(
+                replace(self.talks, stance=stance), msgspec.structs.replace(self.formulas, labels=None)
+            ).values
+            for name, several in made.items():
+                several.append(np.where(self.labelled.whole, values[name], np.nan))
+        return {name: np.mean(several, axis=0) for name, several in made.items()}
+
+    @cached_property
+    def judged(self) -> Ints:
+        """What the judge said about each turn [T]; the last outcome means no usable label."""
+        return np.where(self.talks.stance == UNLABELLED, len(STANCES), self.talks.stance)
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes a judgement has."""
+        return len(STANCES) + bool((self.talks.stance == UNLABELLED).any())
+
+    @cached_property
+    def readings(self) -> DoublyLabelled:
+        """The turns labelled by both."""
+        return self.labelled.readings(self.judged, self.outcomes)
+
+    @cached_property
+    def undone(self) -> Mapping[str, CorrectedSums]:
+        """Each measure with the judge's errors undone; empty if they cannot be."""
+        if not len(self.place):
+            return {}
+        weights = error_weights(
+            self.readings, np.bincount(self.judged, minlength=self.outcomes).astype(float), self.draws, self.seed
+        )
+        if weights.why:
+            return {}
+        talks, longest = self.talks, int(self.talks.length.max())
+        grid = np.zeros((len(talks), longest), np.int64)
+        grid[talks.conversation, talks.place] = self.judged
+        known = (talks.conversation[self.place], talks.place[self.place])
+        carried = None if self.formulas.unclear == "stance" else _UNCLEAR
+        parts = [
+            dict(self._measured(SequenceWeights.of(some, talks.length, carried)))
+            for some in weights.of(grid, known, self.people.value, _AT_ONCE // longest)
+        ]
+        kept = ~talks.void
+        return {
+            name: CorrectedSums(*(np.concatenate([part[name][side] for part in parts]) * kept for side in (0, 1)))
+            for name in parts[0]
+            if name in self.plain
+        }
+
+    def _measured(self, weights: SequenceWeights) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
+        measures: dict[str, OfChanges] = {
+            "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
+            "change_rate": lambda changes, pairs: changes[:, None] / pairs,
+            "chameleon": self._chameleon,
+        }
+        made, some = counted_changes(weights, {name: of for name, of in measures.items() if name in self.plain})
+        usable = np.isfinite(made["chameleon"]) if "chameleon" in made else True
+        for name, values in made.items():
+            scored = usable if name == "chameleon" else True
+            yield name, (np.where(scored, values, 0.0), np.where(scored, some, 0.0))
+        target = None if self.formulas.target == "first" else STANCES.index(self.formulas.target)
+        yield "flips", counted_flips(weights, target)
+        yield "turn_of_flip", turn_of_flip(weights, target)
+
+    def _chameleon(self, changes: Ints, pairs: Floats) -> Floats:
+        """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
+        that the judge saw, or over all its turns if it saw none. NaN if a part is not known."""
+        usual, at_changes, reuse = self._parts
+        sure = np.where(changes[:, None] > 0, at_changes, usual)
+        return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
+
+    @cached_property
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
+        values = score(self.talks, msgspec.structs.replace(self.formulas, no_change="mean")).values
+        usual = values["confidence"] if self.formulas.no_change == "mean" else np.zeros(len(self.talks))
+        return usual, values["confidence_at_changes"], values["source_reuse"]
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """Each conversation's model, and what else conversations are shown by, as texts [N]."""
+        about = self.talks.about
+        heat = pl.Series("temperature", [temperature_name(heat) for heat in about["temperature"].to_list()], pl.String)
+        return about.with_columns(heat).select("model", *(name for name in FACETS if name in about.columns))
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """The same by name [N], '' where it is not known."""
+        groups = self.groups.fill_null("")
+        return {name.replace("_", " "): groups[name].to_list() for name in groups.columns}
+
+    def variants(self, units: Flags) -> dict[str, Variants]:
+        """Every measure for some conversations [N]."""
+        return {name: self.variant(name, units) for name in self.plain}
+
+    def numbers(self) -> Iterator[JudgedNumber]:
+        """Every measure for all conversations, for each model, and for both in each group of each kind."""
+        models = [None, *self.groups["model"].unique().sort()]
+        for model in models:
+            yield from self._resting(model, None, None)
+        for facet in self.groups.columns[1:]:
+            for value in self.groups[facet].drop_nulls().unique().sort():
+                for model in models:
+                    yield from self._resting(model, facet, value)
+
+    def _resting(self, model: str | None, facet: str | None, value: str | None) -> Iterator[JudgedNumber]:
+        named = {name: key for name, key in (("model", model), (facet or "", value)) if key is not None}
+        units = np.ones(len(self.talks), bool)
+        for name, key in named.items():
+            units &= (self.groups[name] == key).fill_null(value=False).to_numpy()
+        if not units.any():
+            return
+        group = (model or "") if facet is None else None
+        for name in self.plain:
+            compared = name if model is not None and facet is None else ""
+            yield JudgedNumber(group, name, units, (name, model, value, facet, None), model or "", compared)
+
+    def judged_alone(self, name: str, units: Flags) -> Estimate:
+        """A measure for some conversations, as in the analysis."""
+        declared = next(measure for measure in DECLARED if measure.name == name)
+        cell = np.where(units, 0, -1)
+        cells = CellValues(self.plain[name], np.arange(len(units)), cell, 1, declared.within, declared.nothing)
+        return cell_means([cells], self.resampling)[0][0]
+
+    def plans(self, name: str, width: float) -> tuple[LabelCount, ...]:
+        """How many labels bring a measure for all conversations to a width."""
+        of_people, plain = self.of_people[name], self.plain[name]
+        known = ~np.isnan(plain)
+        both = self.labelled.whole & ~np.isnan(of_people) & known
+        return self.labelled.plans(self.undone[name], of_people, plain, both, known, width)
+
+    def within(self, name: str) -> Range:
+        """The range of a measure."""
+        if name in {"change_rate", "chameleon"}:
+            return SHARE
+        longest = float(self.talks.length.max())
+        return (0.0, longest) if name == "turn_of_flip" else (0.0, longest - 1)
+
+
+_AT_ONCE = 2**22
+
+
+def _sequences(value: Floats, seed: int) -> Floats:
+    """People's labels of n turns: one sequence if they agree, otherwise several, drawn by their shares [some, n]."""
+    if (value.max(axis=1) == 1).all():
+        return np.asarray(value.argmax(1)[None])
+    draws = np.random.default_rng(seed).random((_PEOPLES, len(value), 1))
+    return np.asarray((draws > value.cumsum(1)).sum(2).clip(max=value.shape[1] - 1))
+
+
+def _ids(turns: pl.DataFrame, talks: Conversations) -> pl.DataFrame:
+    """The index of every turn in `talks` by its id, as in a sheet for people."""
+    named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
+    table = turns.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
+    table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
+    about = talks.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
+    if "model" not in turns.columns:
+        about = about.with_columns(model=pl.lit(""))
+    rows = table.select(*KEY, "turn").join(about, on=KEY, how="inner", nulls_equal=True)
+    rows = rows.with_columns(place=pl.col("turn").rank("ordinal").over("number") - 1)
+    starts = pl.DataFrame({"number": np.arange(len(talks)), "start": talks.start})
+    rows = rows.join(starts, on="number")
+    return rows.select(
+        id=pl.format("{}/{}/{}", pl.col("model").replace("not named", ""), "conversation", "turn"),
+        at=pl.col("start") + pl.col("place").cast(pl.Int64),
+    )
+
+
+def _placed(people: People, ids: pl.DataFrame) -> tuple[People, Ints]:
+    """What people said about turns that are measured, and where these are; turns in conversations with a failed call
+    are not measured."""
+    found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
+        ids, on="id", how="left", maintain_order="left"
+    )
+    if found.height != len(people.id):
+        raise InputError([Problem("people", "id", "one id names several turns")])
+    there = found["at"].is_not_null().to_numpy()
+    if not there.any() and len(there):
+        raise InputError([Problem("people", found["id"][0], "is not a turn in this table, nor are the others")])
+    return people.where(there), found["at"].drop_nulls().to_numpy().astype(np.int64)

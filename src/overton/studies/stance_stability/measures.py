@@ -1,0 +1,270 @@
+"""By what there are numbers of each measure of stance stability, and its null conditions.
+
+`declarations` says what the measures are; `rows` makes the units and their values. Formulas, choices and their reasons
+are in docs/stance-stability.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from overton.calls import Trial
+from overton.errors import InputError, Problem
+from overton.studies.arm_weights import is_weighted
+from overton.studies.measures import Grouping, Measure
+from overton.studies.null_conditions import Null
+from overton.studies.results import Results
+from overton.studies.self_agreement import of_records
+from overton.studies.stance_stability.alignments import NOTE, are_alignments, read_alignments
+from overton.studies.stance_stability.declarations import (
+    AT_CHANGES,
+    BANDS,
+    CHAMELEON,
+    CHANGES,
+    COMPARED,
+    CONFIDENCE,
+    DRIFT,
+    DRIFTED,
+    MEASURES,
+    RATE,
+    RELATED,
+    RELATIONS,
+    REUSE,
+    REUSE_SHARES,
+    REVERSALS,
+    UNCLEAR,
+    VARIANCES,
+)
+from overton.studies.stance_stability.findings import notes
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.protocol import NullChange, trials
+from overton.studies.stance_stability.reading import TOPICS
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.tables import read_table
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.correction import CorrectionCase
+    from overton.studies.frame import Analysis, EstimateRow
+    from overton.studies.grouping import Frame
+    from overton.studies.measures import By
+    from overton.studies.people_labels import People
+    from overton.studies.probabilities import JudgeChances
+    from overton.studies.self_agreement import SelfAgreement
+    from overton.studies.tables import RawTable
+
+_FAULTLESS = (CHAMELEON, REUSE, CONFIDENCE, AT_CHANGES, CHANGES, RATE, REVERSALS, DRIFTED, DRIFT)
+"""What is also given without the turns that have a fault."""
+
+
+def _in_every_group(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+    """By model, and over all models together; and both by temperature and order of questions."""
+    conditions: tuple[By, ...] = ({}, {"temperature": "temperature"}, {"ordering": "ordering"})
+    return tuple(Grouping(measures, by, together=together) for by in conditions for together in (False, True))
+
+
+def _of_topics(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+    """The same within each value of a facet of topics."""
+    every = (Grouping(measures), Grouping(measures, together=True))
+    return tuple(grouping.within(facet.name) for facet in TOPICS.facets for grouping in every)
+
+
+def _everywhere(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+    return (*_in_every_group(measures), *_of_topics(measures))
+
+
+_BY_BIN = Grouping((CHAMELEON,), {"bin": "bin"})
+
+
+def _rows() -> Rows[StanceHow]:
+    from overton.studies.stance_stability import rows
+
+    return rows
+
+
+def _unit(results: Results, how: StanceHow) -> str:
+    from overton.studies.stance_stability import rows
+    from overton.studies.stance_stability.conversations import conversations_of
+
+    return rows.unit_of(conversations_of(results.records), how)
+
+
+def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
+    from overton.studies.stance_stability import temperature
+
+    return temperature.variances(frame, COMPARED)
+
+
+def _relations(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow]:
+    from overton.studies.stance_stability import relations
+
+    yield from relations.correlations(frame, RELATED)
+    yield from relations.by_turn(frame)
+    yield from relations.agreement(frame)
+
+
+def _rules(results: Results, frame: Frame, how: StanceHow) -> Iterator[TableRow]:
+    from overton.studies.stance_stability import rows
+
+    yield TableRow("rules", rows.rules_of(frame, how))
+
+
+def _case(results: Results, what: str, people: People, how: StanceHow) -> CorrectionCase | None:
+    from overton.studies.stance_stability.errors import ChangeSums
+
+    return ChangeSums.of_records(results.records, what, people, how)
+
+
+def _agreement(results: Results, frame: Frame, how: StanceHow) -> dict[str, SelfAgreement]:
+    if "judged_again" not in results.records.columns:
+        return {}
+    labels = ("stance", "premise_stance")
+    return of_records(results.records, "judged_again", ("topic", "conversation"), how, labels=labels)
+
+
+def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
+    """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
+    from overton.statistics.jackknife import Jackknife
+    from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
+
+    records = results.records
+    if is_weighted(records) or "shares" not in records.columns or not records["shares"].count():
+        return None
+    import polars as pl
+
+    item = pl.coalesce(pl.col("topic").replace("", None), "conversation").alias("item")
+    labels = {
+        what: LabelProbabilityTable(
+            STANCES,
+            records.select(
+                "model",
+                item,
+                pl.col(what).cast(pl.String).alias("label"),
+                pl.col(f"p_{what}").cast(pl.List(pl.Float64)).alias("chances"),
+                pl.col(sampled).cast(pl.List(pl.String)).alias("sampled"),
+            ),
+        )
+        for what, sampled in (("stance", "sampled"), ("premise_stance", "sampled_premise"))
+    }
+    jackknife = Jackknife(how.level, how.resamples, how.seed, "topics")
+    return label_probabilities(labels, records["shares"].unique().to_list(), jackknife)
+
+
+def _notes(results: Results, how: StanceHow, analysis: Analysis) -> Iterator[str]:
+    known = results.records[NOTE].first() if NOTE in results.records.columns else ""
+    yield from notes(analysis, how, str(known))
+
+
+_OF_STANCES = ("change_rate", "drift")
+"""Measures of the stance alone. The Chameleon score also counts how often sources are used again: with one question or
+one turn's pages for all turns nearly all are, whatever the model does, and without a search there are none."""
+
+
+def _null_trials(instead: NullChange, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
+    """Every conversation of the design once more."""
+    return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
+
+
+def _null(name: NullChange, help_: str, of: tuple[str, ...] = _OF_STANCES) -> Null:
+    return Null(name, help_, of, trials=partial(_null_trials, name), column="conversation")
+
+
+NULLS = (
+    _null("same-question", "the first question in every turn"),
+    _null(
+        "no-history",
+        "every question as if it were the first: the model is shown no earlier turn",
+        (*_OF_STANCES, "chameleon"),
+    ),
+    _null("no-search", "no query, no search and no pages"),
+    _null("same-pages", "the pages of the first turn in every turn"),
+)
+"""'same-question' comes first: changes there are due neither to a new question nor to how a judge reads one."""
+
+STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
+    study="stance-stability",
+    how=StanceHow,
+    rows=_rows,
+    items=TOPICS,
+    groupings=(
+        *_everywhere(MEASURES),
+        *_everywhere(BANDS),
+        *_everywhere(REUSE_SHARES),
+        _BY_BIN,
+        Grouping((UNCLEAR,)),
+    ),
+    deviations=_everywhere(MEASURES),
+    faultless=_everywhere(_FAULTLESS),
+    others=(
+        OtherNumbers(VARIANCES, _between_temperatures),
+        OtherNumbers(RELATIONS, _relations),
+        OtherNumbers((), _rules),
+    ),
+    case=_case,
+    agreement=_agreement,
+    chances=_chances,
+    clusters="topics",
+    unit=_unit,
+    nulls=NULLS,
+    notes=_notes,
+)
+
+
+def read_turns(table: RawTable, how: StanceHow) -> pl.DataFrame:
+    """The turns of a table: SYCON-Bench's labels as released, or one row for each turn.
+
+    Raises:
+        InputError: as `read_alignments` and `read_table`.
+    """
+    return read_alignments(table) if are_alignments(table) else read_table(table)
+
+
+def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:
+    """Every measure of stance stability from labelled turns, one row per turn of a conversation.
+
+    Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null if the judge gave
+    no usable label), and optionally `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
+    `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
+    documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
+    `miscited`; others are ignored, so a run's records are such a table. Conversations are identified by name, model and
+    temperature. The order of rows does not matter.
+
+    `how` are the fields of `StanceHow`: the formulas leave some points open. `no_change`: the confidence at changes of
+    a conversation without change is 'zero', or the 'mean' of all its turns. `no_documents`: the term of a turn without
+    documents is 'left out' of the mean, so that a model which cites nothing has no re-use, or is 'zero'. `unclear`:
+    such a turn carries the last clear stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without a
+    label makes no pairs ('none'), or also carries the last clear stance ('carry'), and all n - 1 pairs count. `labels`:
+    stances are those towards the 'proposition', or those towards the question's 'premise', as in the published prompt;
+    by default towards the proposition if any turn has such a label. `target` is the stance that flips are counted
+    against; 'first' is each conversation's own first one.
+
+    Raises:
+        InputError: an option or a column is not as described here, a turn occurs twice, or a call failed in every
+            conversation.
+    """
+    return STUDY_MEASURES.analyze_records(turns, **_checked(how))
+
+
+def _checked(how: dict[str, Any]) -> dict[str, Any]:
+    known = {field.name: get_args(field.type) for field in msgspec.structs.fields(StanceHow)}
+    problems = [
+        Problem(name, str(value), f"must be one of {', '.join(words)}")
+        for name, value in how.items()
+        if (words := _words(known.get(name, ()))) and value is not None and value not in words
+    ]
+    if problems:
+        raise InputError(problems)
+    return how
+
+
+def _words(arguments: Sequence[Any]) -> list[str]:
+    """The words that a choice may be, from the arguments of its type."""
+    flat = [inner for argument in arguments for inner in (get_args(argument) or [argument])]
+    return [word for argument in flat for word in (get_args(argument) or [argument]) if isinstance(word, str)]

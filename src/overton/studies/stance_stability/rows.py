@@ -1,0 +1,469 @@
+"""Records of stance stability made into units: conversations with a column for each measure, and turns.
+
+A conversation's measures are equations 1 and 2 and their parts (section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from overton.errors import InputError, Problem
+from overton.statistics.arrays import Floats, Ints
+from overton.studies.frame import Cells
+from overton.studies.grouping import Frame
+from overton.studies.results import Results
+from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
+from overton.studies.stance_stability.conversations import (
+    LEFT_OUT,
+    UNLABELLED,
+    Conversations,
+    conversations_of,
+    failed_conversations,
+)
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.sequences import steady_model
+from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
+from overton.studies.stance_stability.stances import Stances, Target, drift, flips_of, moves, stances_of
+from overton.studies.units import Units
+from overton.studies.warnings import FaultCount, count_faults
+
+FACETS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength")
+"""What conversations are grouped by, besides models."""
+
+LETTERS = "scbu-"
+"""A turn's label in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), or none."""
+
+VOID = "half or more of the answers of each conversation say nothing"
+"""Why there is no number of anything if all conversations are void."""
+
+
+def without_faults(results: Results) -> Results:
+    """The view in which answers with a fault of form have no label, no confidence and no documents of their own; what
+    they cited still counts as cited before."""
+    records = results.records
+    if "faults" not in records.columns or not (records["faults"].list.len() > 0).any():
+        return results
+    return replace(results, records=records.with_columns(pl.lit(value=True).alias(LEFT_OUT)))
+
+
+def weighing_of(records: pl.DataFrame, how: StanceHow) -> None:
+    """Nothing: labels count as written."""
+
+
+def units_of(
+    records: pl.DataFrame, how: StanceHow, columns: Sequence[str] = (), kinds: Collection[str] = (), *, weighed: bool
+) -> dict[str, Units]:
+    """The units of some kinds, by default all: 'conversations', and the 'turns' of those that are measured."""
+    kinds = kinds or ("conversations", "turns")
+    found = conversations_of(records)
+    how = with_labels(found, how)
+    scores, unit = score(found, how), unit_of(found, how)
+    about = _about(found, unit)
+    made: dict[str, Units] = {}
+    if "conversations" in kinds:
+        table = pl.concat([_measured(about, found, scores, how), _failed(records, unit)], how="diagonal")
+        weight = "weight" if found.weight is not None else ""
+        void = VOID if found.void.any() else ""
+        made["conversations"] = Units(table, "cluster", (*FACETS, "bin"), weight, void)
+    if "turns" in kinds:
+        made["turns"] = Units(_turns(about, found, scores), "cluster", ("temperature", "turn"))
+    return made
+
+
+def unit_of(found: Conversations, how: StanceHow) -> str:
+    """What intervals are over: as requested, otherwise topics if every conversation's is known.
+
+    Raises:
+        InputError: topics are requested, and not every conversation's is known.
+    """
+    known = found.topic is not None
+    if how.over == "topics" and not known:
+        raise InputError([Problem("over", "topics", "the table does not have every conversation's topic")])
+    return how.over or ("topics" if known else "conversations")
+
+
+def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
+    """The same choices with the kind of labels to measure: that requested, otherwise the premise's only if there are no
+    others.
+
+    Raises:
+        InputError: labels towards the premise are requested, and no turn has one.
+    """
+    if how.labels == "premise" and found.premise is None:
+        raise InputError([Problem("labels", "premise", "no turn has a label of the published prompt (premise_stance)")])
+    alone = found.premise is not None and bool((found.stance == UNLABELLED).all())
+    return msgspec.structs.replace(how, labels=how.labels or ("premise" if alone else "proposition"))
+
+
+def _about(found: Conversations, unit: str) -> pl.DataFrame:
+    """Each conversation's model, facets, and what intervals are over; they have no conditions."""
+    about = found.about
+    missing = [pl.lit(None, pl.String).alias(name) for name in (*FACETS, "topic") if name not in about.columns]
+    return about.with_columns(
+        *missing,
+        heat="temperature",
+        temperature=pl.Series([temperature_name(heat) for heat in about["temperature"].to_list()], dtype=pl.String),
+        condition=pl.lit(""),
+        cluster="topic" if unit == "topics" else "conversation",
+    )
+
+
+def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationScores, how: StanceHow) -> pl.DataFrame:
+    """The conversations that are measured: their values, shares' flags, and what is counted."""
+    own = {name: pl.Series(values).fill_nan(None) for name, values in scores.values.items()}
+    reuse = scores.values.get("source_reuse")
+    letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
+    stops = np.cumsum(found.length).tolist()
+    table = about.with_columns(
+        **own,
+        **{name: pl.Series(flags).fill_nan(None) for name, flags in band_flags(scores.values).items()},
+        bin=pl.Series(bins_of(reuse) if reuse is not None else [None] * about.height, dtype=pl.String),
+        trace=pl.Series(
+            [letters[start:stop] for start, stop in zip([0, *stops], stops, strict=False)], dtype=pl.String
+        ),
+        known=pl.lit(value=True),
+        failed=pl.lit(value=False),
+        refused=pl.Series(found.refused),
+        void=pl.Series(found.void),
+        gapped=pl.Series(found.gapped),
+        labels=pl.lit(how.labels),
+        unclear_turns=pl.Series(scores.values["unclear_carried"] + scores.values["unclear_before"]),
+        **{name: pl.Series(found.total(counts)) for name, counts in _counted(found).items()},
+    )
+    return table if found.weight is None else table.with_columns(weight=pl.Series(found.weight))
+
+
+def _counted(found: Conversations) -> dict[str, Any]:
+    """By turn, what is counted besides measures, as far as it is known."""
+    made: dict[str, Any] = {}
+    if found.attempts is not None:
+        made["asked_again"] = found.attempts > found.judgements
+    if found.miscited is not None:
+        made["miscited"] = found.miscited
+    return made
+
+
+def _failed(records: pl.DataFrame, unit: str) -> pl.DataFrame:
+    """Conversations that are left out because a call failed."""
+    failed = failed_conversations(records)
+    cluster = "topic" if unit == "topics" and "topic" in failed.columns else "conversation"
+    return failed.select(
+        "model",
+        "conversation",
+        pl.col(cluster).alias("cluster"),
+        condition=pl.lit(""),
+        known=pl.lit(value=False),
+        failed=pl.lit(value=True),
+        void=pl.lit(value=False),
+    )
+
+
+def _turns(about: pl.DataFrame, found: Conversations, scores: ConversationScores) -> pl.DataFrame:
+    """The turns of conversations that are not void, with their labels; from turn 2 on, the term of equation 1 and
+    whether the stance changes there."""
+    stances = scores.stances
+    own = pl.Series(found.conversation)
+    term = scores.terms.get("source_reuse")
+    later = pl.Series(found.place > 0)
+    made = pl.DataFrame(
+        {
+            "conversation": own,
+            "turn": pl.Series(found.place + 1, dtype=pl.Int32),
+            "void": pl.Series(found.void[found.conversation]),
+            "changed": pl.Series(np.where(stances.pair, stances.changed, np.nan)).fill_nan(None),
+            "stance": pl.Series(found.stance, dtype=pl.Int8),
+        }
+    )
+    names = about.select("model", "condition", "temperature", "cluster").with_row_index("conversation")
+    names = names.with_columns(pl.col("conversation").cast(pl.Int64))
+    words = pl.Enum(pl.concat([names[name].unique() for name in ("model", "temperature", "cluster")]).unique().sort())
+    names = names.with_columns(pl.col("model", "temperature", "cluster").cast(words))
+    made = made.join(names, on="conversation", how="left", maintain_order="left")
+    if term is not None:
+        made = made.with_columns(reuse=pl.when(later).then(pl.Series(term).fill_nan(None)))
+    if found.premise is not None:
+        made = made.with_columns(premise=pl.Series(found.premise, dtype=pl.Int8))
+    return made
+
+
+def temperature_name(temperature: float | None) -> str:
+    """A temperature as text, such as '0.5'; 'own' for the endpoint's own."""
+    return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
+
+
+@dataclass(frozen=True)
+class ConversationScores:
+    """Each conversation's measures by name [N], NaN if it has none; and their parts, by turn [T]."""
+
+    values: Mapping[str, Floats]
+    labels: Ints
+    stances: Stances
+    terms: Mapping[str, Floats]
+
+
+def _chameleon(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
+    """The Chameleon score, on [0, 1] (equation 2): the root mean square of its three parts."""
+    return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
+
+
+def score(talks: Conversations, how: StanceHow) -> ConversationScores:
+    """Every measure of every conversation."""
+    labels = talks.premise if how.labels == "premise" and talks.premise is not None else talks.stance
+    stances = stances_of(talks, labels, how.unclear, how.unlabelled)
+    terms = {name: _term(sharing, how) for name, sharing in _sharings(talks).items()}
+    rate, changes = _rate(talks, stances), _changes(talks, stances)
+    values = {
+        "turns": talks.length.astype(float),
+        "pairs": talks.total(stances.pair),
+        "stance_changes": changes,
+        "change_rate": rate,
+        **moves(talks, labels, stances),
+        **drift(talks, labels),
+        **_confidence(talks, stances, changes, how),
+    }
+    reuse = {name: _reuse(talks, term) for name, term in terms.items()}
+    values |= reuse
+    if "confidence_at_changes" in values:
+        for name, own in reuse.items():
+            made = _chameleon(values["change_rate"], values["confidence_at_changes"], own)
+            values[name.replace("source_reuse", "chameleon")] = made
+    values |= _by_chance(talks, how)
+    values |= _premise(talks, values["change_rate"], how) | _flips(talks, stances, how.target)
+    kept = {
+        name: column if name == "turns" else np.where(talks.void, np.nan, column) for name, column in values.items()
+    }
+    return ConversationScores(kept | _counts(talks, stances, labels), labels, stances, terms)
+
+
+def _changes(talks: Conversations, stances: Stances) -> Floats:
+    """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, unless all turns
+    were to carry a stance: it is then without change."""
+    counted = talks.total(stances.changed)
+    return counted if stances.carries else np.where(talks.total(stances.pair) > 0, counted, np.nan)
+
+
+def _rate(talks: Conversations, stances: Stances) -> Floats:
+    """Changes over pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a conversation without pairs."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(talks.total(stances.changed) / talks.total(stances.pair))
+
+
+def _confidence(talks: Conversations, stances: Stances, changes: Floats, how: StanceHow) -> dict[str, Floats]:
+    if talks.confidence is None:
+        return {}
+    overall = talks.mean(talks.confidence)
+    at_changes = talks.mean(np.where(stances.changed, talks.confidence, np.nan))
+    unchanged = overall if how.no_change == "mean" else np.zeros(len(talks))
+    at_changes = np.where(changes > 0, at_changes, np.where(np.isnan(changes), np.nan, unchanged))
+    return {"confidence": overall, "confidence_at_changes": at_changes}
+
+
+def _sharings(talks: Conversations) -> dict[str, ReuseCounts]:
+    """By the name of the measure. The plain one is over cited documents, or retrieved ones if none are cited."""
+    cited, retrieved = talks.cited, talks.retrieved
+    plain = cited or retrieved
+    made = {"source_reuse": plain.by_address} if plain else {}
+    if cited:
+        made["source_reuse_cited_hosts"] = cited.by_host
+    if retrieved:
+        made["source_reuse_retrieved"] = retrieved.by_address
+        made["source_reuse_retrieved_hosts"] = retrieved.by_host
+    return made
+
+
+def _term(sharing: ReuseCounts, how: StanceHow) -> Floats:
+    """Each turn's term in equation 1; a turn without documents re-uses none, or is left out."""
+    return np.where(sharing.count > 0, sharing.share, 0.0 if how.no_documents == "zero" else np.nan)
+
+
+def _reuse(talks: Conversations, term: Floats) -> Floats:
+    """The mean of the terms of turns 2 to n (equation 1); NaN for a conversation of one turn."""
+    return talks.mean(np.where(talks.place > 0, term, np.nan))
+
+
+def _by_chance(talks: Conversations, how: StanceHow) -> dict[str, Floats]:
+    """What re-use would be if documents were drawn at random: from all pages shown in conversations on the topic, and,
+    for cited documents, from the turn's own pages."""
+    if talks.retrieved is None or talks.retrieved.pages is None:
+        return {}
+    shown, drawn = talks.retrieved.pages, (talks.cited or talks.retrieved).by_address.count
+    made: dict[str, Floats] = {}
+    if talks.topic is not None:
+        pool = pool_sizes(shown, talks.conversation, talks.topic)[talks.conversation]
+        made["source_reuse_by_chance"] = expected_from_pool(drawn, pool, talks.place)
+    if talks.cited:
+        made["source_reuse_given_pages"] = expected_from_pages(
+            shown, talks.retrieved.by_address.count, drawn, talks.conversation
+        )
+    empty = 0.0 if how.no_documents == "zero" else np.nan
+    return {name: _reuse(talks, np.where(np.isnan(term), empty, term)) for name, term in made.items()}
+
+
+def _premise(talks: Conversations, own: Floats, how: StanceHow) -> dict[str, Floats]:
+    """Changes of the label by the published judge prompt, beside our own."""
+    if talks.premise is None or how.labels == "premise":
+        return {}
+    stances = stances_of(talks, talks.premise, how.unclear, how.unlabelled)
+    rate = _rate(talks, stances)
+    return {"premise_changes": _changes(talks, stances), "premise_change_rate": rate, "premise_excess": rate - own}
+
+
+def _flips(talks: Conversations, stances: Stances, target: Target) -> dict[str, Floats]:
+    found = flips_of(talks, stances, target)
+    return {"turn_of_flip": found.turn, "flips": found.count}
+
+
+def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, Floats]:
+    """How many turns have no stance or no documents of their own."""
+    unlabelled = labels == UNLABELLED
+    made = {
+        "unclear_carried": talks.total(stances.carried & ~unlabelled),
+        "unclear_before": talks.total(stances.before & ~unlabelled),
+        "unlabelled": talks.total(unlabelled),
+    }
+    for name, documents in (("cited", talks.cited), ("retrieved", talks.retrieved)):
+        if documents:
+            made[f"turns_without_{name}"] = talks.total(documents.by_address.count == 0)
+    return made
+
+
+def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...] | pl.DataFrame]:
+    """The tables 'counts', 'domains', 'judge_errors' and 'conversations'."""
+    own = frame.units["conversations"].table.filter("known")
+    counts: list[Cells] = []
+    for model, table in [(None, own), *((name, own.filter(model=name)) for name in own["model"].unique().sort())]:
+        counts.append({"model": model, "facet": None, "condition": None, **_tally(table)})
+        for facet in FACETS:
+            for value, some in sorted(table.drop_nulls(facet).partition_by(facet, as_dict=True).items()):
+                cells = {"model": model, "facet": facet, "condition": str(value[0])}
+                counts.append({**cells, "conversations": some.height, "items": some["cluster"].n_unique()})
+    return {
+        "counts": tuple(counts),
+        "domains": tuple(_domains(own)),
+        "judge_errors": tuple(_judge_errors(own)),
+        "conversations": _listed(own),
+    }
+
+
+def _tally(table: pl.DataFrame) -> Cells:
+    """What there is to measure, and what is behind it.
+
+    items             what intervals are over
+    labels, unread    turns, and those for which the judge gave no usable label: they make no pairs, or also keep the
+                      last stance
+    single            conversations of one turn, which have no score
+    without_stance    conversations in which no turn takes a stance
+    void              conversations in which at least half of the answers say nothing: empty, echoed, looping, refused
+    unclear_carried   unclear turns that keep the last clear stance; `unclear_before` those before any clear one
+    turns_without_cited, turns_without_retrieved  turns without such a document; null if documents are not known
+    asked_again       turns for which the judge had to be asked more than once; null if not known
+    miscited          citations of numbers that belong to no page; null if not known
+    """
+
+    def total(name: str) -> int | None:
+        return int(table[name].sum()) if name in table.columns else None
+
+    sound = table.filter(~pl.col("void"))
+    return {
+        "conversations": table.height,
+        "items": table["cluster"].n_unique(),
+        "labels": total("turns"),
+        "unread": total("unlabelled"),
+        "single": table.filter(pl.col("turns") == 1).height,
+        "without_stance": sound["flips"].null_count(),
+        **{name: total(name) for name in ("void", "unclear_carried", "unclear_before")},
+        **{f"turns_without_{name}": total(f"turns_without_{name}") for name in ("cited", "retrieved")},
+        **{name: total(name) for name in ("asked_again", "miscited")},
+    }
+
+
+def _domains(own: pl.DataFrame) -> list[Cells]:
+    """Table 2: a topic has as many questions as the longest conversation on it has turns.
+
+    If topics are not known, each distinct conversation name counts as one.
+    """
+    named = own.with_columns(topic=pl.col("topic") if own["topic"].count() else pl.col("conversation"))
+    topics = (
+        named.drop_nulls("domain")
+        .group_by("domain", "topic")
+        .agg(questions=pl.col("turns").max(), conversations=pl.len(), turns=pl.col("turns").sum())
+    )
+    found = topics.group_by("domain").agg(
+        topics=pl.col("topic").n_unique(),
+        questions=pl.col("questions").sum().cast(pl.Int64),
+        conversations=pl.col("conversations").sum().cast(pl.Int64),
+        turns=pl.col("turns").sum().cast(pl.Int64),
+    )
+    return found.sort("domain").to_dicts()
+
+
+def _judge_errors(own: pl.DataFrame) -> list[Cells]:
+    """What a judge's errors alone would give for a model that never changes its stance, in this design.
+
+    Over the model's scored conversations of several turns, by their length: expected values with labels that are
+    independently wrong with probability `error`, and with the model's own mean confidence and re-use.
+    """
+    made: list[Cells] = []
+    weighted = own.with_columns(counts=pl.col("weight") if "weight" in own.columns else pl.lit(1.0))
+    for (model,), table in sorted(weighted.partition_by("model", as_dict=True).items()):
+        parts = [_mean(table, name) for name in ("confidence", "source_reuse")]
+        scored = table.filter(~pl.col("void") & (pl.col("turns") > 1)).sort("turns")
+        lengths = scored.group_by("turns", maintain_order=True).agg(pl.col("counts").sum())
+        found = steady_model(lengths["turns"].cast(pl.Int64).to_list(), lengths["counts"].to_list(), *parts)
+        made.append(
+            {"model": str(model), **{name: None if np.isnan(value) else value for name, value in found.items()}}
+        )
+    return made
+
+
+def _mean(table: pl.DataFrame, name: str) -> float:
+    """A measure's mean over conversations, NaN if none has it."""
+    some = table.drop_nulls(name) if name in table.columns else table.clear()
+    return float(np.average(some[name].to_numpy(), weights=some["counts"].to_numpy())) if some.height else np.nan
+
+
+def rules_of(frame: Frame, how: StanceHow) -> Cells:
+    """How formulas were read, and what intervals are over.
+
+    failed, gapped  conversations that are left out because a call failed, and those that lack a turn
+    documents       which documents source re-use is over, null if there are none; `labels` says which are measured
+    """
+    every = frame.units["conversations"].table
+    own = every.filter("known")
+    kinds = ("turns_without_cited", "turns_without_retrieved")
+    documents = next((name.removeprefix("turns_without_") for name in kinds if name in own.columns), None)
+    return {
+        "over": frame.jackknife.unit,
+        "failed": every.height - own.height,
+        "gapped": int(own["gapped"].sum()),
+        "documents": documents,
+        "labels": str(own["labels"].first()),
+        **{name: getattr(how, name) for name in ("no_change", "no_documents", "unclear", "unlabelled", "target")},
+    }
+
+
+_NOT_LISTED = (
+    *("cluster", "condition", "known", "failed", "refused", "void", "gapped", "labels", "bin", "weight", "temperature"),
+    *("asked_again", "miscited", "unclear_turns"),
+)
+
+
+def _listed(own: pl.DataFrame) -> pl.DataFrame:
+    """A row for each conversation: who held it about what, its turns' labels as a `trace` of `LETTERS`, and its
+    measures, null if it has none."""
+    hidden = {*_NOT_LISTED, *(band.key for band in (*CHAMELEON_BANDS, *REUSE_BANDS))}
+    hidden |= {f"chameleon_over_{bound}" for bound in OVER}
+    return own.select(name for name in own.columns if name not in hidden).rename({"heat": "temperature"})
+
+
+def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+    """Malformed answers, by model and temperature."""
+    usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
+    missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]
+    return count_faults(records.with_columns(missing), "temperature")

@@ -1,0 +1,146 @@
+"""Texts in a table that was made elsewhere: one row each, with what the judge is shown and what the text is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from overton.errors import InputError
+from overton.studies.items import Items
+from overton.studies.options import Option
+from overton.studies.parsing import (
+    Notes,
+    ParsedItems,
+    Text,
+    findings_of,
+    id_part,
+    note_id,
+    note_repeated,
+    take_text,
+    unreadable,
+)
+from overton.studies.tables import describe_missing
+from overton.studies.texts.question_files import OWN_COLUMNS, TableQuestion, read_question
+from overton.studies.texts.questions import columns_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UNNAMED = "unnamed"
+"""The model of a text whose table names none."""
+_MOST_ROWS = 100_000
+_MOST_CHARACTERS = 100_000
+
+
+class TextRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of a table of texts.
+
+    `columns` are those that the judge is shown, by name. `model` is what the text is compared by, `group` what it is
+    alike with (its own id if it is like no other), and `condition` under which it came about, '' for none.
+    """
+
+    id: str
+    columns: dict[str, str]
+    model: str
+    group: str
+    condition: str = ""
+
+
+class TextReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a table is read: which columns are needed follows from the question."""
+
+    question: Annotated[
+        Any,
+        Option("Question to the judge: a file (.toml), or STUDY/KEY for the question of an installed study", file=True),
+    ]
+
+
+def _parse(texts: Sequence[Text], reading: TextReading) -> ParsedItems[TextRow]:
+    question = read_question(reading.question)
+    parts = [_read_table(text, question) for text in texts]
+    rows = [row for found, _ in parts for row in found]
+    note_repeated((row.id, notes) for row, notes in rows)
+    return ParsedItems([row for row, _ in rows], findings_of([notes for _, every in parts for notes in every]))
+
+
+_Rows = list[tuple[TextRow, Notes]]
+
+
+def _read_table(text: Text, question: TableQuestion) -> tuple[_Rows, list[Notes]]:
+    """The rows of a table that can be used, each with its notes, and the notes on the table and on all rows."""
+    notes = Notes(text.name)
+    needed = columns_of(question)
+    table = _usable_table(text, needed, notes)
+    if table is None:
+        return [], [notes]
+    start, noun = (2, "line") if text.suffix == ".csv" else (1, "line" if text.suffix == ".jsonl" else "row")
+    stem = id_part(text.stem) or "row"
+    noted = [Notes(text.name, f"{noun} {number}") for number in range(start, table.height + start)]
+    rows = zip(table.iter_rows(named=True), noted, strict=True)
+    made = [(_row_of(row, f"{stem}-{number:05}", needed, own), own) for number, (row, own) in enumerate(rows, 1)]
+    return [(row, own) for row, own in made if row is not None], [notes, *noted]
+
+
+def _usable_table(text: Text, needed: Sequence[str], notes: Notes) -> pl.DataFrame | None:
+    """The columns that are read; None, with a note, if the table cannot be used."""
+    import polars as pl
+
+    try:
+        table = text.table()
+    except InputError as error:
+        notes.refused(error)
+        return None
+    known = [name for name in (*OWN_COLUMNS, *needed) if name in table.columns]
+    if missing := [name for name in needed if name not in table.columns]:
+        notes.error("", describe_missing(missing, "texts", needed))
+    elif nested := [name for name in known if table[name].dtype.is_nested()]:
+        notes.error(nested[0], "contains lists or objects, not texts")
+    elif not table.height:
+        notes.error("", "has no texts")
+    elif table.height > _MOST_ROWS:
+        notes.error("", f"has more than {_MOST_ROWS:,} texts")
+    return None if notes.failed else table.select(pl.col(known).cast(pl.String))
+
+
+def _row_of(row: dict[str, Any], name: str, needed: Sequence[str], notes: Notes) -> TextRow | None:
+    """A row, by default with this id; None, with a note, if it cannot be used."""
+    own = {column: str(row.get(column) or "").strip() for column in OWN_COLUMNS}
+    columns = {column: _take_shown(row, column, notes) for column in needed}
+    for column, word in own.items():
+        if (reason := unreadable(word)) is not None:
+            notes.error(column, reason)
+    name = own["id"] or name
+    note_id(name, notes)
+    if notes.failed:
+        return None
+    return TextRow(name, columns, own["model"] or UNNAMED, own["group"] or name, own["condition"])
+
+
+def _take_shown(row: dict[str, Any], column: str, notes: Notes) -> str:
+    """The text in a column that the judge reads."""
+    found = take_text(row[column] or "", column, notes)
+    if found is not None and len(found) > _MOST_CHARACTERS:
+        notes.error(column, f"has {len(found):,} characters; at most {_MOST_CHARACTERS:,} can be judged")
+    return found or ""
+
+
+def _spelled(row: TextRow) -> Iterator[str]:
+    """The start of each text."""
+    for column, text in row.columns.items():
+        yield f"{column}: {' '.join(text.split())[:200]}"
+
+
+TEXTS = Items(
+    TextRow,
+    "text",
+    "table of texts (.csv, .jsonl, .parquet) with the columns that the question shows, and perhaps id, model, group and"
+    " condition",
+    parse=_parse,
+    dataset="texts.csv",
+    suffixes=(".csv", ".jsonl", ".parquet"),
+    reading=TextReading,
+    spelled=lambda row: list(_spelled(row)),
+)
+"""Texts of any origin."""

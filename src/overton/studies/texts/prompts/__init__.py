@@ -1,0 +1,8 @@
+"""The words that Overton adds to a question of the user's own."""
+
+from overton.studies.prompts import Prompts
+
+__all__ = ["PROMPTS", "fill", "texts"]
+
+PROMPTS = Prompts(__name__)
+fill, texts = PROMPTS.fill, PROMPTS.texts

@@ -1,0 +1,58 @@
+"""Units of a study: tables with a row for each thing that has values, such as a pair of answers or a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from overton.studies.items import Facet
+
+
+def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
+    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
+
+    Records that have the facet's column keep its values; others get those of their items.
+    """
+    every, known = list(items), list[pl.Expr]()
+    for facet in facets:
+        value = pl.lit(None, pl.String)
+        having = [item for item in every if hasattr(item, facet.name)]
+        if facet.name not in records.columns and having and facet.divides(having):
+            of_item = {item.id: facet.text(getattr(item, facet.name)) for item in having}
+            value = pl.col(column).replace_strict(of_item, default=None, return_dtype=pl.String)
+        elif facet.name in records.columns and records.schema[facet.name] != pl.Null:
+            value = pl.col(facet.name)
+            if facet.words:
+                value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
+        known.append(value.cast(pl.String).alias(facet.name))
+    return records.with_columns(known)
+
+
+@dataclass(frozen=True)
+class Units:
+    """One kind of unit.
+
+    table    one row for each unit: `model`, `condition`, the column `cluster`, the columns `facets`, and columns of
+             values, null where a unit has none. `known` (all if there is no such column) says which units count as
+             asked and answered: a facet's value with no such unit is in no table. `failed` and `refused` say which
+             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal. If there
+             is a reason `void`, the column `void` says which units are
+    cluster  the column of what intervals are over
+    facets   the columns by which numbers may be grouped
+    weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
+    sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
+    void     why there is no number if all units are void, '' if none are
+
+    The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
+    in rows.
+    """
+
+    table: pl.DataFrame
+    cluster: str
+    facets: tuple[str, ...] = ()
+    weight: str = ""
+    void: str = ""
+    sparse: bool = False

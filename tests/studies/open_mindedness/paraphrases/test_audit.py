@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overton.calls import Form, Message, Reply
+from overton.errors import CallFailed
+from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
+from overton.studies.open_mindedness.paraphrases.audit import (
+    STUDY,
+    ParaphraseAuditOptions,
+    ParaphraseTrial,
+    ParaphraseVerdict,
+)
+
+DATA = json.loads((Path(__file__).parents[3] / "data" / "procon" / "night-buses.json").read_text())
+ISSUE = Issue(
+    "night-buses",
+    DATA["question"],
+    (Argument("pro-1", "For."),),
+    (Argument("con-1", "Against."),),
+    paraphrases=tuple(Paraphrase(one["question"], one["orientation"]) for one in DATA["paraphrases"]),
+)
+GOOD = '{"reason": "Both are named.", "verdict": "neutral", "fair": true, "a_supports": "pro"}'
+
+
+class Judge:
+    """An `ask` that gives the replies it was made with, and keeps what it was asked."""
+
+    def __init__(self, *replies: Reply | Exception) -> None:
+        self.replies = list(replies)
+        self.asked: list[tuple[Message, ...]] = []
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        **other: object,
+    ) -> Reply:
+        assert not any(other.values())
+        assert role == "judge"
+        assert form is not None
+        assert form.schema is not None
+        assert list(form.schema["properties"]) == ["reason", "verdict", "fair", "a_supports"]
+        self.asked.append(tuple(messages))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def all(self, questions: object) -> list[Reply]:
+        raise AssertionError("a judge is asked one thing at a time")
+
+
+def trials(issue: Issue = ISSUE) -> list[ParaphraseTrial]:
+    return list(STUDY.trials([issue], ParaphraseAuditOptions(retest=0), 7))  # type: ignore[arg-type]
+
+
+async def audit(*replies: str | Exception) -> tuple[ParaphraseVerdict, Judge]:
+    judge = Judge(*(Reply(reply) if isinstance(reply, str) else reply for reply in replies))
+    (record,) = await STUDY.conduct(trials()[4], judge)
+    return record, judge
+
+
+async def test_a_verdict_by_schema_is_read_as_is() -> None:
+    record, _ = await audit(GOOD)
+    assert record == ParaphraseVerdict(
+        trial="night-buses/audit/t5",
+        issue="night-buses",
+        template=5,
+        orientation="con",
+        verdict="neutral",
+        fair=True,
+        a_supports="pro",
+        reason="Both are named.",
+        reading="as is",
+        attempts=1,
+    )
+
+
+async def test_a_judge_sees_question_positions_and_paraphrase_but_not_the_stated_side() -> None:
+    _, judge = await audit(GOOD)
+    prompt = judge.asked[0][0].content
+    assert DATA["question"] in prompt
+    assert DATA["paraphrases"][4]["question"] in prompt
+    assert 'The pro side holds: "The city should run buses all night".' in prompt
+    assert "orientation" not in prompt
+    other = msgspec.structs.replace(ISSUE, paraphrases=(Paraphrase(ISSUE.paraphrases[0].text, "con"),))
+    same = msgspec.structs.replace(ISSUE, paraphrases=(ISSUE.paraphrases[0],))
+    seen = []
+    for issue in (other, same):
+        judge = Judge(Reply(GOOD))
+        await STUDY.conduct(trials(issue)[0], judge)
+        seen.append(judge.asked)
+    assert seen[0] == seen[1]
+
+
+async def test_text_that_looks_like_a_placeholder_is_not_filled_in() -> None:
+    odd = msgspec.structs.replace(ISSUE, question="{paraphrase} {pro}?", pro="Yes {con}", con="No")
+    judge = Judge(Reply(GOOD))
+    await STUDY.conduct(trials(odd)[0], judge)
+    assert "{paraphrase} {pro}?" in judge.asked[0][0].content
+    assert '"Yes {con}"' in judge.asked[0][0].content
+
+
+async def test_without_positions_the_sides_are_told_by_the_question() -> None:
+    bare = msgspec.structs.replace(ISSUE, paraphrases=(Paraphrase("Buses: A or B?", "pro"),))
+    (trial,) = trials(bare)
+    judge = Judge(Reply(GOOD))
+    await STUDY.conduct(trial, judge)
+    assert (trial.pro, trial.con) == (None, None)
+    assert "The pro side answers it with yes" in judge.asked[0][0].content
+
+
+async def test_repaired_output_says_so() -> None:
+    record, _ = await audit(f"```json\n{GOOD}\n```")
+    assert (record.verdict, record.reading, record.attempts) == ("neutral", "repaired", 1)
+
+
+async def test_an_unreadable_verdict_is_asked_for_again_once() -> None:
+    record, judge = await audit('{"reason": "x", "verdict": "balanced", "fair": true, "a_supports": "pro"}', GOOD)
+    assert (record.verdict, record.attempts) == ("neutral", 2)
+    assert [message.role for message in judge.asked[1]] == ["user", "assistant", "user"]
+    assert "$.verdict" in judge.asked[1][2].content
+
+
+async def test_a_second_unreadable_verdict_is_an_invalid_record() -> None:
+    record, judge = await audit("Neutral!", "I said neutral.")
+    assert (record.verdict, record.fair, record.a_supports, record.reading) == (None, None, None, "invalid")
+    assert (record.attempts, len(judge.asked), record.failure) == (2, 2, None)
+
+
+async def test_a_failed_call_and_a_refusal_are_told_apart() -> None:
+    record, _ = await audit(CallFailed("timeout", "no answer"))
+    assert (record.reading, record.failure, record.refused) == (None, "timeout: no answer", False)
+    (record,) = await STUDY.conduct(trials()[0], Judge(Reply("No.", refused=True), Reply("No.", refused=True)))
+    assert (record.reading, record.failure, record.refused) == ("invalid", None, True)
+
+
+@pytest.mark.parametrize("count", [0, 6])
+def test_there_is_a_trial_for_every_paraphrase(count: int) -> None:
+    names = [trial.name for trial in trials(msgspec.structs.replace(ISSUE, paraphrases=ISSUE.paraphrases[:count]))]
+    assert names == [f"night-buses/audit/t{number}" for number in range(1, count + 1)]
+
+
+async def test_a_paraphrase_that_is_judged_again_is_shown_the_same_with_the_verdicts_in_another_order() -> None:
+    judge = Judge(Reply(GOOD), Reply(GOOD.replace("neutral", "favors pro")))
+    trial = list(STUDY.trials([ISSUE], ParaphraseAuditOptions(retest=1), 7))[4]  # type: ignore[arg-type]
+    (record,) = await STUDY.conduct(trial, judge)
+    assert (record.verdict, record.judged_again, record.verdict_again) == ("neutral", True, "favors pro")
+    first, second = (asked[0].content.split("\n") for asked in judge.asked)
+    (changed,) = [(one, other) for one, other in zip(first, second, strict=True) if one != other]
+    assert all(line.startswith('"verdict": "') for line in changed)

@@ -1,0 +1,308 @@
+"""Measures of stance stability, corrected by people's labels of some turns, on chains whose truth is known."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.errors import InputError
+from overton.statistics import Estimate
+from overton.statistics.jackknife import SHARE, Jackknife
+from overton.studies.correction import corrected_difference
+from overton.studies.document import plain
+from overton.studies.label_parts import measures_exhibits
+from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.people_labels import read_people
+from overton.studies.sections import Callout
+from overton.studies.stance_stability.conversations import conversations_of
+from overton.studies.stance_stability.errors import MEASURES, ChangeSums, corrected_changes, labels_for_width
+from overton.studies.stance_stability.measures import analyze
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import score
+
+Array = np.ndarray[Any, Any]
+TURNS = 8
+
+
+def chains(random: np.random.Generator, talks: int, rate: float) -> Array:
+    """Stances that change so often, each time to one of the two others."""
+    stance = random.integers(0, 3, (talks, TURNS))
+    for turn in range(1, TURNS):
+        moved = random.random(talks) < rate
+        stance[:, turn] = np.where(moved, (stance[:, turn - 1] + random.integers(1, 3, talks)) % 3, stance[:, turn - 1])
+    return stance
+
+
+def misread(random: np.random.Generator, true: Array, error: float) -> Array:
+    return np.where(random.random(true.shape) < error, (true + random.integers(1, 4, true.shape)) % 4, true)
+
+
+def table(stance: Array, **more: Any) -> pl.DataFrame:
+    talks = len(stance)
+    return pl.DataFrame(
+        {
+            "model": "m",
+            "conversation": [f"c{talk:03}" for talk in range(talks) for _ in range(TURNS)],
+            "topic": [f"t{talk // 2:03}" for talk in range(talks) for _ in range(TURNS)],
+            "turn": [*range(1, TURNS + 1)] * talks,
+            "stance": [None if one < 0 else STANCES[one] for one in stance.ravel()],
+            "confidence": 0.9,
+            "cited": [["a", f"of {turn}"] for _ in range(talks) for turn in range(TURNS)],
+        }
+        | more,
+    )
+
+
+def labels(true: Array, shown: Array, **more: Any) -> pl.DataFrame:
+    """What people say of some turns (flags [talks, turns]): what is true."""
+    talk, turn = np.nonzero(shown)
+    columns = {
+        "id": [f"m/c{one:03}/{place + 1}" for one, place in zip(talk, turn, strict=True)],
+        "label": [STANCES[one] for one in true[talk, turn]],
+        "share": 1.0,
+        "chance": float(shown.mean()),
+        "group": [f"m/c{one:03}" for one in talk],
+    }
+    return pl.DataFrame(columns | more)
+
+
+def some(random: np.random.Generator, shape: tuple[int, ...], many: int) -> Array:
+    """So many single turns."""
+    shown = np.zeros(shape, bool)
+    shown.ravel()[random.choice(shown.size, many, replace=False)] = True
+    return shown
+
+
+def first(talks: int, many: int) -> Array:
+    """So many whole conversations."""
+    return np.repeat(np.arange(talks) < many, TURNS).reshape(talks, TURNS)
+
+
+@pytest.fixture(scope="module")
+def chain() -> tuple[Array, Array]:
+    """What is true of 200 conversations that change at a tenth of their turns, and what a judge reads, wrong in ten."""
+    random = np.random.default_rng(1)
+    true = chains(random, 200, 0.1)
+    return true, misread(random, true, 0.1)
+
+
+@pytest.fixture(scope="module")
+def undone(chain: tuple[Array, Array]) -> LabelledNumbers:
+    true, judged = chain
+    return corrected_changes(table(judged), labels(true, some(np.random.default_rng(2), true.shape, 600)))
+
+
+def of(found: LabelledNumbers, name: str) -> Variants:
+    return found.groups["m"][name]
+
+
+def holds(one: Estimate, value: float) -> bool:
+    return one.low <= value <= one.high
+
+
+def test_changes_that_were_the_judges_errors_are_taken_off(undone: LabelledNumbers) -> None:
+    rate = of(undone, "change_rate")
+    assert undone.how == "errors undone"
+    assert rate.plain.low > 0.15
+    assert rate.corrected.value == pytest.approx(0.1, abs=0.03)
+    assert holds(rate.corrected, 0.1)
+
+
+def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
+    chain: tuple[Array, Array], undone: LabelledNumbers
+) -> None:
+    truth = score(conversations_of(table(chain[0])), StanceHow()).values
+    for name in MEASURES:
+        found, true = of(undone, name), truth[name].mean()
+        assert holds(found.corrected, true), name
+        assert abs(found.corrected.value - true) < abs(found.plain.value - true), name
+
+
+def test_the_plain_numbers_are_the_analysis_own(chain: tuple[Array, Array]) -> None:
+    judged = table(chain[1][:20])
+    found = corrected_changes(judged, labels(chain[0], first(20, 2)))
+    usual = analyze(judged, resamples=10)
+    for name in MEASURES:
+        plain, own = of(found, name).plain, usual.row(name).number
+        assert (plain.value, plain.low, plain.high) == pytest.approx((own.value, own.low, own.high)), name
+
+
+def test_a_model_that_never_moves_may_have_no_change_at_all() -> None:
+    random = np.random.default_rng(3)
+    true = np.repeat(random.integers(0, 3, (60, 1)), TURNS, axis=1)
+    found = corrected_changes(table(misread(random, true, 0.05)), labels(true, some(random, true.shape, 100)))
+    assert of(found, "change_rate").plain.low > 0
+    assert of(found, "change_rate").corrected.low == 0
+
+
+def test_a_judge_without_errors_is_left_as_it_is(chain: tuple[Array, Array]) -> None:
+    true = chain[0][:40]
+    found = corrected_changes(table(true), labels(true, some(np.random.default_rng(0), true.shape, 60)))
+    for name in MEASURES:
+        assert of(found, name).corrected.value == pytest.approx(of(found, name).plain.value, abs=0.01), name
+
+
+@pytest.mark.parametrize("how", [StanceHow(unclear="stance"), StanceHow(target="first"), StanceHow(no_change="mean")])
+def test_known_conversations_have_their_own_numbers_however_formulas_are_read(
+    chain: tuple[Array, Array], how: StanceHow
+) -> None:
+    judged = chain[1][:30]  # with unclear turns, which carry or are stances
+    shown = np.ones(judged.shape, bool)
+    shown[0, 0] = False  # not quite whole, so that errors are undone
+    found = corrected_changes(table(judged), labels(judged, shown), how)
+    assert found.how == "errors undone"
+    for name in MEASURES:
+        assert of(found, name).corrected.value == pytest.approx(of(found, name).plain.value, abs=0.01), name
+
+
+def test_turns_without_a_usable_label_are_read_as_people_would(chain: tuple[Array, Array]) -> None:
+    true = chain[0]
+    random = np.random.default_rng(4)
+    judged = np.where(random.random(true.shape) < 0.1, -1, misread(random, true, 0.03))
+    found = corrected_changes(table(judged), labels(true, some(random, true.shape, 500)))
+    assert holds(of(found, "change_rate").corrected, 0.1)
+
+
+def test_whole_conversations_are_corrected_by_their_own_values(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    found = corrected_changes(table(judged), labels(true, first(200, 40)))
+    assert (found.how, found.whole, found.labels) == ("whole units", 40, 40 * TURNS)
+    rate, own = of(found, "change_rate"), analyze(table(true[:40]), resamples=10).row("change_rate").number
+    assert rate.labelled.value == pytest.approx(own.value)
+    assert holds(rate.corrected, 0.1)
+    assert rate.corrected.high - rate.corrected.low < rate.labelled.high - rate.labelled.low
+
+
+def test_few_whole_conversations_undo_errors_turn_by_turn(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    found = corrected_changes(table(judged), labels(true, first(200, 9)))
+    assert (found.how, found.whole) == ("errors undone", 9)
+    assert not isnan(of(found, "change_rate").labelled.value)
+
+
+def test_people_who_differ_count_in_parts(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    shown = first(200, 12)
+    one = labels(true, shown, share=0.5)
+    found = corrected_changes(table(judged), pl.concat([one, labels((true + 1) % 3, shown, share=0.5)]))
+    assert found.labels == 12 * TURNS
+    assert (
+        of(found, "change_rate").labelled.value
+        > analyze(table(true[:12]), resamples=10).row("change_rate").number.value + 0.2
+    )
+
+
+def test_models_have_numbers_of_their_own_from_the_same_judge(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    model = ["a" if talk < 100 else "m" for talk in range(200) for _ in range(TURNS)]
+    steady = true.copy()
+    steady[100:] = steady[100:, :1]
+    both = np.where(true == judged, steady, judged)
+    shown = some(np.random.default_rng(5), true.shape, 600)
+    people = labels(steady, shown).with_columns(
+        id=pl.Series([("a" if int(one[3:6]) < 100 else "m") + one[1:] for one in labels(true, shown)["id"]])
+    )
+    found = corrected_changes(table(both, model=model), people).groups
+    assert list(found) == ["", "a", "m"]
+    assert holds(found["a"]["change_rate"].corrected, 0.1)
+    assert found["m"]["change_rate"].corrected.low == 0
+
+
+def test_too_few_labels_and_nothing_labelled_have_a_reason(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    for many, why in ((19, "too few labels"), (0, "nothing is labelled")):
+        found = corrected_changes(table(judged), labels(true, some(np.random.default_rng(0), true.shape, many)))
+        one = of(found, "change_rate")
+        assert why in one.corrected.method
+        assert one.leads == "plain"
+
+
+def test_labels_of_another_run_are_refused(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    shown = some(np.random.default_rng(0), true.shape, 30)
+    with pytest.raises(InputError, match="is not a turn in this table"):
+        corrected_changes(table(judged, model="other"), labels(true, shown))
+
+
+def test_a_plan_of_turns_gives_the_width_that_it_says(chain: tuple[Array, Array]) -> None:
+    true, judged = chain
+    pilot = labels(true, some(np.random.default_rng(6), true.shape, 100))
+    turns, whole = labels_for_width(table(judged), pilot, "change_rate", 0.11)
+    assert (turns.unit, whole.unit) == ("rows", "units")
+    found = corrected_changes(table(judged), labels(true, some(np.random.default_rng(7), true.shape, turns.labels)))
+    made = of(found, "change_rate").corrected
+    assert 0.06 < made.high - made.low < 0.12  # turns that are labelled also vary less, which is not counted on
+    with pytest.raises(InputError, match="change_rate"):
+        labels_for_width(table(judged), pilot, "drift", 0.1)
+
+
+def test_the_order_of_rows_changes_nothing(chain: tuple[Array, Array]) -> None:
+    true, judged = chain[0][:30], chain[1][:30]
+    turns, people = table(judged), labels(true, some(np.random.default_rng(0), true.shape, 60))
+    found = [corrected_changes(one, people).groups for one in (turns, turns.sample(fraction=1.0, shuffle=True, seed=1))]
+    assert found[0]["m"]["change_rate"] == found[1]["m"]["change_rate"]
+
+
+def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> ChangeSums:
+    """Two models that change equally often, a hundred conversations each, and how often the judge misreads each."""
+    random = np.random.default_rng(seed)
+    true = chains(random, 200, 0.1)
+    judged = np.where(np.arange(200)[:, None] < 100, *(misread(random, true, error) for error in errors))
+    names = ["m" if talk < 100 else "n" for talk in range(200) for _ in range(TURNS)]
+    flags = some(random, true.shape, 600) if shown == "turns" else np.repeat(np.arange(200) % 4 == 0, TURNS)
+    people = labels(true, flags.reshape(true.shape))
+    people = people.with_columns(
+        pl.when(pl.col("id").str.slice(3, 3).cast(pl.Int64) >= 100)
+        .then(pl.col(name).str.replace("m", "n"))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in ("id", "group")
+    )
+    return ChangeSums.of(table(judged, model=names), read_people(people, STANCES), StanceHow())
+
+
+def compared(case: ChangeSums) -> tuple[Estimate, dict[str, Variants]]:
+    """The difference of the change rates of both models, corrected, and the numbers of all and of each."""
+    of = {one.group: one for one in case.listed if one.name == "change_rate" and one.group is not None}
+    over = Jackknife(unit="topics").over(len(case.items))
+    sides = [case.over(of[model], case.items, over) for model in ("m", "n")]
+    found = {group: case.found[case.listed.index(one)] for group, one in of.items()}
+    return corrected_difference(sides[0], sides[1], SHARE, 0.95, alike=True)[0], found
+
+
+def test_models_whose_judge_errs_unequally_are_not_compared_by_corrected_numbers() -> None:
+    case = two_models("turns", (0.02, 0.2))
+    difference, found = compared(case)
+    (test,) = case.equal_errors
+    assert (test.by, test.fails) == ("model", True)
+    assert isnan(difference.value)
+    assert "errors depend on the model" in difference.method
+    for model in ("m", "n"):
+        assert found[model].leads == "plain"
+        assert isnan(found[model].corrected.low)
+        assert "errors depend on the model" in found[model].corrected.method
+    assert found[""].leads == "corrected"  # errors of all are those of all
+    (told, *_) = [one for one in measures_exhibits(case.summary()) if isinstance(one, Callout)]
+    assert "Overton does not correct differences between its groups" in told.text
+    shown = plain(case.summary())["equal_errors"]
+    assert shown[0]["by"] == "model"
+
+
+def test_models_whose_judge_errs_equally_are_compared() -> None:
+    difference, found = compared(two_models("turns", (0.1, 0.1)))
+    assert found["m"].leads == found["n"].leads == "corrected"
+    assert difference.low < 0 < difference.high
+
+
+def test_whole_conversations_are_compared_however_unequal_the_errors() -> None:
+    case = two_models("whole", (0.02, 0.2), seed=2)
+    difference, found = compared(case)
+    assert case.equal_errors[0].fails
+    assert difference.low < 0 < difference.high
+    assert found["n"].leads == "corrected"
+    assert "allow for that" in case.equal_errors[0].sentence(by_units=case.by_units)
