@@ -60,7 +60,8 @@ def complete(made: Json, document: Json) -> None:
     for model in made["models"].values():
         model.setdefault("communities", {})
     groups = [made, *made["models"].values()]
-    for group in [*groups, *(own for group in groups for own in group["communities"].values())]:
+    groups += [own for group in groups for own in group["communities"].values()]
+    for group in groups:
         for experiment in _EXPERIMENTS:
             for result in group.get(experiment, {}).values():
                 result.setdefault("shift", {})
