@@ -105,11 +105,13 @@ class Frame:
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        units = self.units[kind]
-        if units.sparse:
-            return units.table.select(pl.col(_MODEL).cast(pl.String)).unique().sort(_MODEL).rows()
-        models = units.table["model"].unique().cast(pl.String).to_list()
-        return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
+        if kind not in self._every_setting:
+            units = self.units[kind]
+            own = units.table.select(_MODEL).unique().select(pl.col(_MODEL).cast(pl.String)).sort(_MODEL).rows()
+            models = {model for model, _ in own}
+            every = [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
+            self._every_setting[kind] = own if units.sparse else every
+        return self._every_setting[kind]
 
     def has_units(self, grouping: Grouping) -> bool:
         """Whether any unit has values of a grouping's facets: true without facets, false without measures."""
@@ -314,6 +316,10 @@ class Frame:
     def _every_cell(self) -> dict[str, pl.DataFrame]:
         return {}
 
+    @cached_property
+    def _every_setting(self) -> dict[str, list[tuple[str, str]]]:
+        return {}
+
     def _cells(self, kind: str) -> pl.DataFrame:
         """Sums of all measures over units with the same values of all facets. Every grouping sums some of these, so
         units are gone through once."""
@@ -324,18 +330,17 @@ class Frame:
             table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
             keys = [*_MODEL, units.cluster, *units.facets, "known"]
             counted = own if units.weight else []
-            self._every_cell[kind] = (
-                table.group_by(keys)
-                .agg(
-                    pl.len().alias("units"),
-                    *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
-                    *(_value(measure, units.weight).sum().alias(f"above {measure.name}") for measure in own),
-                    *(_weight(measure, units.weight).sum().alias(f"below {measure.name}") for measure in own),
-                    *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
-                )
-                .with_columns(_named())
-                .sort(keys)
-            )
+            parts = [
+                *([(~pl.col("void")).cast(pl.UInt32).alias("sound")] if units.void else []),
+                *(_value(measure, units.weight).alias(f"above {measure.name}") for measure in own),
+                *(_weight(measure, units.weight).alias(f"below {measure.name}") for measure in own),
+                *(pl.col(measure.column).is_not_null().alias(f"many {measure.name}") for measure in counted),
+            ]
+            if units.single and "" not in {model for model, _ in self.settings_of(kind)}:
+                cells = table.select(*keys, pl.lit(1, pl.UInt32).alias("units"), *(part.fill_null(0) for part in parts))
+            else:
+                cells = table.group_by(keys).agg(pl.len().alias("units"), *(part.sum() for part in parts))
+            self._every_cell[kind] = cells.sort(keys)
         return self._every_cell[kind]
 
     def _arrays(
@@ -359,13 +364,12 @@ class Frame:
         known = cells.filter("known") if side is None else cells.filter(pl.col("known"), pl.col(side[0]).is_not_null())
         groups = known.select(*_MODEL, *columns).unique().sort(*_MODEL, *columns)
         listed = groups.partition_by(*_MODEL, as_dict=True, maintain_order=True) if columns else {}
-        summed = (
-            (cells if side is None else cells.filter(pl.col(side[0]) == side[1]))
-            .group_by(*_MODEL, *dict.fromkeys((*columns, cluster)))
-            .agg(*sound, *(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts))
-            .sort(*_MODEL, *columns, cluster)
-            .partition_by(*_MODEL, as_dict=True, maintain_order=True)
-        )
+        of_side = cells if side is None else cells.filter(pl.col(side[0]) == side[1])
+        keys = [*_MODEL, *dict.fromkeys((*columns, cluster))]
+        if any(of_side[name].null_count() < of_side.height for name in {*units.facets} - {*columns}):
+            sums = (pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts)
+            of_side = of_side.group_by(keys).agg(*sound, *sums).sort(*_MODEL, *columns, cluster)
+        summed = of_side.partition_by(*_MODEL, as_dict=True, maintain_order=True)
         empty = cells.clear().select(*_MODEL, *columns)
         for model, condition in self.settings_of(kind):
             names = listed.get((model, condition), empty).select(columns).rows() if columns else [()]
@@ -547,8 +551,9 @@ def _sums_of(
     if columns:
         table = pl.DataFrame(names, schema={name: summed.schema[name] for name in columns}, orient="row")
         summed = summed.join(table.with_row_index("at"), on=list(columns), maintain_order="left")
-    clusters = summed[cluster].unique().sort()
-    rows = summed[cluster].replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64).to_numpy()
+    column = summed[cluster]
+    codes = column.to_physical() if column.dtype == pl.Enum else column.rank("dense")
+    clusters, rows = np.unique(codes.to_numpy(), return_inverse=True)
     at = (rows, summed["at"].to_numpy() if columns else np.zeros(summed.height, np.int64))
 
     def array(name: str) -> Floats:

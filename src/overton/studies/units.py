@@ -43,6 +43,7 @@ class Units:
     cluster  the column of what intervals are over
     facets   the columns by which numbers may be grouped
     weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
+    single   whether no two units have the same model, condition, cluster and facets
     sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
     void     why there is no number if all units are void, '' if none are
 
@@ -56,3 +57,4 @@ class Units:
     weight: str = ""
     void: str = ""
     sparse: bool = False
+    single: bool = False
