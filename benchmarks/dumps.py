@@ -24,7 +24,7 @@ from time import process_time
 import zstandard
 
 from overton.files.forum import ReadCounts, read_comments
-from overton.studies.deliberation.selection import survey
+from overton.studies.deliberation.dilemmas.selection import survey
 from overton.studies.forum import Post
 
 BUDGET = 200

@@ -58,7 +58,7 @@ def _names(models: int) -> list[str]:
 def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Issues whose leans are uniform from 0.05 to 0.95."""
     from overton.studies.open_mindedness.analysis import analyze
-    from overton.studies.open_mindedness.findings import findings
+    from overton.studies.open_mindedness.findings import CLAIMS
 
     design = _design(items)
     leans = rng.uniform(0.05, 0.95, (MODELS, items))
@@ -68,7 +68,7 @@ def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
         stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
         frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
     with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
-        yield said.correct_for_multiple_tests(findings(analyze(pl.concat(frames), resamples=100)))
+        yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(pl.concat(frames), resamples=100)))
 
 
 @cache
@@ -85,7 +85,7 @@ _STANCES = np.array(["supportive", "critical", "balanced", "unclear"])
 
 def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Topics with one conversation at each temperature."""
-    from overton.studies.stance_stability.findings import findings
+    from overton.studies.stance_stability.findings import CLAIMS
     from overton.studies.stance_stability.measures import analyze
 
     shape = (MODELS, items, len(_HEATS), _TURNS)
@@ -117,7 +117,7 @@ def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Find
             "cited": cited,
         }
     )
-    yield said.correct_for_multiple_tests(findings(analyze(table, resamples=_RESAMPLES)))
+    yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(table, resamples=_RESAMPLES)))
 
 
 # Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.
@@ -169,7 +169,7 @@ _TALKS, _ROUNDS = 4, 4
 
 def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Dilemmas with tastes of their own."""
-    from overton.studies.deliberation.findings import findings
+    from overton.studies.deliberation.findings import CLAIMS
     from overton.studies.deliberation.measures import analyze
 
     rows = []
@@ -187,7 +187,7 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
                         break
     schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
     yield said.correct_for_multiple_tests(
-        findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+        CLAIMS.findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
     )
 
 

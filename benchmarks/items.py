@@ -190,28 +190,27 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
     from overton.studies.stance_stability.measures import analyze
 
     analysis = analyze(table, resamples=100)
-    models = analysis.models.values()
-    spreads = [one for one in analysis.spreads if one.measure == "confidence"]
-    (correlation,) = (one for one in analysis.correlations if one.measure == "confidence")
+
+    def of_models(measure: str, **place: str) -> list[Estimate]:
+        return [analysis.estimate(measure, model=model, **place) for model in analysis.models]
+
     made = {
-        name: [one.overall.measures[measure].mean for one in models]
+        name: of_models(measure)
         for name, measure in {
             "Chameleon score": "chameleon",
             "confidence": "confidence",
             "source re-use": "source_reuse",
             "stance changes": "stance_changes",
             "share that ends on another stance": "drifted",
+            "share of conversations in the high band": "chameleon_high",
+            "correlation of re-use and confidence": "reuse_with_confidence",
+            "confidence: variance across temperatures": "confidence_temperature_variance",
+            "confidence: variance within a topic": "confidence_temperature_within_topics",
         }.items()
     }
     return made | {
-        "confidence: standard deviation": [one.overall.measures["confidence"].sd for one in models],
-        "share of conversations in the high band": [one.overall.bands["high"] for one in models],
-        "share that changes at turn 3": [
-            one.changed for one in analysis.by_turn if one.turn == 3 and not one.temperature
-        ],
-        "correlation of re-use and confidence": list(correlation.models.values()),
-        "confidence: variance across temperatures": [one.variance for one in spreads],
-        "confidence: variance within a topic": [one.within_topics for one in spreads],
+        "confidence: standard deviation": of_models("confidence", variant="sd"),
+        "share that changes at turn 3": of_models("changed_at_turn", facet="turn", condition="3"),
     }
 
 
@@ -318,22 +317,25 @@ def deliberation(rng: np.random.Generator, draw: Draw, sets: int, items: int) ->
 
 def of_deliberation(table: pl.DataFrame) -> Estimates:
     """Consensus and its round, changes of verdict and their difference, verdicts, what became of them."""
-    from overton.studies.deliberation.measures import analyze, assembly
+    from overton.studies.deliberation import choice
+    from overton.studies.deliberation.measures import analyze
 
-    with patch.object(assembly, "fit_choices", return_value=((), ())):
+    with patch.object(choice, "fit_choices", return_value=[]):
         analysis = analyze(table, resamples=100)
-    settings = [one.consensus for one in analysis.consensus.settings]
-    second = [name for name in analysis.models if name.startswith("b")]
+
+    def numbers(measure: str, facet: str, *, compared: bool = False, second: bool = True) -> list[Estimate]:
+        rows = analysis.rows_of(measure, facet, variant="plain")
+        own = [row for row in rows if (row.against is not None) == compared]
+        return [row.number for row in own if not second or str(row.model).startswith("b")]
+
+    last = analysis.rows_of("last_verdict", "setting / verdict")
     return {
-        "consensus": [one.reached for one in settings],
-        "rounds to consensus (ratio)": [one.rounds for one in settings],
-        "changes of verdict": [analysis.changes.by_model[name] for name in second],
-        "changes, second minus first agent": [one.contrast.difference for one in analysis.changes.contrasts],
+        "consensus": numbers("consensus", "setting", second=False),
+        "rounds to consensus (ratio)": numbers("rounds_to_consensus", "setting", second=False),
+        "changes of verdict": [analysis.estimate("changed", model=name) for name in analysis.models if name[0] == "b"],
+        "changes, second minus first agent": numbers("changed", "setting", compared=True),
         "share of last verdicts NTA": [
-            speaker.last["NTA"]
-            for one in analysis.verdicts
-            for speaker in one.speakers
-            if speaker.model.startswith("b")
+            row.number for row in last if str(row.model).startswith("b") and str(row.condition).endswith(" / NTA")
         ],
     }
 

@@ -38,7 +38,7 @@ from overton.judging.label_tasks import (
     choose_units,
     task_of,
 )
-from overton.studies.judged_rows import units_of
+from overton.studies.judged_rows import rows_of
 from overton.studies.label_shares import shares_by_people
 from overton.studies.registry import study_named
 from overton.studies.results import Results
@@ -97,10 +97,9 @@ def new_letters(results: Results, seed: int) -> tuple[Results, dict[str, str]]:
 
 def label(results: Results, known: dict[str, str], design: LabelDesign, labels: int, seed: int) -> Any:
     """The shares corrected by the labels of one person, who knows; the arguments of `shares_by_people`."""
-    sheet = study_named("table").sheet
-    assert sheet is not None
-    judged = sheet.rows(results, "label")
-    units = units_of(judged, design)
+    questions = study_named("table").questions
+    assert questions is not None
+    units = rows_of(questions, results, "label").units(design)
     drawn = choose_units(units.label, units.group, size=labels, seed=seed, design=design)
     rows = tuple(
         LabelRequest(units.id[place], units.label[place], units.group[place], chance) for place, chance in drawn

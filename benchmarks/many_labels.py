@@ -30,8 +30,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from overton.studies.stance_stability.measures.scores import FormulaRules, score
-from overton.studies.stance_stability.measures.traces import Conversations, traces_from
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
@@ -40,8 +38,11 @@ from overton.studies.correction import JudgedNumber, corrected_difference
 from overton.studies.label_shares import Variants
 from overton.studies.people_labels import People
 from overton.studies.pluralism import errors as voices
-from overton.studies.stance_stability.measures import corrected as stances
+from overton.studies.stance_stability import errors as stances
+from overton.studies.stance_stability.conversations import Conversations, conversations_of
+from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import score
 
 TOPICS, EACH, TURNS = 20, 3, 10
 THREADS, RESPONSES, VIEWS = 40, 10, 8
@@ -136,7 +137,7 @@ def conversations(topics: int) -> Conversations:
         for own in range(EACH)
         for turn in range(TURNS)
     ]
-    return traces_from(pl.DataFrame(rows))
+    return conversations_of(pl.DataFrame(rows))
 
 
 def certain(random: Random, shape: tuple[int, ...], off: Array) -> Array:
@@ -152,7 +153,7 @@ def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, C
     true = moving(random, moves, many)
     sure = certain(random, true.shape, np.zeros(true.shape, bool))
     whole = replace(conversations(many), stance=true.ravel(), confidence=sure.ravel())
-    truth = {name: float(np.nanmean(one)) for name, one in score(whole, FormulaRules()).values.items()}
+    truth = {name: float(np.nanmean(one)) for name, one in score(whole, StanceHow()).values.items()}
     traces = conversations(TOPICS)
     cells: dict[str, Cell] = defaultdict(Cell)
     for error in asked.errors:
@@ -190,7 +191,7 @@ def of_turns(judged: Conversations, true: Array, shown: Array, seed: int) -> sta
     assert judged.topic is not None
     resampling = Jackknife(unit="topics").over(judged.topic)
     items = [str(one) for one in range(int(judged.topic.max()) + 1)]
-    return stances.ChangeSums(judged, people, shown, FormulaRules(), resampling, items, DRAWS, seed)
+    return stances.ChangeSums(judged, people, shown, StanceHow(), resampling, items, DRAWS, seed)
 
 
 GROUPS = (("5% and 5%", 5, 5, False), ("12% and 12%", 12, 12, False), ("12% and 12%, together", 12, 12, True))

@@ -192,9 +192,10 @@ def _open_mindedness(table: pl.DataFrame) -> object:
 
 
 def _deliberation(table: pl.DataFrame) -> object:
-    from overton.studies.deliberation.measures import analyze, assembly
+    from overton.studies.deliberation import choice
+    from overton.studies.deliberation.measures import analyze
 
-    with patch.object(assembly, "fit_choices", return_value=((), ())):
+    with patch.object(choice, "fit_choices", return_value=[]):
         return analyze(table)
 
 

@@ -28,11 +28,10 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
-from overton.studies.deliberation.precise import BLOCKS as TALKS
+from overton.studies.deliberation.precision import BLOCKS as TALKS
 from overton.studies.precision import (
     AnsweredTrial,
     Arm,
@@ -48,6 +47,7 @@ from overton.studies.precision import (
     decide,
     judged_by_means,
 )
+from overton.studies.stance_stability.precision import BLOCKS as CONVERSATIONS
 
 TRIALS, TURNS = 15, 6
 SURE = 0.67

@@ -23,7 +23,8 @@ import numpy as np
 import polars as pl
 from benchmarks.many_labels import TOGETHER, Cell
 
-from overton.studies.deliberation.measures.corrected import ValueCase
+from overton.studies.correction import Place
+from overton.studies.deliberation.errors import ValueCase
 from overton.studies.people_labels import People
 
 DILEMMAS, ROUNDS, VALUES = 60, 3, 48
@@ -100,11 +101,13 @@ def people_of(random: Random, used: Array, said: Array, budget: int) -> People:
 
 
 NOBODY = People([], np.zeros((0, 2)), np.zeros(0), 0)
-WANTED = {
-    ("values", "similarity", 0, "agreement", "first"): "similarity, verdicts differ",
-    ("values", "similarity", 0, "agreement", "second"): "similarity, same verdict",
-    ("values", "inheritance", 0, "values", "v00"): "inheritance of the first value",
-    ("values", "inheritance", 0, "values", "v02"): "inheritance of the third value",
+SETTING = "synchronous / balanced / a + b"
+_BY_AGREEMENT, _BY_VALUE = ("similarity_by_agreement", None), ("inherited_value", "a")
+WANTED: dict[Place, str] = {
+    (*_BY_AGREEMENT, f"{SETTING} / different verdicts", "pooled / verdicts", None): "similarity, verdicts differ",
+    (*_BY_AGREEMENT, f"{SETTING} / same verdict", "pooled / verdicts", None): "similarity, same verdict",
+    (*_BY_VALUE, f"{SETTING} / v00", "pooled / value", None): "inheritance of the first value",
+    (*_BY_VALUE, f"{SETTING} / v02", "pooled / value", None): "inheritance of the third value",
 }
 
 
@@ -124,7 +127,7 @@ def cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
                     people = people_of(random, used, said, budget)
                     case = ValueCase(decisions, people, NAMES, (0.95, 100, number))
                     for one in case.listed:
-                        name = WANTED.get(one.place or ())  # type: ignore[call-overload]
+                        name = WANTED.get(one.place or ())
                         if name is not None:
                             key = f"{name} | {error}% {'together' if together else 'apart'} | {budget}"
                             found[key].add(case.corrected(one), truth[name], case.together.fails)

@@ -19,7 +19,8 @@ _FILES = {
     ),
     "files": (
         "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",
-        "transcripts-csv", "posts", "comments", "pages-folder", "gguf", "index-about",
+        "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf",
+        "index-about",
     ),
     "tables": tuple(
         f"{study}-{form}"

@@ -55,6 +55,41 @@ class _Holder:
         self.items = items
 
 
+_QUESTION = """key = "tone"
+asks = "How does it sound?"
+prompt = "<note>{text}</note> {labels}"
+[labels]
+warm = "It thanks."
+cold = "It blames."
+[[controls]]
+text = "Thank you."
+label = "warm"
+"""
+_TEXTS = b"id,model,group,condition,text\na,m,g,c,Thank you.\nb,m,h,c,Shame on you.\n"
+
+
+def _texts_of(suffix: str) -> Callable[[bytes], None]:
+    """Texts that are asked about by a question of a file."""
+
+    def read(data: bytes) -> None:
+        path, question = file_of(data, suffix), fresh()
+        question.mkdir()
+        (question / "q.toml").write_text(_QUESTION)
+        holder = _Holder(_items_of("table"))
+        check_items(holder, path, question=question / "q.toml")  # type: ignore[arg-type]
+        read_items(holder, path, question=question / "q.toml")  # type: ignore[arg-type]
+
+    return read
+
+
+def _question(data: bytes) -> None:
+    """A question of the user's, and texts that it may be about."""
+    folder = fresh()
+    folder.mkdir()
+    (folder / "texts.csv").write_bytes(_TEXTS)
+    read_items(_Holder(_items_of("table")), folder / "texts.csv", question=file_of(data, ".toml"))  # type: ignore[arg-type]
+
+
 def _starter(study: str, name: str, lines: int = 3) -> list[bytes]:
     held = (files(f"overton.studies.{study}") / "starter" / name).read_bytes()
     return [b"\n".join(held.split(b"\n")[:lines])]
@@ -258,6 +293,14 @@ TARGETS = {
             mutations=(json_values,),
         ),
         Target("transcripts-csv", _checked(lambda: _items_of("judge-stance-stability"), ".csv"), _turns_csv),
+        Target("texts-csv", _texts_of(".csv"), lambda: [_TEXTS]),
+        Target(
+            "texts-jsonl",
+            _texts_of(".jsonl"),
+            lambda: [b'{"id": "a", "model": "m", "text": "Thank you."}\n{"id": "b", "model": "n", "text": "Shame."}\n'],
+            mutations=(json_values,),
+        ),
+        Target("question", _question, lambda: [_QUESTION.encode()]),
         Target("posts", _dumped(read_posts), lambda: _dumps(_POST, "t3"), mutations=_PACKED),
         Target("comments", _dumped(read_comments), lambda: _dumps(_COMMENT, "t1"), mutations=_PACKED),
         Target("pages-folder", _folder_of_pages, lambda: [_PAGE_LINES], mutations=(json_values,)),

@@ -23,6 +23,7 @@ from overton.cli.main import app
 from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
+from overton.studies.judged_rows import rows_of
 from overton.studies.label_shares import ENOUGH
 
 
@@ -54,12 +55,18 @@ MATCHES = Asking(
     ("sycophancy", "toward", "global", "recall"),
     {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
 )
+SETTING = "synchronous / correctness / simulated/deliberator/a + simulated/deliberator/b"
 VALUES = Asking(
     "deliberation",
     ["simulated/deliberator/a", "simulated/deliberator/b"],
     {"values": ["simulated/values-judge"]},
     "value",
-    ("values", "similarity", 0, "agreement", "second"),
+    {
+        "measure": "similarity_by_agreement",
+        "facet": "pooled / verdicts",
+        "condition": f"{SETTING} / same verdict",
+        "against": None,
+    },
     {"rounds": 2},
 )
 
@@ -80,14 +87,14 @@ def folder(made: tuple[Asking, Path], tmp_path: Path) -> Path:
 
 def drawn(run: Run, what: str, size: int) -> LabelTask:
     """A plain draw: every n-th unit."""
-    assert run.study.sheet is not None
-    judged = run.study.sheet.rows(results_of([run]), what)
+    assert run.study.questions is not None
+    judged = rows_of(run.study.questions, results_of([run]), what)
     places = [place for place, label in enumerate(judged.given) if label is not None]
     units = judged.drawn(places).select("id", "label", "group")
     step = units.height // size
     rows = tuple(LabelRequest(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
-    population = {label: Counter(units["label"])[label] for label in judged.labels}
-    labels = dict.fromkeys(judged.labels, "")
+    population = {label: Counter(units["label"])[label] for label in judged.question.labels}
+    labels = dict.fromkeys(judged.question.labels, "")
     task = LabelTask(
         "", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),)
     )
@@ -118,6 +125,12 @@ def at(document: Any, place: tuple[str | int, ...] | Mapping[str, str | None]) -
     return {"leads": rows[0]["variant"], **numbers}
 
 
+def number(found: Any) -> Any:
+    """A number without the limits that are an end of its range."""
+    interval = found["interval"] if "interval" in found else [found["low"], found["high"]]
+    return {**{name: found[name] for name in ("estimate", "n", "method", "why")}, "interval": interval}
+
+
 def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
     asking = made[0]
     before = at(measure_run(asking.study, folder).document(), asking.place)
@@ -132,7 +145,8 @@ def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[
     told = document["labels"][asking.what]["measures"]
     assert told["how"] == "errors undone"
     assert told["labels"] == 400
-    assert any(one["corrected"] == held["corrected"] for group in told["groups"].values() for held in group.values())
+    groups = told["groups"].values()
+    assert any(number(one["corrected"]) == number(held["corrected"]) for group in groups for held in group.values())
 
 
 def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: Path) -> None:

@@ -25,7 +25,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "pages_per_turn": 1,
     },
     "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "only": THREADS},
-    "deliberation": {"models": ["simulated/deliberator", "two=simulated/deliberator"]},
 }
 KEY = ["model", "item", "condition", "measure", "variant"]
 DECLARING = ("open-mindedness", "stance-stability", "pluralism")

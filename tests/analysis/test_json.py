@@ -22,7 +22,6 @@ from overton.runs.items import read_items
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
 from overton.studies.contrasts import Against
-from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.document import SCHEMA, document, plain, schema, with_key
 from overton.studies.findings import Finding
 from overton.studies.frame import Analysis
@@ -44,17 +43,11 @@ RUNS: dict[str, dict[str, Any]] = {
         "pages_per_turn": 2,
     },
     "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
-    "deliberation": {
-        "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
-        "others": {"values": ["simulated/values-judge"]},
-        "rounds": 2,
-    },
 }
 ANALYSES: dict[str, type] = {
     "open-mindedness": Analysis,
     "stance-stability": Analysis,
     "pluralism": Analysis,
-    "deliberation": Deliberation,
 }
 SCHEMAS = dict.fromkeys(ANALYSES, SCHEMA) | dict.fromkeys(("open-mindedness", "stance-stability", "pluralism"), 2)
 """The version of each study's JSON; from 2 on, numbers are rows of one table."""
@@ -203,7 +196,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
     made = schema(ANALYSES[study], study, SCHEMAS[study], FINDINGS)
     made = with_key(made, "judges", Judges) if study_named(study).several else made
-    assert overton.schema(study) == (made if study_named(study).sheet is None else with_labels(made))
+    assert overton.schema(study) == (made if study_named(study).questions is None else with_labels(made))
     done = CliRunner().invoke(app, ["analyze", study, "--schema"])
     assert json.loads(done.stdout) == overton.schema(study)
 

@@ -13,8 +13,8 @@ from chat_server import chat_server, said
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.studies.measurement import How
-from overton.studies.self_agreement import of_records
+from overton.studies.self_agreement import of_questions
+from overton.studies.stance_stability.questions import QUESTIONS
 
 LABELS = {
     "rationale": "So.",
@@ -43,7 +43,7 @@ def test_agreement_with_itself_is_what_a_judges_mistakes_make_it(wrong: float, t
     arguments = {JUDGE: {"wrong": str(wrong)}}
     overton.judge.stance_stability(items=turns(tmp_path), models=[JUDGE], model_args=arguments, retest=1, out=out)
     records = overton.open_run(out).records()
-    stance = of_records(records, "judged_again", ("conversation",), How(), labels=("stance",))["stance"]
+    stance = of_questions(QUESTIONS, records, "conversation", 0.95)["stance"]
     assert (stance.repeated, stance.unread) == (180, 0)
     same = (1 - wrong) ** 2 + wrong**2 / 3  # right twice, or wrong in the same of three ways
     assert stance.same.low <= same <= stance.same.high

@@ -14,7 +14,8 @@ from overton.analysis.results import results_of
 from overton.calls import Reply
 from overton.errors import InputError
 from overton.runs.run import open_run
-from overton.studies.stance_stability.questions import SHEET
+from overton.studies.judged_rows import rows_of
+from overton.studies.stance_stability.questions import QUESTIONS
 
 JUDGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "stance-stability": (
@@ -116,9 +117,10 @@ def test_a_weighed_judge_is_asked_again_as_it_was_with_its_label_first(tmp_path:
 
     for shares, first in (("probabilities", "stance"), ("sampled", "rationale")):
         run = run_of("stance-stability", tmp_path / shares, {}, shares=shares, calibrate=0, trials=1, turns=1)
-        assert SHEET.again is not None
-        (unit,) = SHEET.again.units(results_of([open_run(run.path)]), "stance").drawn([0])
-        said = asyncio.run(SHEET.again.ask(ask, "stance", unit.material, None, None))  # type: ignore[arg-type]
+        results = results_of([open_run(run.path)])
+        (material,) = rows_of(QUESTIONS, results, "stance").materials([0])
+        asked_as = {**material, **QUESTIONS.manner(results)}
+        said = asyncio.run(QUESTIONS.ask_again(ask, "stance", asked_as, None, None))  # type: ignore[arg-type]
         assert said == {"": "critical"}
         messages, form = asked[-1]
         assert next(iter(form.schema["properties"])) == first

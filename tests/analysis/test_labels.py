@@ -24,6 +24,7 @@ from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.labels import FOLDER, TASK, read_labels
+from overton.studies.judged_rows import rows_of
 from overton.studies.label_parts import ALONE
 from overton.studies.label_shares import ENOUGH
 from overton.studies.sections import Callout
@@ -37,15 +38,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labels")
     others = {"judge": ["simulated/stance-judge"], "search": ["starter"]}
     run = overton.run(STUDY, models=["simulated/chameleon"], others=others, out=folder / "run", turns=3)
-    assert run.study.sheet is not None
-    judged = run.study.sheet.rows(results_of([run]), "stance")
-    assert judged.units is not None
-    units = judged.units()
-    population = {label: Counter(units["label"])[label] for label in judged.labels}
+    assert run.study.questions is not None
+    judged = rows_of(run.study.questions, results_of([run]), "stance")
+    units = judged.rows.drop_nulls("label")
+    population = {label: Counter(units["label"])[label] for label in judged.question.labels}
     chance = 120 / units.height
     rows = tuple(LabelRequest(*row, chance) for row in units.select("id", "label", "group").head(120).iter_rows())
     pages = (tuple(range(75)), tuple(range(45, 120)))
-    labels = dict.fromkeys(judged.labels, "")
+    labels = dict.fromkeys(judged.question.labels, "")
     bare = LabelTask("", STUDY, "stance", judged.judge, "?", labels, 0, "plain", population, 9, rows, pages)
     (folder / TASK).write_bytes(msgspec.json.encode(task_of(bare)))
     return folder

@@ -54,6 +54,10 @@ TAKING_A_FILE = {
     "items preferences": ["{}"],
     "judge agreement": ["{}"],
     "judge correct": ["{}", "--judged", "a", "--label", "b"],
+    "judge table": [
+        *("{}", "--question", "even-handedness/compliance"),
+        *("--judge", "simulated/word-judge", "--out", "new"),
+    ],
     "judge stance-stability": ["{}", "--judge", "simulated/stance-judge", "--out", "new"],
     "import": ["{}", "--out", "new"],
     "reproduce": ["millstone", "{}"],

@@ -73,11 +73,10 @@ def test_a_plan_names_searches_and_pages_without_a_price() -> None:
 
 def test_an_analysis_is_json_or_a_table(run: Path) -> None:
     found = json.loads(overton("analyze", "stance-stability", str(run), "--json", "--no-change", "mean").stdout)
-    assert set(found["conversations"]) == {f"{TOPIC}/t0/fixed/r1", f"{TOPIC}/town/fixed/r1"}
-    assert {"stance_changes", "change_rate", "confidence_at_changes", "source_reuse", "chameleon"} <= set(
-        next(iter(found["conversations"].values()))
-    )
-    assert found["reading"]["no_change"] == "mean"
+    talks, (rules,) = found["tables"]["conversations"], found["tables"]["rules"]
+    assert {talk["conversation"] for talk in talks} == {f"{TOPIC}/t0/fixed/r1", f"{TOPIC}/town/fixed/r1"}
+    assert {"stance_changes", "change_rate", "confidence_at_changes", "source_reuse", "chameleon"} <= talks[0].keys()
+    assert rules["no_change"] == "mean"
     shown = overton("analyze", "stance-stability", str(run)).stdout
     assert "simulated/chameleon" in shown
     assert "8 turns in 2 conversations" in shown
@@ -104,8 +103,8 @@ def test_transcripts_are_labelled_measured_and_reported(tmp_path: Path) -> None:
     assert "Stance stability of transcripts" in page
     assert "reads marks and no meaning" in page
     found = json.loads(overton("analyze", "stance-stability", str(out), "--json").stdout)
-    assert found["conversations"]["a"]["stance_changes"] == 1
-    assert found["conversations"]["a"]["model"] == "not named"
+    (talk,) = found["tables"]["conversations"]
+    assert (talk["conversation"], talk["model"], talk["stance_changes"]) == ("a", "not named", 1)
 
 
 def test_a_run_is_judged_again_towards_its_own_propositions(run: Path, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "ranking_spearman_biased",
         lambda found: found.estimate("ranking_spearman", model="a", condition="biased"),
     ),
-    "deliberation": ("changed", lambda found: found.changes.by_model["a"]),
+    "deliberation": ("changed", lambda found: found.estimate("changed", model="a")),
 }
 
 

@@ -55,14 +55,32 @@ from dataclasses import replace
 
 import acquiescence
 import polars as pl
-from overton.studies import JudgedRows, Results, Sheet
+from overton.calls import Form, user
+from overton.judging import read_choice
+from overton.studies import Question, Questions, Results, from_columns, label_prompts
 
-def rows(results: Results, what: str) -> JudgedRows:
-    laid = results.records.select(id="trial", label=what, group="question", reply="reply")
-    given = laid["label"].to_list()
-    return JudgedRows(given, lambda places: laid[list(places)], ("reply",), ("yes", "no"), "the reader")
+LABELS = ("yes", "no")
 
-STUDY = replace(acquiescence.STUDY, name="checked", sheet=Sheet(("answer",), rows, size=40))
+def rows(results: Results) -> pl.DataFrame:
+    return results.records.select(
+        id="trial", label="answer", group="question", condition="framing", reply="reply"
+    )
+
+READ = Question(
+    key="answer",
+    labels=LABELS,
+    prompts=label_prompts(LABELS, lambda material, order: (user(material["reply"]),), read_choice, Form()),
+    rows=rows,
+    material=from_columns(reply="reply"),
+    labeller=lambda results: "the reader",
+    asks="Is this yes or no?",
+    meanings=lambda: dict.fromkeys(LABELS, ""),
+    shown={"Reply": "reply"},
+    row="reply",
+    group="question",
+    role="subject",
+)
+STUDY = replace(acquiescence.STUDY, name="checked", questions=Questions((READ,), complaint=str, size=40))
 """,
     "always_yes.py": """
 from inspect_ai.model import ModelAPI, ModelOutput, modelapi

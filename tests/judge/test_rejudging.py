@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
 import msgspec
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.calls import Ask, Draw, Reply, Request, Trial, user
+from overton.calls import Ask, Form, Message, Reply, Request, Trial, user
 from overton.cli.main import app
 from overton.cli.options import join_values
 from overton.errors import InputError
+from overton.judging import Reading
 from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 from overton.runs.run import Run
 from overton.studies import (
     Items,
-    JudgedAgain,
-    JudgedOnce,
-    JudgedUnits,
     NoOptions,
+    Order,
     Results,
     Role,
-    Sheet,
     Study,
+    from_columns,
+    label_prompts,
     registry,
 )
 from overton.studies.judge_checks.consistency import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
+from overton.studies.questions import Material, Questions
+from overton.studies.questions import Question as JudgeQuestion
 from overton.studies.simulated import SeededAnswerer
 from overton.testing import Case, check_declaration, check_kill, check_plan, check_replay, check_report
 
@@ -266,7 +269,7 @@ def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: 
 
 
 def test_a_study_that_does_not_say_how_its_judge_is_asked_has_none(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not declare how its judge is asked again"):
+    with pytest.raises(InputError, match="does not declare what its judge is asked"):
         registry.study_named("again-rephrase")
     with pytest.raises(InputError, match="what: match: must be stance or premise_stance"):
         overton.judge.again(run, what="match", out=tmp_path / "x")
@@ -324,36 +327,48 @@ class Point:
 LABELS = ("hedges", "does not")
 
 
-async def labelled_by(ask: Ask, text: str, order: tuple[str, ...], speaker: str | None) -> str | None:
-    reply = await ask("grader", (user(f"{text} Is it {' or '.join(order)}?"),), speaker=speaker)
-    return reply.text if reply.text in LABELS else None
+def messages(material: Material, order: Order) -> tuple[Message, ...]:
+    return (user(f"{material['text']} Is it {' or '.join(order.of(LABELS))}?"),)
 
 
-async def hold(trial: Any, ask: Ask) -> list[Told]:
-    return [Told(trial.name, await labelled_by(ask, trial.text, LABELS, None))]
+def read(text: str, labels: Sequence[str]) -> Reading[str]:
+    return Reading(text, "as is") if text in labels else Reading.invalid("it is no label")
+
+
+def of_theirs(results: Results) -> pl.DataFrame:
+    texts = {one.id: one.text for one in results.items}
+    rows = results.records.select(id="trial", label="label", group="trial")
+    shown = [texts[name] for name in rows["id"]]
+    return rows.with_columns(
+        pl.Series("text", shown, pl.String),
+        pl.Series("condition", ["short" if len(text) < 9 else "long" for text in shown], pl.String),
+    )
+
+
+HEDGES = JudgeQuestion(
+    key="label",
+    labels=LABELS,
+    prompts=label_prompts(LABELS, messages, read, Form()),
+    rows=of_theirs,
+    material=from_columns(text="text"),
+    columns={"label": "label_again"},
+    asks="Does it hedge?",
+    meanings=lambda: dict.fromkeys(LABELS, ""),
+    shown={"Text": "text"},
+    row="text",
+    group="text",
+    role="grader",
+)
+HEDGING = Questions((HEDGES,), complaint=str, attempts=1)
 
 
 class TextTrial(Trial, frozen=True):
     text: str
 
 
-def of_theirs(results: Results, what: str) -> JudgedUnits:
-    texts = {one.id: one.text for one in results.items}
-    rows = results.records.select("trial", "label").rows()
-    return JudgedUnits(
-        [name for name, _ in rows],
-        ["short" if len(texts[name]) < 9 else "long" for name, _ in rows],
-        [label is not None for _, label in rows],
-        lambda places: [
-            JudgedOnce(name, name, {"": label}, {"text": texts[name]}) for name, label in map(rows.__getitem__, places)
-        ],
-    )
-
-
-async def asked_again(
-    ask: Ask, what: str, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
-) -> dict[str, str | None]:
-    return {"": await labelled_by(ask, material["text"], LABELS if draw is None else LABELS[::-1], speaker)}
+async def hold(trial: Any, ask: Ask) -> list[Told]:
+    labels = await HEDGING.ask(ask, {"label": {"text": trial.text}})
+    return [Told(trial.name, labels.columns["label"])]
 
 
 class Grader(SeededAnswerer):
@@ -378,7 +393,7 @@ def test_a_study_of_another_package_that_says_how_gets_it_too(monkeypatch: pytes
         prompts=dict,
         simulated={"first": lambda items, name, arguments: Grader()},
         canned=(lambda role, speaker, form: LABELS[0],),
-        sheet=Sheet(("label",), lambda results, what: None, 10, again=JudgedAgain("grader", of_theirs, asked_again)),  # type: ignore[arg-type, return-value]
+        questions=HEDGING,
         interface=2,
     )
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point("hedging", theirs)])

@@ -149,6 +149,16 @@ def test_models_are_compared_with_corrected_numbers(copy: Run, tmp_path: Path) -
     assert pair["measures"]["share_supports_long"]["labels"]["leads"] == "corrected"
 
 
+def test_a_share_in_a_condition_can_be_gated(judged: Run, tmp_path: Path) -> None:
+    cli("baseline", judged.path, "--out", tmp_path / "base.json")
+    (tmp_path / "gate.toml").write_text('[[guard]]\nmeasure = "share_supports_long"\nmargin = 0.5\n')
+    candidate = f"{judged.path}#writer-a"
+    (found,) = json.loads(
+        cli("gate", tmp_path / "base.json", candidate, "--config", tmp_path / "gate.toml", "--json").stdout
+    )["checks"]
+    assert (found["measure"], found["outcome"]) == ("share_supports_long", "within")
+
+
 def test_a_sheet_shows_what_the_judge_saw(judged: Run, tmp_path: Path) -> None:
     overton.judge.sample(judged.path, tmp_path / "sheet.csv", size=10)
     with (tmp_path / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:

@@ -74,12 +74,13 @@ def test_consensus_of_a_stopped_run_is_the_mean_of_its_arms_and_the_choice_model
     records = open_run(run).records().filter(pl.col("failure").is_null())
     ends = records.filter("last").group_by("deliberation").agg(pl.col("agreed").any().cast(pl.Float64))
     consensus = mean_of_arms(ends, "deliberation", "agreed")
-    overall = analysis.consensus.overall
+    reached = analysis.estimate("consensus")
     assert consensus != pytest.approx(ends["agreed"].mean(), abs=1e-3)
-    assert overall.reached.value == pytest.approx(consensus)
-    assert overall.reached.n == overall.deliberations == ends.height
+    assert reached.value == pytest.approx(consensus)
+    assert reached.n == analysis.counts["counts"][0]["heard"] == ends.height
     assert precision_limit(run)["low"] <= consensus <= precision_limit(run)["high"]
-    assert all(one.not_computed == LEFT_OUT and not one.inertia for one in analysis.choice)
+    assert all(fit["not_computed"] == LEFT_OUT for fit in analysis.counts["fits"])
+    assert not analysis.rows_of("inertia", "goal")
     assert not any(one.exhibit == "choice" for one in outcome("deliberation", run).findings)
 
 

@@ -10,7 +10,7 @@ import pytest
 from overton.errors import InputError
 from overton.runs.items import check_items, read_items
 from overton.studies import deliberation, open_mindedness, pluralism, stance_stability
-from overton.studies.deliberation import crowd
+from overton.studies.deliberation.dilemmas import crowd
 from overton.studies.open_mindedness.paraphrases import audit, rephrasing
 from overton.studies.pluralism.referencing import REFERENCING
 from overton.studies.stance_stability import generating

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan, nan
 from typing import Any
 
@@ -316,6 +317,61 @@ PROFILED = Claim(
         by_item="its score",
     ),
 )
+
+
+def test_claims_that_follow_an_effect_are_tested_after_it_and_may_replace_it() -> None:
+    second = Claim("score", section="scores", above="Indeed {size}.", replaces=True)
+    first = Claim("gap", section="scores", above="The gap is {size}.", below="No.", followed=(second,))
+    gap, unsure, sure = row("gap", estimate(0.2, 0.4)), level_row(number=estimate(-0.1, 0.5)), level_row()
+    assert [one.sentence for one in found([first], gap, unsure)] == ["The gap is 30.0."]
+    assert [one.sentence for one in found([first], gap, sure)] == ["Indeed 60.0%."]
+    assert found([first], row("gap", estimate(-0.2, 0.4)), sure) == []
+    assert [one.sentence for one in found([first], gap)] == ["The gap is 30.0."]
+
+
+def test_claim_that_is_neither_effect_nor_bound_may_state_its_number_with_its_note() -> None:
+    def note(analysis: Analysis, row: EstimateRow) -> str:
+        return f"Of {row.model}."
+
+    claim = Claim("gap", section="scores", above="Above.", otherwise="It is {value}.", note=note)
+    (effect,) = found([claim], row("gap", estimate(0.2, 0.4)))
+    assert (effect.sentence, effect.cautions) == ("Above.", ("Of m.",))
+    (stated,) = found([claim], row("gap", estimate(-0.4, -0.2)))
+    assert (stated.what, stated.sentence, stated.cautions) == ("standing", "It is \u221230.0.", ("Of m.",))
+    assert found([claim], row("gap", not_computed("no answers"))) == []
+
+
+def test_number_that_is_withheld_supports_no_claim_and_a_profile_says_why() -> None:
+    def withheld(analysis: Analysis, row: EstimateRow) -> str:
+        return "it never answered" if row.model == "m" else ""
+
+    claim = replace(PROFILED, above="{model} scores.", level="{model}: {value}.", withheld=withheld)
+    assert [one.model for one in found([claim], level_row(), level_row(model="n"))] == ["n", "n"]
+    trait, other = Claims([claim], "topics", "none").traits(analysis(level_row(), level_row(model="n")))
+    assert (trait.sentence, isnan(trait.number.value)) == ("m has no score.", True)
+    assert "it never answered" in trait.number.method
+    assert other.sentence == "n scores 60.0%."
+
+
+def test_findings_by_model_are_by_claim_and_after_the_first() -> None:
+    gap = Claim("gap", section="scores", condition="long", level="{model} {condition} gap.")
+    score = Claim("score", section="scores", condition="short", level="{model} {condition} score.")
+    rows = [
+        row(measure, estimate(0.2, 0.4), condition, model=model)
+        for model in ("m", "n")
+        for measure, condition in (("score", "short"), ("gap", "long"))
+    ]
+    (said,) = found([LEVEL], level_row())
+    claims = Claims([gap, score], "topics", "", first=lambda analysis: [said], by_model=True)
+    sentences = [one.sentence for one in correct_for_multiple_tests(claims.findings(analysis(*rows)))]
+    assert sentences == [said.sentence, "m long gap.", "m short score.", "n long gap.", "n short score."]
+
+
+def test_without_a_table_of_counts_the_clusters_are_the_items() -> None:
+    claims = Claims([LEVEL], "topics", "none", counts="")
+    rows = [level_row(), row("score", estimate(0.5, 0.7), model="n", clusters=7)]
+    found = correct_for_multiple_tests(claims.findings(analysis(*rows)))
+    assert [one.n for one in found] == [30, 7]
 
 
 def test_profile_has_the_number_of_the_row_beside_its_null() -> None:

@@ -33,10 +33,10 @@ def stable(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
 
 
 def deliberated(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
-    yield "", "consensus", analysis.consensus.overall.reached
-    yield "", "rounds_to_consensus", analysis.consensus.overall.rounds
-    for name, changed in analysis.changes.by_model.items():
-        yield name, "changed", changed
+    for measure in ("consensus", "rounds_to_consensus"):
+        yield "", measure, analysis.estimate(measure)
+    for name in analysis.models:
+        yield name, "changed", analysis.estimate("changed", model=name)
 
 
 def even(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:

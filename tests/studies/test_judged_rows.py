@@ -11,7 +11,7 @@ import pytest
 from overton.calls import Form
 from overton.errors import InputError
 from overton.judging import read_choice
-from overton.studies.judged_rows import QuestionRows, rows_of, sheet_of, units_of
+from overton.studies.judged_rows import QuestionRows, rows_of
 from overton.studies.questions import Question, Questions, from_columns, label_prompts
 from overton.studies.results import MeasuredModel, Results, RunFacts
 
@@ -103,32 +103,24 @@ def test_a_row_may_have_a_name_of_its_own_below_its_thing() -> None:
 
 
 def test_whole_groups_are_drawn_by_their_own_names() -> None:
-    judged = sheet_of(Questions((replace(QUESTION, rows=in_several, whole=True),), str)).rows(results(), "animal")
-    assert (units_of(judged, "plain").group, units_of(judged, "whole").group) == (["g", "g", "h"], ["p1", "p1", "p3"])
-    assert units_of(judged, "plain").unlabelled == 1
+    judged = QuestionRows(replace(QUESTION, rows=in_several), results())
+    assert (judged.units("plain").group, judged.units("whole").group) == (["g", "g", "h"], ["p1", "p1", "p3"])
+    assert (judged.units("whole").alike, judged.units("plain").unlabelled) == (["g", "g", "h"], 1)
 
 
 def test_the_first_question_with_labels_is_the_usual_one() -> None:
     no_label = pl.lit(None, pl.String).alias("label")
     none = replace(QUESTION, key="none", rows=lambda results: in_one_row(results).with_columns(no_label))
-    usual = sheet_of(Questions((none, QUESTION), str)).usual
-    assert usual is not None
-    assert usual(results()) == "animal"
-    assert rows_of(Questions((none, QUESTION), str), results(), "none").rows["label"].null_count() == 3
+    questions = Questions((none, QUESTION), str)
+    assert rows_of(questions, results()).question.key == "animal"
+    assert rows_of(questions, results(), "none").rows["label"].null_count() == 3
+    assert rows_of(Questions((none,), str), results()).question.key == "none"
+    with pytest.raises(InputError, match="what: other: must be none or animal"):
+        rows_of(questions, results(), "other")
 
 
 @pytest.mark.parametrize(("shares", "first"), [("sampled", {}), ("auto", {"label_first": True})])
 def test_materials_of_a_run_share_its_manner(shares: str, first: dict[str, bool]) -> None:
     questions = Questions((QUESTION,), str, shared=lambda results: {"characters": 9})
-    again = sheet_of(questions).again
-    assert again is not None
-    (unit,) = again.units(results(shares=shares), "animal").drawn([1])
-    assert (unit.id, unit.material) == ("p3", {"of": "h", "characters": 9, **first})
+    assert questions.manner(results(shares=shares)) == {"characters": 9, **first}
     assert Questions((replace(QUESTION, reason=""),), str).manner(results(shares=shares)) == {}
-
-
-def test_a_question_that_cannot_be_repeated_is_refused() -> None:
-    again = sheet_of(Questions((replace(QUESTION, unasked=lambda results: "was decided by words"),), str)).again
-    assert again is not None
-    with pytest.raises(InputError, match="animal: was decided by words"):
-        again.units(results(), "animal")

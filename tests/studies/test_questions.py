@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from overton.calls import Alternative, Draw, Form, Message, Reply, Settings, Spot, user
-from overton.errors import CallFailed
+from overton.errors import CallFailed, InputError
 from overton.judging import Reading, read_choice
 from overton.studies.asking import ReadableReply
-from overton.studies.judged_rows import sheet_of
+from overton.studies.judged_rows import rows_of
 from overton.studies.orders import OWN, REVERSED, Order
 from overton.studies.questions import (
     JudgeAnswer,
@@ -25,6 +25,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     from_columns,
     label_prompts,
 )
@@ -281,6 +282,10 @@ def test_second_labels_may_be_sets_or_come_from_a_function(results: Results) -> 
     (found,) = of_questions([twice], results.records, "topic", 0.95).values()
     assert (found.repeated, found.same.value) == (3, 1.0)
     assert of_questions([LENGTH], sets.drop("asked_again"), "topic", 0.95) == {}
+    assert of_questions([LENGTH], sets.with_columns(asked_again=pl.lit("true")), "topic", 0.95) == {}
+    assert of_questions([replace(LENGTH, agreement="lengths")], sets, "topic", 0.95).keys() == {"lengths"}
+    own = sets.with_columns(topic=pl.lit(""))
+    assert of_questions([LENGTH], own, ("absent", "topic", "pair"), 0.95) == of_questions([LENGTH], own, "pair", 0.95)
     nobody = sets.with_columns(length=pl.lit(None, pl.String))
     assert of_questions([LENGTH], nobody, "topic", 0.95) == {}
 
@@ -302,49 +307,59 @@ def test_single_answers_are_values_of_columns_or_none() -> None:
     assert asyncio.run(LONGER.sample(judge, TEXTS, 0)) is None  # type: ignore[arg-type]
 
 
-def test_a_sheet_has_a_row_for_everything_judged(results: Results) -> None:
-    sheet = sheet_of(QUESTIONS)
-    assert (sheet.whats, sheet.size) == (("longer", "length"), 30)
-    rows = sheet.rows(results, "longer")
-    assert (rows.given, rows.labels, rows.judge) == (["B", None, "A"], LONGER.labels, "j")
-    assert rows.drawn([2]).select(rows.shown).rows() == [("raft", "tugs")]
-    assert (rows.question, rows.row, rows.group) == ("Which is longer?", "pair", "topic")
-    assert (rows.definitions, rows.seen) == (LONGER.meanings(), LONGER.shown)
-    assert rows.units is not None
-    assert rows.units().rows() == [("p1", "B", "t1", "m"), ("p3", "A", "t2", "n")]
+def test_everything_judged_is_a_row_with_what_people_are_shown(results: Results) -> None:
+    assert (QUESTIONS.keys, QUESTIONS.size, LONGER.sheet_columns) == (("longer", "length"), 30, ("text_a", "text_b"))
+    rows = rows_of(QUESTIONS, results, "longer")
+    assert (rows.given, rows.judge) == (["B", None, "A"], "j")
+    assert rows.drawn([2]).select(LONGER.sheet_columns).rows() == [("raft", "tugs")]
+    units = rows.units("plain")
+    assert (units.id, units.label, units.group, units.model, units.unlabelled) == (
+        ["p1", "p3"],
+        ["B", "A"],
+        ["t1", "t2"],
+        ["m", "n"],
+        1,
+    )
 
 
 def test_a_judge_is_asked_again_about_the_same_material(results: Results) -> None:
-    again = sheet_of(QUESTIONS).again
-    assert again is not None
-    units = again.units(results, "longer")
-    assert (units.ids, units.conditions) == (["p1", "p2", "p3"], ["none", "system-1", "none"])
-    assert units.labelled == [True, False, True]
-    (unit,) = units.drawn([0])
-    assert (unit.id, unit.group, unit.labels, unit.material) == ("p1", "t1", {"": "B"}, TEXTS)
-    (single,) = again.units(results, "length").drawn([1])
-    assert (single.labels, single.material) == ({"": "long"}, {"text": "canoe"})
+    rows = rows_of(QUESTIONS, results, "longer")
+    assert rows.asked.select("id", "condition").rows() == [("p1", "none"), ("p2", "system-1"), ("p3", "none")]
+    assert rows.is_labelled == [True, False, True]
+    assert (rows.labels(0), list(rows.materials([0]))) == ({"": "B"}, [TEXTS])
+    single = rows_of(QUESTIONS, results, "length")
+    assert (single.labels(1), list(single.materials([1]))) == ({"": "long"}, [{"text": "canoe"}])
 
 
 def test_a_judge_is_asked_in_the_other_order_if_there_is_a_draw() -> None:
     judge = Judge("I cannot say", "A", "I cannot say", "A")
-    again = sheet_of(QUESTIONS).again
-    assert again is not None
     labels = [
-        asyncio.run(again.ask(judge, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
+        asyncio.run(QUESTIONS.ask_again(judge, "longer", TEXTS, draw, speaker))  # type: ignore[arg-type]
         for draw, speaker in ((None, None), (Draw("1/p1/order"), "judge/again"))
     ]
     assert labels == [{"": "A"}, {"": "B"}]
     assert [sent[:2] for sent in judge.sent[::2]] == [("ship or boats?", None), ("boats or ship?", "judge/again")]
-    assert again.controls is None
 
 
-def test_controls_are_a_file_of_the_studys_package() -> None:
-    again = sheet_of(replace(QUESTIONS, controls="overton.studies.even_handedness")).again
-    assert again is not None
-    assert again.controls is not None
-    assert again.controls().name == "controls.jsonl"
-    assert again.controls().is_file()
+def test_controls_are_a_file_of_the_studys_package_or_given() -> None:
+    assert (QUESTIONS.controls, QUESTIONS.own_controls()) == (None, ())
+    questions = replace(QUESTIONS, controls=controls_in("overton.studies.even_handedness"))
+    assert questions.controls is not None
+    found = questions.controls()
+    assert not isinstance(found, list | tuple)
+    assert found.is_file()  # type: ignore[union-attr]
+    assert questions.own_controls() == ()
+    assert replace(QUESTIONS, controls=lambda: ["one"]).own_controls() == ["one"]
+
+
+def test_a_run_may_have_questions_of_its_own(results: Results) -> None:
+    own = replace(QUESTIONS, questions=(replace(LENGTH, rows=lambda results: texts(results).head(1)),))
+    questions = replace(QUESTIONS, of_run=lambda results: own, of_material=lambda material: own)
+    assert rows_of(questions, results, "length").rows["id"].to_list() == ["p1"]
+    judge = Judge("short")
+    assert asyncio.run(questions.ask_again(judge, "length", {"text": "ship"}, None, None)) == {"": "short"}  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="longer: must be length"):
+        rows_of(questions, results, "longer")
 
 
 def test_a_judge_agrees_with_itself_as_far_as_both_orders_agree(results: Results) -> None:
@@ -361,7 +376,7 @@ def test_the_question_of_the_docs_makes_requests_and_a_sheet() -> None:
     (block,) = re.findall(r"^```py\n((?:(?!^```).)*HEDGING = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     prompt = "hedged: takes back what it says\ndirect: says it\n{answer} {first} {second}"
     none = {"answer": "", "first": "", "second": ""}
-    page = {"PROMPTS": SimpleNamespace(fill=lambda name, **places: prompt.format_map(none | places))}
+    page: dict[str, Any] = {"PROMPTS": SimpleNamespace(fill=lambda name, **places: prompt.format_map(none | places))}
     exec(compile(block, "docs/your-own-study.md", "exec"), page)
     question: Any = page["HEDGING"]
     texts = [question.prompts_about({"answer": "Yes"}, order)[0].messages[0].content for order in (OWN, REVERSED)]
@@ -377,8 +392,7 @@ def test_the_question_of_the_docs_makes_requests_and_a_sheet() -> None:
             "failure": pl.Series([None, None], dtype=pl.String),
         }
     )
-    sheet: Any = page["SHEET"]
-    rows = sheet.rows(Results(records), "hedging")
+    rows = rows_of(page["QUESTIONS"], Results(records), "hedging")
     assert (rows.given, rows.drawn([1])["answer"].to_list()) == (["direct", None], ["No, but"])
-    assert rows.definitions == {"hedged": "takes back what it says", "direct": "says it"}
-    assert sheet.again.units(Results(records), "hedging").ids == ["m/t1", "m/t2"]
+    assert question.meanings() == {"hedged": "takes back what it says", "direct": "says it"}
+    assert rows.asked["id"].to_list() == ["m/t1", "m/t2"]

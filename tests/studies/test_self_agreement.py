@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
+
 import polars as pl
 import pytest
 
 from overton.calls import Draw
-from overton.studies.measurement import How
-from overton.studies.self_agreement import Repeated, is_retested, of_labels, of_records, of_sets, self_agreement_lines
+from overton.studies.questions import Question, from_columns
+from overton.studies.self_agreement import is_retested, of_labels, of_questions, of_sets, self_agreement_lines
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.tables import RawTable
 
 DRAWS = [Draw(f"7/trial {number}/retest") for number in range(2000)]
 BACKWARDS = STANCES[::-1]
@@ -72,8 +72,25 @@ TABLE = pl.DataFrame(
 )
 
 
-def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_left_out() -> None:
-    found = of_records(TABLE, "asked", ("topic",), How(), labels=("stance", "premise"), sets=("values",))
+def question(key: str) -> Question[Any]:
+    return Question(
+        key=key,
+        labels=(),
+        prompts=lambda material, order: (),
+        rows=lambda results: results.records,
+        material=from_columns(),
+        asks="",
+        meanings=dict,
+        shown={},
+        row="",
+        group="",
+        columns={key: f"{key}_again"},
+        repeated="asked",
+    )
+
+
+def test_columns_of_records_are_compared_and_those_without_requests_are_left_out() -> None:
+    found = of_questions(map(question, ("stance", "premise", "values")), TABLE, "topic", 0.95)
     assert list(found) == ["stance", "values"]
     assert found["stance"].same.value == found["values"].same.value == 0.5
     assert found["values"].overlap is not None
@@ -89,26 +106,8 @@ def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_lef
         TABLE.with_columns(stance=pl.col("values")),
     ],
 )
-def test_of_a_table_that_is_not_from_a_run_there_is_nothing_to_say(table: pl.DataFrame) -> None:
-    assert not of_records(table, "asked", ("topic",), How(), labels=("stance",))
-
-
-@pytest.mark.parametrize("repeated", [True, False])
-def test_a_table_is_read_once_whether_or_not_it_is_a_runs(repeated: bool) -> None:
-    column = {"judged_again": [False]} if repeated else {}
-    frame, read = pl.DataFrame({"stance": ["a"], "stance_again": ["a"], **column}), []
-
-    class Found(msgspec.Struct):
-        rows: int
-        self_agreement: dict[str, object] = {}
-
-    def reading() -> pl.DataFrame:
-        read.append(frame)
-        return frame
-
-    table = RawTable("turns.csv", ".csv", tuple(frame.columns), reading)
-    found = Repeated("judged_again", ()).of_table(table, How(), lambda raw: Found(raw.frame().height))
-    assert (found.rows, len(read)) == (1, 1)
+def test_a_table_that_is_not_from_a_run_has_no_agreement(table: pl.DataFrame) -> None:
+    assert not of_questions([question("stance")], table, "topic", 0.95)
 
 
 def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> None:

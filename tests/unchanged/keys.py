@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from .schema_1 import open_mindedness, pluralism, stance_stability
+from .schema_1 import deliberation, open_mindedness, pluralism, stance_stability
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -192,6 +192,7 @@ def _complete_even_handedness(made: Json, document: Json) -> None:
 
 _COMPLETE: dict[str, Callable[[Json, Json], None]] = {
     "even-handedness": _complete_even_handedness,
+    "deliberation": deliberation.complete,
     "open-mindedness": open_mindedness.complete,
     "pluralism": pluralism.complete,
     "stance-stability": stance_stability.complete,
@@ -200,7 +201,10 @@ _ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {
     "pluralism": pluralism.ALTERNATIVES,
     "stance-stability": stance_stability.ALTERNATIVES,
 }
-_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {"stance-stability": stance_stability.estimates}
+_ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {
+    "deliberation": deliberation.estimates,
+    "stance-stability": stance_stability.estimates,
+}
 """Studies whose documents of schema 1 are read as they were."""
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""

@@ -501,7 +501,13 @@ _OF_DEVIATIONS: dict[tuple[str, str], Form] = {
 }
 """Intervals of standard deviations say when they are too narrow; they are the same."""
 
-_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS)
+_CHOICES = ("estimator", "conformity", "resamples", "seed")
+"""Choices of an analysis that schema 2 does not repeat: they are no results."""
+_OF_ROWS: dict[tuple[str, str], Form] = {("deliberation", "analysis"): Form(gone=_CHOICES)}
+"""Rows in the place of documents with nested numbers."""
+FORMS["deliberation", "analysis"] = _both(FORMS["deliberation", "analysis"], Form(gone=_CHOICES))
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS, _OF_ROWS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 _OPEN = ("** > lost", "** > moot", "** > worst > **")
 FORMS["pluralism", "baseline"] = Form(gone=_OPEN, added=(*_OPEN, "** > worst", "** > lost > *", "** > moot > *"))

@@ -108,7 +108,7 @@ class Measured:
             return None
         measuring = measuring_of(self.study)
         with blaming(self.study, "measures by judge"):
-            return by_judges(self.results, self.study.sheet, measuring.comparing, self.study.several, self.how)
+            return by_judges(self.results, self.study.questions, measuring.comparing, self.study.several, self.how)
 
     def sections_by_judges(self) -> list[Section]:
         """The sections on several judges."""
@@ -191,7 +191,7 @@ def schema(study: str) -> dict[str, Any]:
     with blaming(named, "the schema of its analysis"):
         made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
     made = with_key(made, "judges", Judges) if named.several else made
-    return made if named.sheet is None else with_labels(made)
+    return made if named.questions is None else with_labels(made)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

@@ -123,7 +123,7 @@ def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Correction
 def _is_judged(run: Run) -> bool:
     """Whether a judge gave labels that people could check."""
     judges = [role.name for role in run.study.roles if role.judges]
-    return run.study.sheet is not None and any(run.manifest.models.get(name) for name in judges)
+    return run.study.questions is not None and any(run.manifest.models.get(name) for name in judges)
 
 
 Corrects = tuple["Correcting[Any]", "CorrectionCase"]
@@ -133,19 +133,19 @@ def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
-    from overton.studies.judged_rows import units_of
+    from overton.studies.judged_rows import rows_of
     from overton.studies.label_shares import shares_by_people
 
-    task, sheet = labels.task, run.study.sheet
-    if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:
+    task, questions = labels.task, run.study.questions
+    if questions is None or task.study != run.manifest.study or task.what not in questions.in_runs(results).keys:
         wrong = f"is of {task.study} ({task.what}), but {run.path} is a run of {run.manifest.study}"
         raise InputError([Problem(place, "task", f"{wrong}: name the run that was labelled")])
     (facts,) = results.runs
-    judged = sheet.rows(results, task.what)
+    judged = rows_of(questions, results, task.what)
     why = UNEQUAL if is_weighted(results.records) else ""
-    units = units_of(judged, task.design)
+    units = judged.units(task.design)
     shares = shares_by_people(labels, units, facts.name, place, level=how.level, why=why, these=how.describes_these)
-    found = None if shares.why else _correction_case(run, results, labels, judged.labels, how)
+    found = None if shares.why else _correction_case(run, results, labels, judged.question.labels, how)
     if found is None:
         return shares, None
     return msgspec.structs.replace(shares, measures=found[1].summary()), found

@@ -14,15 +14,15 @@ from overton.files.texts import write_objects
 from overton.runs.progress import Watch  # the command line reads the hints of what it calls
 from overton.runs.run import Run, run
 from overton.runs.setup import Arguments
-from overton.studies.deliberation import crowd
-from overton.studies.deliberation.posts import SelectionOptions
-from overton.studies.deliberation.selection import select, survey
+from overton.studies.deliberation.dilemmas import crowd
+from overton.studies.deliberation.dilemmas.posts import SelectionOptions
+from overton.studies.deliberation.dilemmas.selection import select, survey
 from overton.studies.options import Option, option_place
 from overton.studies.study import Done
 
 if TYPE_CHECKING:
+    from overton.studies.deliberation.dilemmas.selection import PostStep
     from overton.studies.deliberation.items import Dilemma, Verdict
-    from overton.studies.deliberation.selection import PostStep
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices
 from overton.runs.trust import Confirm, Trust
-from overton.studies.judge_checks.consistency import judged_again
+from overton.studies.judge_checks.consistency import questions_of
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import JudgeOnControls
@@ -123,20 +123,12 @@ def _controls_for(name: str, source: Run | None) -> dict[str, Any]:
         if study_named(name).items.starter is None:
             raise InputError([Problem("study", name, "each run of it has its own question: name a run")])
         return {}
-    again = judged_again(source.study)
-    if again.own_controls is None:
-        return _items_in_manner_of(name, source)
-    if not (found := again.own_controls(results_of([source]))):
+    questions, results = questions_of(source.study), results_of([source])
+    own = questions.in_runs(results)
+    usual: Sequence[Any] = read_items(name) if questions.of_run is None else own.own_controls()
+    if not usual:
         raise InputError([Problem(str(source.path), "controls", "its question has none")])
-    return {"items": found}
-
-
-def _items_in_manner_of(name: str, source: Run) -> dict[str, Any]:
-    """The controls as this run's judge is asked, nothing if that is how they are asked anyway."""
-    manner = judged_again(source.study).manner
-    if manner is None:
-        return {}
-    usual, shared = read_items(name), manner(results_of([source]))
+    shared = own.manner(results)
     items = [msgspec.structs.replace(item, material={**item.material, **shared}) for item in usual]
     return {} if items == usual else {"items": items}
 

@@ -8,38 +8,42 @@ from typing import TYPE_CHECKING
 from overton.analysis.results import results_of
 from overton.errors import InputError, Problem
 from overton.judging.label_tasks import USUAL_QUESTION, LabelRequest, LabelTask, choose_units, task_of
-from overton.studies.options import option_place
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.label_tasks import LabelDesign
     from overton.runs.run import Run
-    from overton.studies.judged_rows import JudgedRows, Sheet
+    from overton.studies.judged_rows import QuestionRows
+    from overton.studies.questions import Questions
+    from overton.studies.study import AnyStudy
 
 
-def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
-    """The study's sheet, which of its labels is used, and what the judge gave.
+def questions_of(study: AnyStudy) -> Questions:
+    """The questions whose labels people can check.
+
+    Raises:
+        InputError: the study declares none.
+    """
+    if study.questions is None:
+        raise InputError([Problem("study", study.name, "has no sheet: its judge, if any, gives no labels to check")])
+    return study.questions
+
+
+def judged_rows(run: Run, what: str | None) -> QuestionRows:
+    """Everything that a run's judge labelled by one question, by default by the first that has labels.
 
     Raises:
         InputError: the study has no sheet, or no such label.
     """
-    made = run.study.sheet
-    if made is None:
-        raise InputError(
-            [Problem("study", run.study.name, "has no sheet: its judge, if any, gives no labels to check")]
-        )
-    if what is not None and what not in made.whats:
-        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(made.whats)}")])
-    results = results_of([run])
-    chosen = what or (made.usual(results) if made.usual else made.whats[0])
-    return made, chosen, made.rows(results, chosen)
+    from overton.studies.judged_rows import rows_of
+
+    return rows_of(questions_of(run.study), results_of([run]), what)
 
 
 def draw_task(
     run: Run,
-    what: str,
-    judged: JudgedRows,
+    judged: QuestionRows,
     deal: Callable[[Sequence[str]], tuple[tuple[int, ...], ...]],
     *,
     size: int | None = None,
@@ -53,7 +57,7 @@ def draw_task(
     Raises:
         InputError: `size` is less than one, or there is nothing to draw.
     """
-    groups = _groups_by_place(judged, design)
+    question, groups = judged.question, _groups_by_place(judged, design)
     taken = choose_units(
         judged.given,
         [groups.get(place, "") for place in range(len(judged.given))],
@@ -61,19 +65,19 @@ def draw_task(
         seed=seed,
         design=design,
     )
-    rows = judged.drawn([place for place, _ in taken])
+    rows, meanings = judged.drawn([place for place, _ in taken]), question.meanings()
     named = zip(rows["id"], rows["label"], taken, strict=True)
     asked = tuple(LabelRequest(name, label, groups[place], chance) for name, label, (place, chance) in named)
     task = LabelTask(
         name="",
         study=run.manifest.study,
-        what=what,
+        what=question.key,
         judge=judged.judge,
-        question=judged.question or USUAL_QUESTION,
-        labels={label: judged.definitions.get(label, "") for label in judged.labels},
+        question=question.asks or USUAL_QUESTION,
+        labels={label: meanings.get(label, "") for label in question.labels},
         seed=seed,
         design=design,
-        population={label: list(judged.given).count(label) for label in judged.labels},
+        population={label: judged.given.count(label) for label in question.labels},
         groups=len(set(groups.values())),
         rows=asked,
         people=deal([request.group for request in asked]),
@@ -93,12 +97,10 @@ def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
     return max(_DEFAULT_ROWS, WHOLE * len(groups) // len(set(groups.values())))
 
 
-def _groups_by_place(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
+def _groups_by_place(judged: QuestionRows, design: LabelDesign) -> Mapping[int, str]:
     """The group of each labelled row, by its place: similar rows, or rows drawn together."""
-    from overton.studies.judged_rows import units_of
-
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
-    return dict(zip(labelled, units_of(judged, design).group, strict=True))
+    return dict(zip(labelled, judged.units(design).group, strict=True))
 
 
 def as_text(name: str) -> pl.Expr:

@@ -8,15 +8,16 @@ import msgspec
 
 from overton.analysis.results import results_of
 from overton.errors import InputError, Problem
+from overton.judge.label_draw import questions_of
 from overton.runs.run import open_run
-from overton.studies.options import option_place
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from overton.judging.label_tasks import SavedLabels
     from overton.statistics.misclassification import LabelCount
-    from overton.studies.judged_rows import JudgedRows, Sheet
+    from overton.studies.judged_rows import QuestionRows
+    from overton.studies.questions import LabelPlans, Questions
     from overton.studies.results import Results
 
 
@@ -59,8 +60,8 @@ class LabelsFor(msgspec.Struct, frozen=True):
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
     """How many labels, of single rows or of whole groups, bring a measure's corrected interval of 95% to a `width`.
 
-    `measure` is a label (meaning its share) or one of the study's measures of many labels (`Sheet.plans`). The estimate
-    is based on the labels so far, of the task with most of them; label a pilot of 30 first.
+    `measure` is a label (meaning its share) or one of the study's measures of many labels (`Questions.plans`). The
+    estimate is based on the labels so far, of the task with most of them; label a pilot of 30 first.
 
     Raises:
         InputError: the study has no sheet or no such measure, or the width is not above 0.
@@ -71,35 +72,35 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     from overton.studies.people_labels import people_table
 
     opened = open_run(run)
-    sheet = opened.study.sheet
-    if sheet is None:
-        raise InputError([Problem("study", opened.study.name, "has no sheet: its judge gives no labels to check")])
     results = results_of([opened])
-    chosen, by_plan = _choose_label(sheet, results, measure, what)
-    judged = sheet.rows(results, chosen)
-    if not by_plan and measure not in judged.labels:
-        known = [*judged.labels, *(sheet.plans.measures if sheet.plans and sheet.plans.what == chosen else ())]
+    questions = questions_of(opened.study).in_runs(results)
+    judged, plan = _choose_label(questions, results, measure, what)
+    question, plans = judged.question, questions.plans
+    if plan is None and measure not in question.labels:
+        known = [*question.labels, *(plans.measures if plans and plans.what == question.key else ())]
         raise InputError([Problem("--for", measure, f"must be {', '.join(known)}")])
-    labels = _largest_task(results, chosen)
+    labels = _largest_task(results, question.key)
     count = len(labels.shares()) if labels else 0
-    found = LabelsFor(measure, chosen, width, count, judged.row, judged.group, ())
+    found = LabelsFor(measure, question.key, width, count, question.row, question.group, ())
     if labels is None or count < PILOT:
         return found
-    if by_plan and sheet.plans:
-        plans = tuple(sheet.plans.of(results, people_table(labels), measure, width))
+    if plan is not None:
+        counts = tuple(plan.of(results, people_table(labels), measure, width))
     else:
-        plans = (_plan_for_share(judged, labels, measure, width, str(opened.path)),)
-    return msgspec.structs.replace(found, plans=plans)
+        counts = (_plan_for_share(judged, labels, measure, width, str(opened.path)),)
+    return msgspec.structs.replace(found, plans=counts)
 
 
-def _choose_label(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
-    """Which label is used, and whether the measure is one of many labels."""
-    if what is not None and what not in sheet.whats:
-        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
-    plans = sheet.plans
+def _choose_label(
+    questions: Questions, results: Results, measure: str, what: str | None
+) -> tuple[QuestionRows, LabelPlans | None]:
+    """Which label is used, and how many of them a measure of many labels needs; None if the measure is a share."""
+    from overton.studies.judged_rows import rows_of
+
+    plans = questions.plans
     if plans and what in (None, plans.what) and measure.endswith(plans.measures):
-        return plans.what, True
-    return what or (sheet.usual(results) if sheet.usual else sheet.whats[0]), False
+        return rows_of(questions, results, plans.what), plans
+    return rows_of(questions, results, what), None
 
 
 def _largest_task(results: Results, what: str) -> SavedLabels | None:
@@ -108,13 +109,12 @@ def _largest_task(results: Results, what: str) -> SavedLabels | None:
     return max(found, key=lambda labels: len(labels.shares()), default=None)
 
 
-def _plan_for_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float, place: str) -> LabelCount:
+def _plan_for_share(judged: QuestionRows, labels: SavedLabels, label: str, width: float, place: str) -> LabelCount:
     import numpy as np
 
     from overton.statistics.misclassification import rows_for_share
-    from overton.studies.judged_rows import units_of
 
-    units = units_of(judged, labels.task.design)
+    units = judged.units(labels.task.design)
     shared = labels.shares()
     if any(labels.task.rows[place].id not in units.places for place in shared):
         raise InputError([Problem(place, "labels", "belong to another run: name that run")])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.label_tasks import LabelDesign, SavedLabels
-    from overton.studies.judged_rows import JudgedRows
+    from overton.studies.judged_rows import QuestionRows
 
 
 _LABEL_KEYS = "123456789abcdfghijklmnopqstvwxyz"
@@ -165,18 +165,18 @@ def draw_labels(
     out = Path(folder)
     _check_arguments(out, stratified=stratified, whole=whole is True)
     opened = open_run(run)
-    sheet, label, judged = judged_rows(opened, what)
-    whole = label in sheet.whole and not stratified if whole is None else whole
+    judged = judged_rows(opened, what)
+    whole = judged.question.whole and not stratified if whole is None else whole
     design: LabelDesign = "whole" if whole else "stratified" if stratified else "plain"
 
     def deal(groups: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         return deal_units(groups, people=people, shared=shared, seed=seed, whole=design == "whole")
 
-    task, drawn = draw_task(opened, label, judged, deal, size=size, seed=seed, design=design)
+    task, drawn = draw_task(opened, judged, deal, size=size, seed=seed, design=design)
     texts = _shown_texts(judged, drawn)
     units = [Unit(row) for row in texts]
     pages = {
-        f"person-{number}.html": page_of(task, units, number, row=judged.row, group=judged.group)
+        f"person-{number}.html": page_of(task, units, number, row=judged.question.row, group=judged.question.group)
         for number in range(1, people + 1)
     }
     if label_studio:
@@ -184,10 +184,9 @@ def draw_labels(
     return _write_pages(out, {TASK: msgspec.json.format(msgspec.json.encode(task), indent=1), **pages})
 
 
-def _shown_texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
+def _shown_texts(judged: QuestionRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
     """The texts of each row: everything that the judge saw, by heading."""
-    seen = judged.seen or {name: name for name in judged.shown}
-    return drawn.select(as_text(column).alias(name) for name, column in seen.items()).to_dicts()
+    return drawn.select(as_text(column).alias(name) for name, column in judged.question.shown.items()).to_dicts()
 
 
 def _label_studio_files(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
@@ -204,11 +203,9 @@ def shown_of(
     Raises:
         InputError: a row belongs to another run.
     """
-    from overton.studies.judged_rows import units_of
-
-    _, _, judged = judged_rows(run, task.what)
+    judged = judged_rows(run, task.what)
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
-    known = units_of(judged, task.design).places
+    known = judged.units(task.design).places
     lost = [task.rows[place].id for place in places if task.rows[place].id not in known]
     if lost:
         raise InputError(
@@ -216,7 +213,7 @@ def shown_of(
         )
     texts = _shown_texts(judged, judged.drawn([labelled[known[task.rows[place].id]] for place in places]))
     shown = {place: Unit({**more.get(place, {}), **text}) for place, text in zip(places, texts, strict=True)}
-    return [shown.get(place, Unit({})) for place in range(len(task.rows))], judged.row
+    return [shown.get(place, Unit({})) for place in range(len(task.rows))], judged.question.row
 
 
 def _check_arguments(out: Path, *, stratified: bool, whole: bool) -> None:

@@ -22,11 +22,10 @@ from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted
-from overton.studies.judge_checks.consistency import JudgedLabel, JudgedUnit, judged_again
-from overton.studies.judged_rows import JudgedOnce, JudgedUnits
+from overton.studies.judge_checks.consistency import JudgedLabel, JudgedUnit, questions_of
+from overton.studies.judged_rows import QuestionRows, rows_of
 from overton.studies.options import option_place
 from overton.studies.registry import PREFIX, study_named
-from overton.studies.results import Results
 
 SIZE = 100
 """Units of each run by default."""
@@ -135,7 +134,7 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
     Raises:
         InputError: there is none, there are several, or what a folder would reach is not confirmed.
     """
-    role = judged_again(runs[0].study).role
+    role = questions_of(runs[0].study).role
     judges = {
         (entry.spec, entry.arguments, entry.name): entry for run in runs for entry in run.manifest.models.get(role, ())
     }
@@ -167,33 +166,32 @@ def _choose_units(run: Run, label: str, what: str | None, size: int) -> list[Jud
     Raises:
         InputError: the study does not declare how, no such label exists, or nothing is labelled.
     """
-    judged, sheet = judged_again(run.study), run.study.sheet
-    assert sheet is not None  # judged_again ensures it
-    if what is not None and what not in sheet.whats:
-        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
-    results = results_of([run])
-    chosen = what or (sheet.usual(results) if sheet.usual else sheet.whats[0])
-    units = judged.units(results, chosen)
-    people = _people_by_unit(results, chosen, units)
-    places = _draw_places(units, people, size, f"{run.manifest.seed}/again/{chosen}")
-    if not any(units.labelled[place] for place in places):
-        raise InputError([Problem(str(run.path), chosen, "has nothing that a judge labelled")])
-    judge = ", ".join(answerer.name for answerer in results.answering(judged.role))
-    conditions = _count_conditions(units)
+    questions, results = questions_of(run.study), results_of([run])
+    rows = rows_of(questions, results, what)
+    question = rows.question
+    if reason := question.unasked(results):
+        raise InputError([Problem(option_place("what"), question.key, reason)])
+    people = _people_by_unit(rows)
+    places = _draw_places(rows, people, size, f"{run.manifest.seed}/again/{question.key}")
+    if not any(rows.is_labelled[place] for place in places):
+        raise InputError([Problem(str(run.path), question.key, "has nothing that a judge labelled")])
+    conditions, shared = _count_conditions(rows), questions.in_runs(results).manner(results)
+    judge = ", ".join(answerer.name for answerer in results.answering(question.role))
+    named = rows.asked[places].select("id", "group", "condition").rows()
     return [
         JudgedUnit(
-            f"u{sha256(f'{label}/{unit.id}'.encode()).hexdigest()[:16]}",
+            f"u{sha256(f'{label}/{name}'.encode()).hexdigest()[:16]}",
             label,
-            unit.id,
-            f"{label}/{unit.group}",
-            units.conditions[place],
-            chosen,
+            name,
+            f"{label}/{group}",
+            condition,
+            question.key,
             judge,
-            _rows_to_compare(unit, people.get(place)),
+            _rows_to_compare(rows.labels(place), people.get(place)),
             conditions,
-            dict(unit.material),
+            {**material, **shared},
         )
-        for place, unit in zip(places, units.drawn(places), strict=True)
+        for place, (name, group, condition), material in zip(places, named, rows.materials(places), strict=True)
     ]
 
 
@@ -201,13 +199,13 @@ _PeopleByRow = Mapping[str, JudgedLabel]
 """People's labels of the rows of one unit, by the part of the row's id after the unit's."""
 
 
-def _people_by_unit(results: Results, what: str, units: JudgedUnits) -> dict[int, _PeopleByRow]:
+def _people_by_unit(rows: QuestionRows) -> dict[int, _PeopleByRow]:
     """People's labels of each unit's rows, by the unit's place, from the task with most labels."""
-    (facts,) = results.runs
-    tasks = [label for label in facts.labels if label.task.what == what]
+    (facts,) = rows.results.runs
+    tasks = [label for label in facts.labels if label.task.what == rows.question.key]
     if not tasks:
         return {}
-    places = {name: place for place, name in enumerate(units.ids)}
+    places = {name: place for place, name in enumerate(rows.asked["id"])}
     found: dict[int, _PeopleByRow] = {}
     for row, name, shares in _labelled_rows(max(tasks, key=lambda labels: len(labels.shares()))):
         for start in _possible_unit_ids(name):
@@ -234,19 +232,20 @@ def _possible_unit_ids(name: str) -> Iterator[str]:
         name = name.rpartition("/")[0]
 
 
-def _draw_places(units: JudgedUnits, people: Mapping[int, _PeopleByRow], size: int, name: str) -> list[int]:
-    labelled = sorted(people) or [place for place, there in enumerate(units.labelled) if there]
-    missing = [place for place, there in enumerate(units.labelled) if not there]
+def _draw_places(rows: QuestionRows, people: Mapping[int, _PeopleByRow], size: int, name: str) -> list[int]:
+    labelled = sorted(people) or [place for place, there in enumerate(rows.is_labelled) if there]
+    missing = [place for place, there in enumerate(rows.is_labelled) if not there]
     more = Draw(f"{name}/unlabelled").sample(missing, int(size * _MOST_UNLABELLED))
     return sorted({*Draw(name).sample(labelled, size), *more})
 
 
-def _rows_to_compare(unit: JudgedOnce, people: _PeopleByRow | None) -> dict[str, JudgedLabel]:
+def _rows_to_compare(judged: Mapping[str, str | None], people: _PeopleByRow | None) -> dict[str, JudgedLabel]:
     """The rows that people labelled, since these were drawn; all rows if nobody labelled any."""
-    return dict(people) if people else {row: JudgedLabel(judged) for row, judged in unit.labels.items()}
+    return dict(people) if people else {row: JudgedLabel(label) for row, label in judged.items()}
 
 
-def _count_conditions(units: JudgedUnits) -> dict[str, tuple[int, int]]:
-    every = Counter(units.conditions)
-    missing = Counter(condition for condition, there in zip(units.conditions, units.labelled, strict=True) if not there)
+def _count_conditions(rows: QuestionRows) -> dict[str, tuple[int, int]]:
+    conditions = rows.asked["condition"].to_list()
+    every = Counter(conditions)
+    missing = Counter(condition for condition, there in zip(conditions, rows.is_labelled, strict=True) if not there)
     return {condition: (count, missing[condition]) for condition, count in sorted(every.items())}

@@ -10,7 +10,7 @@ import msgspec
 
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.files.atomic import make_folder, write_atomic
-from overton.judge.label_draw import as_text, draw_task, judged_rows
+from overton.judge.label_draw import as_text, draw_task, judged_rows, questions_of
 from overton.runs.run import open_run
 from overton.untrusted import decode_json, decode_text, read_bytes
 
@@ -34,7 +34,8 @@ def draw_sheet(
 
     The sheet is a CSV file with an empty column `person`. Its key, NAME.key.json in the same folder, is the task. It
     has the judge's labels, and the person must not see it. With `stratified`, each label is drawn equally often if
-    possible. `what` names the label if a study has several, one of its `sheet.whats`. `size` defaults to the paper's.
+    possible. `what` names the label if a study has several, one of its
+    `questions.keys`. `size` defaults to the paper's.
     `overton.judge.agreement` reads the filled sheet back as one person's labels.
 
     Raises:
@@ -42,17 +43,16 @@ def draw_sheet(
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     opened, files = open_run(run), fresh_sheet(Path(sheet))
-    declared, label, judged = judged_rows(opened, what)
+    judged = judged_rows(opened, what)
     task, rows = draw_task(
         opened,
-        label,
         judged,
         lambda groups: (tuple(range(len(groups))),),
-        size=declared.size if size is None else size,
+        size=questions_of(opened.study).size if size is None else size,
         seed=seed,
         design="stratified" if stratified else "plain",
     )
-    write_files(files, task, rows.select(as_text(name) for name in judged.shown).to_dicts())
+    write_files(files, task, rows.select(as_text(name) for name in judged.question.sheet_columns).to_dicts())
     return files
 
 

@@ -241,7 +241,7 @@ def _undeclared_facts(study: AnyStudy) -> Iterator[tuple[str, str]]:
     lacking = []
     if study.measuring is None or study.measuring.exhibits is None:
         lacking.append("trials to browse (every one is in records.parquet)")
-    if study.sheet is None and any(not role.retrieves for role in study.roles[1:]):
+    if study.questions is None and any(not role.retrieves for role in study.roles[1:]):
         lacking.append("labels for people to check")
     if lacking:
         yield "Not declared", ", ".join(lacking)

@@ -40,7 +40,7 @@ def cell_means(parts: Sequence[CellValues], resampling: Resampling) -> list[list
 
 def cell_deviations(part: CellValues, resampling: Resampling, few: str) -> list[Estimate]:
     """The standard deviation (n - 1) of every cell; `few` says why a cell with one number has none."""
-    return resampling.moments([_moments(part, resampling)], part.nothing, few, part.within)[0][1]
+    return resampling.deviations(*_moments(part, resampling), part.nothing, few, part.within)
 
 
 def cell_sums(part: CellValues, resampling: Resampling) -> Sums:

@@ -373,6 +373,12 @@ class Resampling:
                 made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
         return made
 
+    def deviations(
+        self, sums: Sums, squares: Floats, nothing: str, few: str, within: Range = ANYTHING
+    ) -> list[Estimate]:
+        """The standard deviations of `moments` alone."""
+        return self._estimate_deviations(sums, squares, (nothing, few), within)
+
     def statistic(
         self,
         parts: Floats,

@@ -7,7 +7,6 @@ from overton.studies import self_agreement
 from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.frame import Analysed
 from overton.studies.items import Items
-from overton.studies.judged_rows import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, sheet_of
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
 from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
@@ -20,6 +19,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
     from_columns,
     label_prompts,
@@ -50,10 +50,6 @@ __all__ = [
     "Items",
     "JudgeAnswer",
     "JudgePrompt",
-    "JudgedAgain",
-    "JudgedOnce",
-    "JudgedRows",
-    "JudgedUnits",
     "Material",
     "Measuring",
     "Method",
@@ -72,7 +68,6 @@ __all__ = [
     "Results",
     "Role",
     "Section",
-    "Sheet",
     "Study",
     "StudyEntry",
     "StudyOptions",
@@ -81,6 +76,7 @@ __all__ = [
     "UnreadableReply",
     "ask_all_until_read",
     "ask_until_read",
+    "controls_in",
     "definitions_in",
     "degenerate",
     "from_columns",
@@ -91,7 +87,6 @@ __all__ = [
     "option_place",
     "respondent",
     "self_agreement",
-    "sheet_of",
     "study_named",
     "unless_refused",
 ]

@@ -8,12 +8,12 @@ follows from the row's interval, after correction for all tests of an analysis (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from math import inf, isnan
 from typing import Any, TypeAlias
 
-from overton.statistics import Estimate, PreferredEstimate
+from overton.statistics import Estimate, PreferredEstimate, not_computed
 from overton.studies.findings import (
     ASPECTS,
     Aspect,
@@ -44,6 +44,9 @@ _SEPARATOR = " / "
 NullOf: TypeAlias = Callable[[Analysis, EstimateRow], float]
 """A value that belongs to a row: what its number is compared with, or the P value of its test. NaN if it is not
 known."""
+
+TextOf: TypeAlias = Callable[[Analysis, EstimateRow], str]
+"""A sentence that belongs to a row; '' for none."""
 
 More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
 """Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
@@ -84,6 +87,9 @@ class Claim:
     differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
     within   claims that it is on neither side, if the interval stays within `small`
     unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
+    otherwise  states the number if none of these is said
+    followed  claims about the same model and condition that are tested only if this one is an effect, at its level
+             divided among them. The sentence of one that `replaces` takes the place of this one's
     against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`; or a function of the row that
              gives a value: there is no claim where that is NaN
     p        a function of the row that gives a P value: a test decides, and not the interval
@@ -94,7 +100,8 @@ class Claim:
     section  the key of the report's section that shows the number
     units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`
-    caution  is read with sentences that claim an effect
+    withheld  why a number is not to be told of: nothing is claimed, and a profile says why it has no number
+    caution  is read with sentences that claim an effect, and the text of `note` with every sentence
     profile  its part in a model's profile
 
     Sentences are templates. They may use these names, besides those from `more`:
@@ -131,7 +138,12 @@ class Claim:
     about: str = ""
     small: float = inf
     telling: float = inf
+    otherwise: str = ""
+    followed: tuple[Claim, ...] = ()
+    replaces: bool = False
+    withheld: TextOf | None = None
     caution: str = ""
+    note: TextOf | None = None
     more: More | None = None
     profile: ProfileEntry | None = None
 
@@ -167,11 +179,12 @@ class Claims:
     """All claims of a study.
 
     items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many).
-           Without such a table the clusters of a number are its items
+           Without such a table the clusters of a number are its items, or what it counts if it has none
     noun   the word for these, if that depends on the analysis
     plain  the condition that is not named in sentences and keys
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
-    more   gives findings on what there is no number of
+    first, more  give findings on what there is no number of, before and after all others
+    by_model  findings are by model and then by claim, whatever condition they are about
     """
 
     claims: Sequence[Claim]
@@ -180,7 +193,9 @@ class Claims:
     conditions: str = "condition"
     noun: Callable[[Analysis], str] | None = None
     counts: str = "counts"
+    first: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
     more: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
+    by_model: bool = False
 
     def findings(self, analysis: Analysis) -> list[Said]:
         """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
@@ -189,7 +204,8 @@ class Claims:
         Raises:
             ValueError: a claim is about a measure that the analysis does not declare.
         """
-        return [*(said for instance in self._instances(analysis) for said in instance.said()), *self.more(analysis)]
+        said = (said for instance in self._instances(analysis) for said in instance.said())
+        return [*self.first(analysis), *said, *self.more(analysis)]
 
     def traits(self, analysis: Analysis) -> list[Trait]:
         """The parts of models' profiles, in the same order."""
@@ -239,6 +255,9 @@ class Claims:
         ]
         found = [entry for entry in found if not isnan(entry[0].null)]
         found.sort(key=lambda entry: (entry[0].claim.compares_conditions, entry[1]))
+        if self.by_model:
+            models, order = [model for model, _ in settings], list(self.claims)
+            found.sort(key=lambda entry: (models.index(entry[0].row.model), order.index(entry[0].claim)))
         facets = {(said.row.model, said.condition, said.claim.facet) for said, _ in found if said.claim.facet}
         return [said for said, _ in found if (said.row.model, said.condition, said.claim.unless) not in facets]
 
@@ -268,6 +287,12 @@ class _Instance:
     def noun(self) -> str:
         """What findings count."""
         return self.claims.items if self.claims.noun is None else self.claims.noun(self.analysis)
+
+    @cached_property
+    def number(self) -> Estimate:
+        """The row's number, unless it is withheld."""
+        why = "" if self.claim.withheld is None else self.claim.withheld(self.analysis, self.row)
+        return not_computed(why) if why else self.row.number
 
     @cached_property
     def null(self) -> float:
@@ -328,7 +353,7 @@ class _Instance:
         or the fewer of two conditions."""
         row, claim = self.row, self.claim
         if not self.claims.counts:
-            return row.clusters or 0
+            return row.clusters or row.number.n
         if claim.facet and row.against is None:
             return self.counts[row.model, claim.facet, row.condition or ""]
         return min(self.counts[row.model, None, condition] for condition in self.conditions)
@@ -363,28 +388,43 @@ class _Instance:
             yield self._candidate()
 
     def _level(self) -> Iterator[Finding]:
-        number = None if isnan(self.row.number.value) else self.row.number
-        template = self.claim.level if number else self.claim.missing
+        template = self.claim.missing if isnan(self.number.value) else self.claim.level
         if template:
-            yield level_finding(
-                self.model,
-                self.sentence(template, self.row.number),
-                self.items,
-                self.noun,
-                self.claim.section,
-                number=number,
-                kind=self.kind,
-                judge=self.declared.judge,
-                void="" if number else self.claim.void,
-                measure=self.key,
-            )
+            yield self._standing(template)
+
+    def _standing(self, template: str) -> Finding:
+        number = None if isnan(self.number.value) else self.number
+        return level_finding(
+            self.model,
+            self.sentence(template, self.number),
+            self.items,
+            self.noun,
+            self.claim.section,
+            number=number,
+            kind=self.kind,
+            judge=self.declared.judge,
+            void="" if number else self.claim.void,
+            caution=self.note,
+            measure=self.key,
+        )
+
+    @property
+    def note(self) -> str:
+        """What is read with every sentence."""
+        return "" if self.claim.note is None else self.claim.note(self.analysis, self.row)
+
+    def _followers(self) -> Iterator[CandidateFinding]:
+        for claim in self.claim.followed:
+            row = self.analysis.row(claim.measure, model=self.row.model, condition=self.row.condition)
+            if row is not None:
+                yield replace(self, claim=claim, row=row)._candidate()
 
     def _candidate(self) -> CandidateFinding:
         claim = self.claim
         above, below = claim.sides
         return CandidateFinding(
             model=self.model,
-            number=self.row.number,
+            number=self.number,
             clusters=self.row.clusters or self.items,
             n=self.items,
             units=self.noun,
@@ -397,7 +437,11 @@ class _Instance:
             p=None if claim.p is None else claim.p(self.analysis, self.row),
             kind=self.kind,
             judge=self.declared.judge,
+            caution=self.note,
             effect_caution=claim.caution,
+            followed=tuple(self._followers()),
+            replaces=claim.replaces,
+            otherwise=self._standing(claim.otherwise) if claim.otherwise and not isnan(self.number.value) else None,
             small=claim.small,
             telling=claim.telling,
             measure=self.key,
@@ -412,7 +456,7 @@ class _Instance:
     def trait(self, profile: ProfileEntry) -> Trait:
         """Its part in the model's profile."""
         row, (low, high) = self.row, self.declared.range
-        number = remaining(row.number) if profile.rest else row.number
+        number = remaining(self.number) if profile.rest else self.number
         template = profile.missing if profile.missing and isnan(number.value) else profile.sentence
         where = {"model": row.model, "condition": row.condition, "variant": profile.null}
         in_null = self.analysis.row(row.measure, **where) if profile.null else None

@@ -19,7 +19,7 @@ import polars as pl
 from msgspec import structs
 
 from overton.statistics import Estimate
-from overton.statistics.arrays import Floats
+from overton.statistics.arrays import Flags, Floats
 from overton.statistics.cell_means import CellValues, cell_deviations
 from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
@@ -27,33 +27,28 @@ from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
+from overton.studies.unit_cells import (
+    CLUSTER,
+    MODEL,
+    Group,
+    UnitCells,
+    as_texts,
+    in_condition,
+    join_values,
+    value_of,
+    weight_of,
+)
 from overton.studies.units import Units
 
 _AT_ONCE = 256
 """Groups that are computed at a time: memory use is their number times that of their clusters."""
 
-_MODEL = ("model", "condition")
-
-
-class _Group(NamedTuple):
-    """Some units of one model: its condition and their values of the facets, joined by ' / ', and their item."""
-
-    model: str
-    condition: str
-    item: str | None = None
-
-    def within(self, value: str) -> _Group:
-        """Those of these units that have a value of one more facet."""
-        return self._replace(condition=_in_condition_of(self.condition, [value]))
-
 
 class _Arrays(NamedTuple):
-    """Groups of one model and condition, a measure's sums by cluster and group [clusters, groups], and which groups
-    have void units only."""
+    """Groups of one model and condition, and a measure's sums by cluster and group [clusters, groups]."""
 
-    groups: Sequence[_Group]
+    groups: Sequence[Group]
     sums: Mapping[str, ClusterSums]
-    void: Sequence[bool]
 
 
 @dataclass(frozen=True)
@@ -75,9 +70,9 @@ class Frame:
     def __post_init__(self) -> None:
         if not self.settings:
             every = pl.concat(
-                [units.table.select(pl.col(_MODEL).cast(pl.String)).unique() for units in self.units.values()]
+                [units.table.select(pl.col(MODEL).cast(pl.String)).unique() for units in self.units.values()]
             )
-            object.__setattr__(self, "settings", every.unique().sort(_MODEL).rows())
+            object.__setattr__(self, "settings", every.unique().sort(MODEL).rows())
 
     def has(self, measure: Measure) -> bool:
         """Whether the view has a measure's units and their column."""
@@ -105,13 +100,11 @@ class Frame:
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        if kind not in self._every_setting:
-            units = self.units[kind]
-            own = units.table.select(_MODEL).unique().select(pl.col(_MODEL).cast(pl.String)).sort(_MODEL).rows()
-            models = {model for model, _ in own}
-            every = [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
-            self._every_setting[kind] = own if units.sparse else every
-        return self._every_setting[kind]
+        units = self.units[kind]
+        if units.sparse:
+            return units.table.select(pl.col(MODEL).cast(pl.String)).unique().sort(MODEL).rows()
+        models = units.table["model"].unique().cast(pl.String).to_list()
+        return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
         """Whether any unit has values of a grouping's facets: true without facets, false without measures."""
@@ -135,7 +128,7 @@ class Frame:
         unit of the first side.
         """
         units = self.units[kind]
-        table = units.table.select("id", *_MODEL, units.cluster).with_columns(_named())
+        table = units.table.select("id", *MODEL, units.cluster).with_columns(as_texts())
         for grouping in groupings:
             for measure in grouping.measures:
                 own = self.units[measure.units].table.filter(is_first(grouping) if grouping.sides else True)
@@ -151,16 +144,32 @@ class Frame:
         Groups are models and conditions, each value of the facets in `by`, and with `by_item` each cluster. `also` are
         values of the first facet that have rows even without units.
         """
-        facet = _facet(by or {})
+        by, facet = by or {}, _facet(by or {})
         for kind, own in _by_units(measures):
-            why = self.units[kind].void
-            for groups, sums, void in self._arrays(kind, own, by or {}, by_item=by_item, also=also):
-                for measure in own:
-                    numbers, clusters = self._ratios(measure, sums[measure.name])
-                    for group, number, many, is_void in zip(groups, numbers, clusters, void, strict=True):
-                        missing = is_void and not number.n
-                        shown = not_computed(why, level=number.level) if missing else number
-                        yield self._row(measure, facet, group, shown, many)
+            if by_item or also:
+                yield from self._estimates_by_item(kind, own, by, also, by_item=by_item)
+                continue
+            why, cells = self.units[kind].void, self._cells(kind).grouped(by)
+            made = [(measure, *self._cells(kind).ratios(measure, cells)) for measure in own]
+            for setting in self.settings_of(kind):
+                for measure, numbers, clusters in made:
+                    for at, group in cells.places.get(setting, []):
+                        shown = numbers[at]
+                        if cells.void[at] and not shown.n:
+                            shown = not_computed(why, level=shown.level)
+                        yield self._row(measure, facet, group, shown, clusters[at])
+                    if not by and setting not in cells.places:
+                        yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
+
+    def _estimates_by_item(
+        self, kind: str, measures: Sequence[Measure], by: By, also: Sequence[str], *, by_item: bool
+    ) -> Iterator[EstimateRow]:
+        """The same where clusters have numbers of their own, or some groups have rows even without units."""
+        facet = _facet(by)
+        for groups, sums in self._arrays(kind, measures, by, by_item=by_item, also=also):
+            for measure in measures:
+                for group, number, many in zip(groups, *self._ratios(measure, sums[measure.name]), strict=True):
+                    yield self._row(measure, facet, group, number, many)
 
     def differences(
         self,
@@ -181,7 +190,7 @@ class Frame:
         named = self._names_of_sides(by, by_item=by_item) if names is None else None
         for kind, own in _by_units(measures):
             two = (self._arrays(kind, own, dict(outer), by_item=by_item, side=(place, at)) for at in (0, 1))
-            for (groups, first, _), (_, second, _) in zip(*two, strict=True):
+            for (groups, first), (_, second) in zip(*two, strict=True):
                 sides = [names or (named or {}).get(group) for group in groups]
                 kept = [(at, groups[at].within(pair[0]), pair[1]) for at, pair in enumerate(sides) if pair is not None]
                 for measure in own:
@@ -197,14 +206,14 @@ class Frame:
         by = by or {}
         for kind, own in _by_units(measures):
             units = self.units[kind]
-            keys = [*_MODEL, *by.values()]
-            table = units.table.drop_nulls(list(by.values())).with_columns(_named()).sort(*keys, units.cluster)
+            keys = [*MODEL, *by.values()]
+            table = self._cells(kind).sorted_units.drop_nulls(list(by.values()))
             if table.is_empty():
                 continue
             numbered = table.select(keys).unique().sort(keys).with_row_index("at")
             places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
             at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
-            groups = [_Group(row[1], _in_condition_of(row[2], row[3:])) for row in numbered.iter_rows()]
+            groups = [Group(row[1], in_condition(row[2], row[3:])) for row in numbered.iter_rows()]
             sound = ~table["void"].to_numpy() if units.void else np.ones(table.height, bool)
             void = np.bincount(at, sound, len(groups)) == 0
             cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
@@ -223,22 +232,22 @@ class Frame:
         """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were
         refused. Models and conditions without units are left out. `keep` says which units count."""
         units = self.units[measure.units]
-        value, has_value = _value(measure, units.weight), pl.col(measure.column).is_not_null()
+        value, has_value = value_of(measure, units.weight), pl.col(measure.column).is_not_null()
         weight = pl.col(measure.weight or units.weight) if measure.weight or units.weight else pl.lit(1.0)
         flags = {
             name: (expression if name in units.table.columns else pl.lit(value=False)) * weight
             for name, expression in (("failed", pl.col("failed")), ("refused", pl.col("refused") & has_value))
         }
         table = units.table if keep is None else units.table.filter(keep)
-        summed = table.group_by(*_MODEL, units.cluster).agg(
+        summed = table.group_by(*MODEL, units.cluster).agg(
             value.sum().alias("above"),
-            _weight(measure, units.weight).sum().alias("below"),
+            weight_of(measure, units.weight).sum().alias("below"),
             *(flag.cast(pl.Float64).sum().alias(name) for name, flag in flags.items()),
         )
         parts = (
-            summed.with_columns(_named())
-            .sort(*_MODEL, units.cluster)
-            .partition_by(*_MODEL, as_dict=True, maintain_order=True)
+            summed.with_columns(as_texts())
+            .sort(*MODEL, units.cluster)
+            .partition_by(*MODEL, as_dict=True, maintain_order=True)
         )
         return {
             setting: _contribution(measure, parts[setting], units.cluster)
@@ -251,8 +260,8 @@ class Frame:
 
         They serve numbers that compare groups in other ways than `differences`.
         """
-        units, columns = self.units[measure.units], [*_MODEL, *(by or {}).values()]
-        cells = self._cells(measure.units).drop_nulls(columns)
+        units, columns = self.units[measure.units], [*MODEL, *(by or {}).values()]
+        cells = self._cells(measure.units).table.drop_nulls(columns)
         parts = ("above", "below", "many") if units.weight else ("above", "below")
         clusters = units.table[units.cluster].cast(pl.String).unique().sort()
         place = pl.col(units.cluster).replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64)
@@ -305,43 +314,23 @@ class Frame:
     def counts(self, kind: str, by: By) -> pl.DataFrame:
         """How many known units and clusters each group has: `model`, `condition`, the facets' columns, `units` and
         `clusters`, sorted."""
-        columns, cluster = [*_MODEL, *by.values()], self.units[kind].cluster
-        known = self._cells(kind).filter("known").drop_nulls(columns)
+        columns, cluster = [*MODEL, *by.values()], self.units[kind].cluster
+        known = self._cells(kind).table.filter("known").drop_nulls(columns)
         counted = known.group_by(columns).agg(
             pl.col("units").sum().cast(pl.Int64), pl.col(cluster).n_unique().cast(pl.Int64).alias("clusters")
         )
         return counted.sort(columns)
 
-    @cached_property
-    def _every_cell(self) -> dict[str, pl.DataFrame]:
-        return {}
-
-    @cached_property
-    def _every_setting(self) -> dict[str, list[tuple[str, str]]]:
-        return {}
-
-    def _cells(self, kind: str) -> pl.DataFrame:
-        """Sums of all measures over units with the same values of all facets. Every grouping sums some of these, so
-        units are gone through once."""
-        if kind not in self._every_cell:
-            units = self.units[kind]
+    def _cells(self, kind: str) -> UnitCells:
+        """The cells of a kind of units: units are gone through once for all groupings."""
+        if kind not in self._every_kind:
             own = [measure for measure in self.measures if measure.units == kind and self.has(measure)]
-            table = units.table
-            table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
-            keys = [*_MODEL, units.cluster, *units.facets, "known"]
-            counted = own if units.weight else []
-            parts = [
-                *([(~pl.col("void")).cast(pl.UInt32).alias("sound")] if units.void else []),
-                *(_value(measure, units.weight).alias(f"above {measure.name}") for measure in own),
-                *(_weight(measure, units.weight).alias(f"below {measure.name}") for measure in own),
-                *(pl.col(measure.column).is_not_null().alias(f"many {measure.name}") for measure in counted),
-            ]
-            if units.single and "" not in {model for model, _ in self.settings_of(kind)}:
-                cells = table.select(*keys, pl.lit(1, pl.UInt32).alias("units"), *(part.fill_null(0) for part in parts))
-            else:
-                cells = table.group_by(keys).agg(pl.len().alias("units"), *(part.sum() for part in parts))
-            self._every_cell[kind] = cells.sort(keys)
-        return self._every_cell[kind]
+            self._every_kind[kind] = UnitCells(self.units[kind], own, self.jackknife)
+        return self._every_kind[kind]
+
+    @cached_property
+    def _every_kind(self) -> dict[str, UnitCells]:
+        return {}
 
     def _arrays(
         self,
@@ -359,41 +348,39 @@ class Frame:
         cluster = units.cluster
         columns = [*by.values(), *([cluster] if by_item else [])]
         parts = ("above", "below", "many") if units.weight else ("above", "below")
-        sound = [pl.col("sound").sum()] if units.void else []
-        cells = self._cells(kind).drop_nulls(columns)
+        cells = self._cells(kind).table.drop_nulls(columns)
         known = cells.filter("known") if side is None else cells.filter(pl.col("known"), pl.col(side[0]).is_not_null())
-        groups = known.select(*_MODEL, *columns).unique().sort(*_MODEL, *columns)
-        listed = groups.partition_by(*_MODEL, as_dict=True, maintain_order=True) if columns else {}
-        of_side = cells if side is None else cells.filter(pl.col(side[0]) == side[1])
-        keys = [*_MODEL, *dict.fromkeys((*columns, cluster))]
-        if any(of_side[name].null_count() < of_side.height for name in {*units.facets} - {*columns}):
-            sums = (pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts)
-            of_side = of_side.group_by(keys).agg(*sound, *sums).sort(*_MODEL, *columns, cluster)
-        summed = of_side.partition_by(*_MODEL, as_dict=True, maintain_order=True)
-        empty = cells.clear().select(*_MODEL, *columns)
+        groups = known.select(*MODEL, *columns).unique().sort(*MODEL, *columns)
+        listed = groups.partition_by(*MODEL, as_dict=True, maintain_order=True) if columns else {}
+        summed = (
+            (cells if side is None else cells.filter(pl.col(side[0]) == side[1]))
+            .group_by(*MODEL, *columns, CLUSTER)
+            .agg(pl.col(f"{part} {measure.name}").sum() for measure in measures for part in parts)
+            .sort(*MODEL, *columns, CLUSTER)
+            .partition_by(*MODEL, as_dict=True, maintain_order=True)
+        )
+        empty = cells.clear().select(*MODEL, *columns)
         for model, condition in self.settings_of(kind):
             names = listed.get((model, condition), empty).select(columns).rows() if columns else [()]
             names += [(name,) for name in also if (name,) not in names]
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 own = [
-                    _Group(model, _in_condition_of(condition, row[: len(by)]), str(row[-1]) if by_item else None)
+                    Group(model, in_condition(condition, row[: len(by)]), str(row[-1]) if by_item else None)
                     for row in some
                 ]
                 table = summed.get((model, condition))
-                yield _Arrays(
-                    own, _sums_of(table, measures, columns, some, cluster), _void(table, columns, some, units)
-                )
+                yield _Arrays(own, _sums_of(table, measures, columns, some))
 
-    def _names_of_sides(self, by: By, *, by_item: bool) -> dict[_Group, tuple[str, str]]:
+    def _names_of_sides(self, by: By, *, by_item: bool) -> dict[Group, tuple[str, str]]:
         """The names of the first and second side of each group that has both; of units of any kind."""
         *outer, (_, column) = by.items()
-        found: dict[_Group, tuple[str, str]] = {}
+        found: dict[Group, tuple[str, str]] = {}
         for kind, units in self.units.items():
             if f"{column}_place" not in units.table.columns:
                 continue
-            keys = [*_MODEL, *(name for _, name in outer), *([units.cluster] if by_item else [])]
-            sides = self._cells(kind).filter("known").drop_nulls([*keys, column]).sort(*keys, f"{column}_place")
+            keys = [*MODEL, *(name for _, name in outer), *([units.cluster] if by_item else [])]
+            sides = self._cells(kind).table.filter("known").drop_nulls([*keys, column]).sort(*keys, f"{column}_place")
             for names, some in (
                 sides.select(*keys, column)
                 .unique(maintain_order=True)
@@ -401,7 +388,7 @@ class Frame:
                 .items()
             ):
                 model, condition, *rest = map(str, names)
-                group = _Group(model, _in_condition_of(condition, rest[: len(outer)]), rest[-1] if by_item else None)
+                group = Group(model, in_condition(condition, rest[: len(outer)]), rest[-1] if by_item else None)
                 first, second = some[column].to_list()[:2]
                 found[group] = (str(first), str(second))
         return found
@@ -410,7 +397,7 @@ class Frame:
         self,
         measure: Measure,
         facet: str | None,
-        group: _Group,
+        group: Group,
         number: Estimate,
         clusters: int | None = None,
         against: str | None = None,
@@ -429,14 +416,10 @@ class Frame:
 
     def _resampling(self, *sums: ClusterSums) -> tuple[Resampling | None, list[ClusterSums]]:
         """Intervals over the clusters that say something in any of these, and the sums of those clusters."""
-        speaks = np.any([each.below.any(1) for each in sums], axis=0)
+        speaks: Flags = np.asarray(np.concatenate([each.below for each in sums], axis=1).any(1), bool)
         if not speaks.any():
             return None, list(sums)
-        kept = [
-            ClusterSums(each.above[speaks], each.below[speaks], None if each.many is None else each.many[speaks])
-            for each in sums
-        ]
-        return self.jackknife.over(int(speaks.sum())), kept
+        return self.jackknife.over(int(speaks.sum())), [_speaking(each, speaks) for each in sums]
 
     def _ratios(self, measure: Measure, sums: ClusterSums) -> tuple[list[Estimate], list[int]]:
         over, (kept,) = self._resampling(sums)
@@ -460,6 +443,13 @@ class Frame:
 
     def _none(self, measure: Measure) -> Estimate:
         return not_computed(measure.nothing, level=self.jackknife.level)
+
+
+def _speaking(sums: ClusterSums, speaks: Flags) -> ClusterSums:
+    """The sums of some clusters only."""
+    if speaks.all():
+        return sums
+    return ClusterSums(sums.above[speaks], sums.below[speaks], None if sums.many is None else sums.many[speaks])
 
 
 def is_first(grouping: Grouping) -> pl.Expr:
@@ -488,16 +478,7 @@ def _in_condition(measure: Measure, condition: str, plain: str) -> Measure:
 
 
 def _facet(by: By) -> str | None:
-    return _joined(by) or None
-
-
-def _joined(values: Iterable[object]) -> str:
-    return " / ".join(map(str, values))
-
-
-def _in_condition_of(condition: str, values: Iterable[object]) -> str:
-    """A condition, if there are any, and values of facets in it."""
-    return _joined([condition, *values] if condition else values)
+    return join_values(by) or None
 
 
 def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]]:
@@ -505,26 +486,6 @@ def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]
     for measure in measures:
         found.setdefault(measure.units, []).append(measure)
     yield from found.items()
-
-
-def _named() -> pl.Expr:
-    """Names that a table of units has as categories, as texts."""
-    return pl.col(pl.Enum).cast(pl.String)
-
-
-def _value(measure: Measure, weight: str) -> pl.Expr:
-    """Each unit's value, times what the unit counts."""
-    value = pl.col(measure.column).cast(pl.Float64)
-    return value * pl.col(weight) if weight else value
-
-
-def _weight(measure: Measure, weight: str) -> pl.Expr:
-    """The weight of each unit with a value, 0 of others."""
-    has_value = pl.col(measure.column).is_not_null()
-    of_value = (pl.when(has_value).then(measure.weight).otherwise(0.0) if measure.weight else has_value).cast(
-        pl.Float64
-    )
-    return of_value * pl.col(weight) if weight else of_value
 
 
 def no_contribution(measure: Measure) -> Contribution:
@@ -543,7 +504,6 @@ def _sums_of(
     measures: Sequence[Measure],
     columns: Sequence[str],
     names: Sequence[tuple[str, ...]],
-    cluster: str,
 ) -> dict[str, ClusterSums]:
     """Each measure's sums by cluster and group, the groups being those with these `names` in these `columns`."""
     if summed is None:
@@ -551,9 +511,7 @@ def _sums_of(
     if columns:
         table = pl.DataFrame(names, schema={name: summed.schema[name] for name in columns}, orient="row")
         summed = summed.join(table.with_row_index("at"), on=list(columns), maintain_order="left")
-    column = summed[cluster]
-    codes = column.to_physical() if column.dtype == pl.Enum else column.rank("dense")
-    clusters, rows = np.unique(codes.to_numpy(), return_inverse=True)
+    clusters, rows = np.unique(summed[CLUSTER].to_numpy(), return_inverse=True)
     at = (rows, summed["at"].to_numpy() if columns else np.zeros(summed.height, np.int64))
 
     def array(name: str) -> Floats:
@@ -566,18 +524,3 @@ def _sums_of(
         return ClusterSums(array(f"above {name}"), array(f"below {name}"), many)
 
     return {measure.name: sums(measure.name) for measure in measures}
-
-
-def _void(
-    summed: pl.DataFrame | None, columns: Sequence[str], names: Sequence[tuple[str, ...]], units: Units
-) -> list[bool]:
-    """Which groups have no unit that is not void."""
-    if summed is None or not units.void:
-        return [False] * len(names)
-    if not columns:
-        return [summed["sound"].sum() == 0] * len(names)
-    sound = {
-        row[:-1]: row[-1]
-        for row in summed.group_by(columns).agg(pl.col("sound").sum()).select(*columns, "sound").iter_rows()
-    }
-    return [sound.get(name, 0) == 0 for name in names]

@@ -32,12 +32,12 @@ from overton.studies.guards import (
     take_one,
 )
 from overton.studies.items import Items
-from overton.studies.judged_rows import JudgedRows, JudgedUnits, Sheet
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.null_conditions import Null
 from overton.studies.options import OPTION_METHODS, Demands, StudyOptions, fields_of
 from overton.studies.parsing import ParsedItems
 from overton.studies.precision import Blocks
+from overton.studies.questions import JudgePrompt, Questions
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
 from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study
@@ -140,8 +140,8 @@ class _GuardWalk:
         return guarded_method
 
     def _as_it_is(self, value: Any) -> Any:
-        """A value that may hold functions itself, as rows of labels do."""
-        return self.guarded(value, "") if isinstance(value, JudgedRows | JudgedUnits) else value
+        """A value that may hold functions itself, as prompts and the questions of a run do."""
+        return self.guarded(value, "") if isinstance(value, Questions) or _are(JudgePrompt, value) else value
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class _GuardedCommand(Command):
 
 
 _LAZY = {"Study.trials", "WithNulls.trials", "Null.trials"}
-_ASYNC = {"Study.conduct", "JudgedAgain.ask"}
+_ASYNC = {"Study.conduct"}
 _CALLED = {
     "WithNulls.trials": "trials",
     "NullConditions.condition": "condition",
@@ -180,7 +180,7 @@ _CALLED = {
     "Study.simulated": "a simulated answerer",
     "Study.canned": "a canned reply",
     "Measuring.records": "measures",
-    "JudgedAgain.ask": "asking a judge again",
+    "Question.prompts": "a judge's prompts",
 }
 """Names of functions in messages, if they are not those of their fields."""
 
@@ -231,8 +231,18 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Dataset.made": take_one((list, tuple, type(None))),
         "Dataset.summary": texts,
         "Dataset.lacking": take_one(int),
-        "Sheet.usual": text,
+        "Question.rows": _table,
+        "Question.texts": _table,
+        "Question.unasked": text,
+        "Question.labeller": text,
+        "Question.meanings": mapping,
     }
+
+
+def _table(found: Any) -> Any:
+    import polars as pl
+
+    return take_one(pl.DataFrame)(found)
 
 
 def _demands(found: Any) -> Demands:
@@ -377,7 +387,7 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "canned": (lambda value: isinstance(value, tuple | list) and _callables(value), "a tuple of functions"),
     "measuring": (partial(_is_or_none, Measuring), "a Measuring or None"),
-    "sheet": (partial(_is_or_none, Sheet), "a Sheet or None"),
+    "questions": (partial(_is_or_none, Questions), "Questions or None"),
     "dataset": (partial(_is_or_none, Dataset), "a Dataset or None"),
     "blocks": (partial(_is_or_none, Blocks), "Blocks or None"),
     "nulls": (partial(_are, Null), "a tuple of Null"),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Ask, Draw
 from overton.errors import InputError, Problem, quoted
 from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
 from overton.studies.options import option_place
-from overton.studies.questions import LabelPlans, Material, Question, Questions, controls_of
+from overton.studies.questions import Material, Question, Questions
 from overton.studies.sections import Cell, Column, Table
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     import polars as pl
 
     from overton.statistics.misclassification import LabelCount
@@ -49,6 +46,24 @@ class QuestionRows:
         if isinstance(rows.schema["label"], pl.List):
             rows = rows.filter(pl.col("label").is_not_null()).explode("row", "label")
         return rows.with_columns(id=pl.format("{}/{}", "id", "row")) if "row" in names else rows
+
+    @cached_property
+    def given(self) -> list[str | None]:
+        """The label of each of the rows; None for none."""
+        return self.rows["label"].to_list()
+
+    def units(self, design: LabelDesign) -> JudgedUnitTable:
+        """The rows with a label; `group` is what rows are drawn with if whole groups are drawn."""
+        labelled = self.rows.drop_nulls("label")
+        group = "whole" if design == "whole" and "whole" in labelled.columns else "group"
+        return JudgedUnitTable(
+            id=labelled["id"].to_list(),
+            label=labelled["label"].to_list(),
+            group=labelled[group].to_list(),
+            model=labelled["model"].to_list() if "model" in labelled.columns else None,
+            unlabelled=self.rows.height - labelled.height,
+            alike=labelled["group"].to_list(),
+        )
 
     @property
     def judge(self) -> str:
@@ -95,155 +110,19 @@ class QuestionRows:
 _NAMES = ("id", "label", "group", "whole", "model", "row")
 
 
-def rows_of(questions: Questions, results: Results, key: str) -> QuestionRows:
-    """Everything that one question was asked about in some results."""
-    return QuestionRows(questions.question(key), results)
+def rows_of(questions: Questions, results: Results, key: str | None = None) -> QuestionRows:
+    """Everything that one question was asked about in some results: by default the first one with labels.
 
-
-@dataclass(frozen=True)
-class JudgedRows:
-    """The rows that a judge labelled.
-
-    `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
-    are alike), `model` if each unit is one model's, and the columns `shown` to a person. `labels` are the values that a
-    label can have, `judge` gave them.
-
-    The rest is for pages on which people label, and may be left out. `question` is what they are asked: its first
-    paragraph is shown beside each row, the others say how to decide. `definitions` says what each label means, in the
-    judge's own words (`definitions_in`), so that people and judge answer the same question. `seen` has all that the
-    judge saw of a row, mapping a heading to its column of `drawn`; by default what is `shown`. `row` and `group` are
-    the names of one row and one group in a sentence. If `drawn` has a column `whole`, that is what rows are drawn with
-    when whole groups are drawn. `units()` gives the columns of `drawn` except what is shown, for all labelled units in
-    the order of `given`, if that costs less than drawing them all.
+    Raises:
+        InputError: there is no such question.
     """
-
-    given: Sequence[str | None]
-    drawn: Callable[[Sequence[int]], pl.DataFrame]
-    shown: Sequence[str]
-    labels: Sequence[str]
-    judge: str
-    question: str = ""
-    definitions: Mapping[str, str] = field(default_factory=dict)
-    seen: Mapping[str, str] = field(default_factory=dict)
-    row: str = "row"
-    group: str = "group"
-    units: Callable[[], pl.DataFrame] | None = None
-
-
-@dataclass(frozen=True)
-class JudgedOnce:
-    """One request to a judge, with all that is needed to ask about it again.
-
-    `labels` has what it said of each row, by what follows `id` and a slash in the row's id, '' if the row has the same
-    id; None if it gave no label. Units of one `group` are alike. `material` can be written as JSON.
-    """
-
-    id: str
-    group: str
-    labels: Mapping[str, str | None]
-    material: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class JudgedUnits:
-    """Everything that a judge was asked about, including what it gave no label to, in order: each one's id, its
-    condition, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
-
-    ids: Sequence[str]
-    conditions: Sequence[str]
-    labelled: Sequence[bool]
-    drawn: Callable[[Sequence[int]], Sequence[JudgedOnce]]
-
-
-@dataclass(frozen=True)
-class JudgedAgain:
-    """How a study's judge is asked again about what it judged: what `overton judge again` needs from a study.
-
-    `role` answers. `units(results, what)` are those of one run; it raises `InputError` if `what` is not a judgement.
-    `ask(ask, what, material, draw, speaker)` asks as the study itself does: without `draw` word for word as before,
-    with it with labels or materials in another order; it gives the rows' labels as in `JudgedOnce`, and leaves out
-    those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know theirs.
-    `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
-    (`overton.studies.judge_checks.controls.ControlText`), on which a judge is tried. `manner(results)` is what all
-    materials of a run share, such as whether the label was requested before its reason: its judge is tried in that way,
-    too. `own_controls(results)` gives the `ControlText`s of a run whose question is its own.
-    """
-
-    role: str
-    units: Callable[[Results, str], JudgedUnits]
-    ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
-    item: Callable[[Mapping[str, Any]], Any] | None = None
-    controls: Callable[[], Traversable] | None = None
-    manner: Callable[[Results], Mapping[str, Any]] | None = None
-    own_controls: Callable[[Results], Sequence[Any]] | None = None
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """Which labels people can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
-
-    The first of `whats` that the results contain is the default; `usual(results)` names it. `size` is how many rows a
-    sheet has by default. `again` says how the judge is asked again, if it can be, and `plans` how many labels the
-    measures of many of them need. Labels named in `whole` are drawn for pages in whole groups by default: the measures
-    of many of them are then corrected without assumptions about the judge's errors. `questions` are those that the
-    labels answer, if the study declares them.
-    """
-
-    whats: tuple[str, ...]
-    rows: Callable[[Results, str], JudgedRows]
-    size: int
-    usual: Callable[[Results], str] | None = None
-    again: JudgedAgain | None = None
-    plans: LabelPlans | None = None
-    whole: tuple[str, ...] = ()
-    questions: tuple[Question[Any], ...] = ()
-
-
-def sheet_of(questions: Questions) -> Sheet:
-    """The labels of these questions that people can check, and how the judge is asked for them again."""
-
-    def rows(results: Results, what: str) -> JudgedRows:
-        question, judged = questions.question(what), rows_of(questions, results, what)
-        names = [name for name in ("id", "label", "group", "whole", "model") if name in judged.rows.columns]
-        return JudgedRows(
-            judged.rows["label"].to_list(),
-            judged.drawn,
-            question.sheet or tuple(question.shown.values()),
-            question.labels,
-            judged.judge,
-            question=question.asks,
-            definitions=question.meanings(),
-            seen=question.shown,
-            row=question.row,
-            group=question.group,
-            units=lambda: judged.rows.select(names).drop_nulls("label"),
-        )
-
-    def units(results: Results, what: str) -> JudgedUnits:
-        question, judged = questions.question(what), rows_of(questions, results, what)
-        if reason := question.unasked(results):
-            raise InputError([Problem(option_place("what"), what, reason)])
-        shared = questions.manner(results)
-
-        def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-            named = judged.asked[list(places)].select("id", "group").rows()
-            return [
-                JudgedOnce(name, group, judged.labels(place), {**material, **shared})
-                for place, (name, group), material in zip(places, named, judged.materials(places), strict=True)
-            ]
-
-        return JudgedUnits(judged.asked["id"].to_list(), judged.asked["condition"].to_list(), judged.is_labelled, drawn)
-
-    def usual(results: Results) -> str:
-        labelled = (key for key in questions.keys if rows_of(questions, results, key).rows["label"].count())
-        return next(labelled, questions.first.key)
-
-    controls = partial(controls_of, questions.controls) if questions.controls else None
-    again = JudgedAgain(questions.role, units, questions.ask_again, questions.item, controls, questions.manner)
-    whole = tuple(question.key for question in questions if question.whole)
-    return Sheet(
-        questions.keys, rows, questions.size, usual, again, questions.plans, whole, questions=questions.questions
-    )
+    asked = questions.in_runs(results)
+    if key is not None:
+        if key not in asked.keys:
+            raise InputError([Problem(option_place("what"), key, f"must be {' or '.join(asked.keys)}")])
+        return QuestionRows(asked.question(key), results)
+    every = [QuestionRows(question, results) for question in asked]
+    return next((rows for rows in every if rows.rows["label"].count()), every[0])
 
 
 def plans_table(
@@ -287,32 +166,6 @@ class JudgedUnitTable:
     def places(self) -> dict[str, int]:
         """The place of each unit."""
         return {name: place for place, name in enumerate(self.id)}
-
-
-_UNITS_AT_ONCE = 10_000
-"""Units that are laid out at a time, texts and all, when only their names are needed."""
-
-
-def units_of(judged: JudgedRows, design: LabelDesign) -> JudgedUnitTable:
-    """Everything that a judge labelled, in order; `group` is what rows are drawn with if whole groups are drawn."""
-    import polars as pl
-
-    given = [place for place, label in enumerate(judged.given) if label is not None]
-    missing = len(judged.given) - len(given)
-    if not given:
-        return JudgedUnitTable((), (), (), unlabelled=missing)
-    table = judged.units() if judged.units else pl.concat(_unit_names(judged, given))
-    group = "whole" if design == "whole" and "whole" in table.columns else "group"
-    ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
-    model = table["model"].to_list() if "model" in table.columns else None
-    return JudgedUnitTable(ids, labels, groups, model, missing, table["group"].to_list())
-
-
-def _unit_names(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """The columns that name the units at some places; the texts are laid out part by part, and dropped."""
-    for start in range(0, len(places), _UNITS_AT_ONCE):
-        part = judged.drawn(places[start : start + _UNITS_AT_ONCE])
-        yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
 def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:

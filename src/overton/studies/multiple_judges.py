@@ -21,9 +21,9 @@ from overton.studies.numbers import Kind
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.judged_rows import Sheet
     from overton.studies.measurement import Comparing
     from overton.studies.measures import Contribution
+    from overton.studies.questions import Questions
     from overton.studies.results import Results
     from overton.studies.tables import RawTable
 
@@ -111,7 +111,9 @@ def led_alone(table: RawTable, role: str) -> RawTable:
     return replace(table, frame=first_judge_alone) if role and JUDGE in table.columns else table
 
 
-def by_judges(results: Results, sheet: Sheet | None, comparing: Comparing | None, role: str, how: Any) -> Judges | None:
+def by_judges(
+    results: Results, questions: Questions | None, comparing: Comparing | None, role: str, how: Any
+) -> Judges | None:
     """How the judges of these results differ; None where one judged. `role` is theirs."""
     if not results.others:
         return None
@@ -119,27 +121,27 @@ def by_judges(results: Results, sheet: Sheet | None, comparing: Comparing | None
     every = {first: results, **results.others}
     return Judges(
         tuple(every),
-        tuple(_agreement_on_labels(every, sheet, how.level)) if sheet else (),
+        tuple(_agreement_on_labels(every, questions.in_runs(results), how.level)) if questions else (),
         tuple(_headlines(results, comparing, how)) if comparing else (),
     )
 
 
-def _agreement_on_labels(every: Mapping[str, Results], sheet: Sheet, level: float) -> Iterator[OnLabel]:
-    for what in sheet.whats:
-        said = {judge: found for judge, own in every.items() if (found := _labels(own, sheet, what))}
+def _agreement_on_labels(every: Mapping[str, Results], questions: Questions, level: float) -> Iterator[OnLabel]:
+    for what in questions.keys:
+        said = {judge: found for judge, own in every.items() if (found := _labels(own, questions, what))}
         if len(said) > 1:
             yield _agreement_on_label(what, said, level)
 
 
-def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, str]]:
+def _labels(results: Results, questions: Questions, what: str) -> dict[str, tuple[str, str]]:
     """Label and group of each row that a judge labelled, by its id; none where there are no such labels."""
+    from overton.studies.judged_rows import rows_of
+
     try:
-        rows = sheet.rows(results, what)
+        labelled = rows_of(questions, results, what).rows.drop_nulls("label")
     except InputError:  # a run without what this is a label of
         return {}
-    places = [place for place, label in enumerate(rows.given) if label is not None]
-    table = rows.units() if rows.units else rows.drawn(places)
-    return {row: (label, group) for row, label, group in table.select("id", "label", "group").iter_rows()}
+    return {row: (label, group) for row, label, group in labelled.select("id", "label", "group").iter_rows()}
 
 
 def _agreement_on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], level: float) -> OnLabel:

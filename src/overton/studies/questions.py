@@ -164,6 +164,7 @@ class Question(Generic[T]):
     all labels are in the column that `probability_columns` gives for a label's column, by default in p_COLUMN.
     `repeats(records)` has the `first` and the `second` label of everything that was judged twice, and its `item`, if
     they are in no columns of their own; it gives None for records that lack them.
+    `agreement` names the judge's agreement with itself, by default the key.
 
     `rows(results)` has one row for each thing that the judge may have labelled: `id`, `label` (null for none), `group`
     (rows of one group are alike), `model`, `condition`, and the columns that are needed next. If one
@@ -192,6 +193,7 @@ class Question(Generic[T]):
     columns: Mapping[str, str] = field(default_factory=dict)
     repeated: str = ""
     repeats: Callable[[pl.DataFrame], pl.DataFrame | None] | None = None
+    agreement: str = ""
     labels_of: Callable[[Sequence[T | None], Material], Mapping[str, str | None]] = _label_alone
     stored: Mapping[str, Any] = field(default_factory=dict)
     recorded: Callable[[T | None], Any] | None = None
@@ -204,6 +206,11 @@ class Question(Generic[T]):
     sheet: tuple[str, ...] = ()
     whole: bool = False
     role: str = "judge"
+
+    @property
+    def sheet_columns(self) -> tuple[str, ...]:
+        """The columns of a CSV sheet."""
+        return self.sheet or tuple(self.shown.values())
 
     def prompts_about(self, material: Material, order: Order = OWN) -> tuple[JudgePrompt[T], ...]:
         """The prompts about one thing, with the label before its reason if the material says so."""
@@ -335,22 +342,25 @@ class Questions:
     """All questions that one study's judge is asked, with what follows from them together.
 
     A reply that cannot be read is requested again with `complaint(problem)`, up to `attempts` times in all; the judge
-    then reads its last reply as `repeated` gives it. `controls` is the package with the file `controls.jsonl`, texts
-    whose label is beyond doubt; '' if there are none. A sheet has `size` rows by default. `shared(results)` is the part
-    of materials that all those of a run share, such as how much of its context the judge was shown. `item(material)` is
-    the study's item behind one, for simulated judges who know theirs. `plans` says how many human labels the measures
-    of many labels need.
+    then reads its last reply as `repeated` gives it. `controls()` finds texts whose label is beyond doubt
+    (`judge_checks.controls.ControlText`), or the file with them, if there are any. A sheet has `size` rows by default.
+    `shared(results)` is the part of materials that all those of a run share, such as how much of its context the judge
+    was shown. `item(material)` is the study's item behind one, for simulated judges who know theirs. `plans` says how
+    many human labels the measures of many labels need. If runs have questions of their own, `of_run(results)` gives
+    those of some runs, and `of_material(material)` those of the run that a material is of.
     """
 
     questions: tuple[Question[Any], ...]
     complaint: Callable[[str], str]
     repeated: Callable[[str], str] = start_of
     attempts: int = 3
-    controls: str = ""
+    controls: Callable[[], Traversable | Sequence[Any]] | None = None
     size: int = 100
     shared: Callable[[Results], Material] | None = None
     item: Callable[[Material], Any] | None = None
     plans: LabelPlans | None = None
+    of_run: Callable[[Results], Questions] | None = None
+    of_material: Callable[[Material], Questions] | None = None
 
     def __iter__(self) -> Iterator[Question[Any]]:
         """The questions, in order."""
@@ -384,6 +394,15 @@ class Questions:
     def repeat_columns(self) -> tuple[str, ...]:
         """The columns of records with the second labels that the judge is asked for in some trials only."""
         return tuple(column for question in self.questions if question.repeated for column in question.columns.values())
+
+    def in_runs(self, results: Results) -> Questions:
+        """The questions of some runs: these, unless runs have their own."""
+        return self if self.of_run is None else self.of_run(results)
+
+    def own_controls(self) -> Sequence[Any]:
+        """The controls of the questions of some runs, which are in no file."""
+        found = () if self.controls is None else self.controls()
+        return found if isinstance(found, Sequence) else ()
 
     def question(self, key: str) -> Question[Any]:
         """The question with a key."""
@@ -478,13 +497,18 @@ class Questions:
     ) -> Mapping[str, str | None]:
         """Ask once more about one thing: without `draw` as the study asks, with it in another order."""
         order = OWN if draw is None else drawn_order(draw)
-        (answer,) = await self.ask_about(ask, [(self.question(key), material, order)], speaker)
+        asked = self if self.of_material is None else self.of_material(material)
+        (answer,) = await asked.ask_about(ask, [(asked.question(key), material, order)], speaker)
         return answer.labels
 
 
-def controls_of(package: str) -> Traversable:
-    """The file of a package with texts whose label is beyond doubt, for `JudgedAgain.controls`."""
-    return files(package) / "controls.jsonl"
+def controls_in(package: str) -> Callable[[], Traversable]:
+    """Finds the file `controls.jsonl` of a package, for `Questions.controls`."""
+
+    def controls() -> Traversable:
+        return files(package) / "controls.jsonl"
+
+    return controls
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:

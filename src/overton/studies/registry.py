@@ -43,7 +43,7 @@ _MAKING = {
     "topics": "stance_stability.generating:STUDY",
     "references": "pluralism.referencing:REFERENCING",
     "audit-references": "pluralism.auditing:AUDITING",
-    "crowd-verdicts": "deliberation.crowd:STUDY",
+    "crowd-verdicts": "deliberation.dilemmas.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
     "table": "texts:STUDY",
 }

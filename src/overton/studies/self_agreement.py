@@ -10,7 +10,6 @@ repeated. The second answer goes into columns of its own, and measures use only 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
@@ -18,15 +17,12 @@ import msgspec
 from overton.calls import Draw
 from overton.judging import cohen_kappa, overlap, share
 from overton.statistics import Estimate
-from overton.studies.measurement import How
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.questions import Question
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from overton.studies.tables import RawTable
 
 
 T = TypeVar("T")
@@ -109,76 +105,55 @@ def _measure_agreement(
     return SelfAgreement(len(first), len(first) - len(kept), same, found.get("kappa"), found.get("overlap"))
 
 
-def of_records(
-    records: pl.DataFrame,
-    asked: str,
-    items: Sequence[str],
-    how: How,
-    *,
-    labels: Sequence[str] = (),
-    sets: Sequence[str] = (),
+def of_questions(
+    questions: Iterable[Question[Any]], records: pl.DataFrame, items: str | tuple[str, ...], level: float
 ) -> dict[str, SelfAgreement]:
-    """The agreement in each column of `labels` and `sets` with the one called COLUMN_again.
+    """The agreement of each question's labels with those of the same things in the other order.
 
-    The rows are those in which the column `asked` is true. What belongs together has the same value in the first of the
-    columns `items` that is present and not empty. Columns that are empty in every row are left out, since nobody asked
-    for them, and so are those without the type that records have: a table that is not from a run has no agreement.
+    It is named by `Question.agreement`. Where second labels are requested for some things only, those are compared;
+    otherwise all that have a label. Rows with the same value in the first of the columns `items` that is present and
+    not empty are alike. Questions without labels, or without columns of second labels, are left out: a table that is
+    not from a run has no agreement.
     """
-    import polars as pl
-
-    types = records.schema
-    if types.get(asked) != pl.Boolean:
-        return {}
-    rows = records.filter(asked)
-    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
-    together = rows.select(pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String)))[:, 0].to_list()
+    names = (items,) if isinstance(items, str) else items
     found = {
-        name: of(rows[name].to_list(), rows[f"{name}_again"].to_list(), together, level=how.level)
-        for of, names, kind in ((of_labels, labels, pl.String()), (of_sets, sets, pl.List(pl.String)))
-        for name in names
-        if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
+        question.agreement or question.key: _agreement_of_orders(question, records, names, level)
+        for question in questions
     }
     return {name: agreement for name, agreement in found.items() if agreement is not None}
 
 
-def of_questions(
-    questions: Iterable[Question[Any]], records: pl.DataFrame, items: str, level: float
-) -> dict[str, SelfAgreement]:
-    """The agreement of each question's labels with those of the same things in the other order, by the question's key.
-
-    Where second labels are requested for some things only, those are compared; otherwise all that have a label. Rows
-    with the same value in the column `items` are alike. Questions without a first label, or without columns for second
-    labels, are left out.
-    """
-    found = {question.key: _agreement_of_orders(question, records, items, level) for question in questions}
-    return {key: agreement for key, agreement in found.items() if agreement is not None}
-
-
 def _agreement_of_orders(
-    question: Question[Any], records: pl.DataFrame, items: str, level: float
+    question: Question[Any], records: pl.DataFrame, items: tuple[str, ...], level: float
 ) -> SelfAgreement | None:
     import polars as pl
 
     rows = question.repeats(records) if question.repeats else _labels_twice(question, records, items)
-    if rows is None or not rows["first"].count():
+    if rows is None:
         return None
     compared = (rows[name].to_list() for name in ("first", "second", "item"))
     return (of_sets if isinstance(rows.schema["first"], pl.List) else of_labels)(*compared, level=level)
 
 
-def _labels_twice(question: Question[Any], records: pl.DataFrame, items: str) -> pl.DataFrame | None:
+def _labels_twice(question: Question[Any], records: pl.DataFrame, items: tuple[str, ...]) -> pl.DataFrame | None:
     """The `first` and the `second` label of all things, one of a record's columns after another, and their `item`."""
     import polars as pl
 
-    columns = {*question.columns, *question.columns.values(), items} | ({question.repeated} - {""})
-    if not question.columns or not columns <= set(records.columns):
+    types, both = records.schema, question.columns.items()
+    if not both or any(types.get(own) is None or types.get(own) != types.get(other) for own, other in both):
         return None
-    labels = [*question.columns, *question.columns.values()]
+    if question.repeated and types.get(question.repeated) != pl.Boolean:
+        return None
+    if not any(records[own].count() for own in question.columns):
+        return None
+    labels = [column for pair in both for column in pair]
     asked = pl.col(question.repeated) if question.repeated else pl.any_horizontal(pl.col(labels).is_not_null())
-    rows = records.filter(asked)
+    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
+    item = pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String))
+    rows = records.filter(asked).with_columns(item=item)
     return pl.concat(
-        rows.select(_as_label(rows, own).alias("first"), _as_label(rows, other).alias("second"), item=items)
-        for own, other in question.columns.items()
+        rows.select("item", _as_label(rows, own).alias("first"), _as_label(rows, other).alias("second"))
+        for own, other in both
     )
 
 
@@ -187,31 +162,6 @@ def _as_label(rows: pl.DataFrame, column: str) -> pl.Expr:
     import polars as pl
 
     return pl.col(column) if isinstance(rows.schema[column], pl.List) else pl.col(column).cast(pl.String)
-
-
-Analysis = TypeVar("Analysis", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """Which columns of a study's records have what its judge said when asked again; see `of_records`."""
-
-    asked: str
-    items: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    sets: tuple[str, ...] = ()
-
-    def beside(self, analysis: Analysis, records: pl.DataFrame, how: How) -> Analysis:
-        """The analysis of these records with the judge's agreement with itself, its `self_agreement`."""
-        found = of_records(records, self.asked, self.items, how, labels=self.labels, sets=self.sets)
-        return msgspec.structs.replace(analysis, self_agreement=found)
-
-    def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
-        """The analysis `measured` from a table, and this if it may be a run's records; no file is read twice."""
-        if self.asked not in table.columns:
-            return measured(table)
-        frame = table.frame()
-        return self.beside(measured(replace(table, frame=lambda: frame)), frame, how)
 
 
 def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:

@@ -18,9 +18,9 @@ from overton.studies.null_conditions import Null, NullConditions, WithNulls, wit
 from overton.studies.options import NoOptions, StudyOptions
 
 if TYPE_CHECKING:
-    from overton.studies.judged_rows import Sheet
     from overton.studies.measurement import Measuring
     from overton.studies.precision import Blocks
+    from overton.studies.questions import Questions
     from overton.studies.sections import Exhibit
 
 
@@ -173,7 +173,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
     condition   the condition of a trial, without its item and anything else that repeats it; by default a study that
                 asks has a single one
     measuring   from records to an analysis, and how it is shown; a study that only makes items has none
-    sheet       what its judge labelled, laid out for people; None if nothing is
+    questions   those that its judge is asked, on whose labels people and other judges can check it; None if there are
+                none
     dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     word        what the command line calls it, if not by its name
@@ -203,7 +204,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     canned: tuple[Canned, ...] = ()
     condition: Callable[[Any], str] | None = None
     measuring: Measuring[Any, Any] | None = None
-    sheet: Sheet | None = None
+    questions: Questions | None = None
     dataset: Dataset[Any, Any] | None = None
     kind: Kind = "asks"
     word: str = ""

@@ -121,7 +121,6 @@ class StudyMeasures(Generic[HowT]):
                numbers rest on other labels than those of the question `what`. The records have columns of the facets
     agreement  how far the judge agrees with itself
     clusters   what intervals are over, in the plural
-    unit       `unit(results, how)` says the same, if that depends on the data
     plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
     between    whether headlines are compared between every two conditions of a model
     chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
@@ -140,7 +139,6 @@ class StudyMeasures(Generic[HowT]):
     plain: str = ""
     between: bool = True
     chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
-    unit: Callable[[Results, HowT], str] | None = None
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
     others: Sequence[OtherNumbers[HowT]] = ()
@@ -197,7 +195,7 @@ class StudyMeasures(Generic[HowT]):
             InputError: the choices do not fit the results.
         """
         weighing = self.weighing(results, how)
-        views = self._views(results, how, weighing)
+        views = self._views(how, weighing)
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
@@ -248,7 +246,7 @@ class StudyMeasures(Generic[HowT]):
         from overton.studies.grouping import compared, is_first
 
         of_sides = self.headlines[1]
-        views = self._views(results, how, self.weighing(results, how))
+        views = self._views(how, self.weighing(results, how))
         frame = views.frame(results, _kinds([Grouping(self.compared), of_sides]))
         found = [(measure, frame.contributions(measure)) for measure in self.compared if frame.has(measure)]
         if frame.has_units(of_sides):
@@ -276,14 +274,13 @@ class StudyMeasures(Generic[HowT]):
 
         question, kinds = self.questions.first, {self.labelled, *_kinds(self.headlines)}
         human = [replace(results, records=question.put(results.records, label)) for label in question.labels]
-        views = self._views(results, how, self.weighing(results, how))
+        views = self._views(how, self.weighing(results, how))
         frames = [views.frame(view, kinds, named=True) for view in (results, *human)]
         judged = question.rows(results)
         return FrameCase.of(frames, self.headlines, self.labelled, judged, question.labels, people, self.plain)
 
-    def _views(self, results: Results, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
-        unit = self.clusters if self.unit is None else self.unit(results, how)
-        return _Views(self, how, unit, weighed=weighing is not None and weighing.used)
+    def _views(self, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
+        return _Views(self, how, weighed=weighing is not None and weighing.used)
 
 
 def _tables(rows: Iterable[TableRow]) -> dict[str, tuple[Cells, ...]]:
@@ -299,12 +296,10 @@ def _kinds(groupings: Iterable[Grouping]) -> set[str]:
 
 @dataclass(frozen=True)
 class _Views(Generic[HowT]):
-    """Views of some results measured alike: intervals are over `clusters`, and `weighed` says whether labels count with
-    their probabilities."""
+    """Views of some results measured alike: `weighed` says whether labels count with their probabilities."""
 
     declared: StudyMeasures[HowT]
     how: HowT
-    clusters: str
     weighed: bool
 
     def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
@@ -329,7 +324,8 @@ class _Views(Generic[HowT]):
             units[measure.units].table[measure.column].count() for measure in optional if measure.units in units
         )
         measures = (*self.declared.measures, *(optional if has_values else ()))
-        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=self.clusters))
+        clusters = next((kind.clusters for kind in units.values() if kind.clusters), self.declared.clusters)
+        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=clusters))
 
     def rows_of_design(self, frame: Frame) -> Iterator[EstimateRow]:
         """The rows of the design."""

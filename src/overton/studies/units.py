@@ -43,9 +43,9 @@ class Units:
     cluster  the column of what intervals are over
     facets   the columns by which numbers may be grouped
     weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
-    single   whether no two units have the same model, condition, cluster and facets
     sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
     void     why there is no number if all units are void, '' if none are
+    clusters  what intervals are over, in the plural, if that depends on the records; '' if it is as declared
 
     The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
     in rows.
@@ -57,4 +57,4 @@ class Units:
     weight: str = ""
     void: str = ""
     sparse: bool = False
-    single: bool = False
+    clusters: str = ""

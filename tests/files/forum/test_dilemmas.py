@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from overton.files.forum import ReadCounts, read_comments, read_posts
-from overton.studies.deliberation.posts import SelectionOptions
-from overton.studies.deliberation.selection import Selection, select, survey
+from overton.studies.deliberation.dilemmas.posts import SelectionOptions
+from overton.studies.deliberation.dilemmas.selection import Selection, select, survey
 
 Make = Callable[..., dict[str, Any]]
 STORY = "My sister &amp; I share a fridge. She ate my cheese. " * 25

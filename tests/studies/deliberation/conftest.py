@@ -1,4 +1,4 @@
-"""A table at which scripted or simulated agents sit, without an engine."""
+"""A table at which scripted or simulated agents sit, without an engine; and decisions written down by hand."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 import pytest
 
 from overton.calls import Answerer, Form, Message, Question, Reply, Request, Settings, Usage
+from overton.statistics import Estimate
 from overton.studies.deliberation.items import CrowdVerdicts, Dilemma
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import DilemmaTrial, trials
 from overton.studies.deliberation.record import Format
+from overton.studies.frame import Analysis
 
 
 @dataclass
@@ -129,3 +132,98 @@ def table() -> type[Table]:
 @pytest.fixture(scope="session")
 def simulation() -> type[Simulation]:
     return Simulation
+
+
+DECISIONS = {
+    "deliberation": pl.String,
+    "dilemma": pl.String,
+    "format": pl.String,
+    "goal": pl.String,
+    "round": pl.Int64,
+    "position": pl.Int64,
+    "agent": pl.String,
+    "model": pl.String,
+    "verdict": pl.String,
+    "values": pl.List(pl.String),
+    "crowd": pl.String,
+    "failure": pl.String,
+}
+
+Verdicts = dict[str, Sequence[str | None]]
+
+
+@pytest.fixture
+def talk() -> Callable[..., pl.DataFrame]:
+    """Decisions of one deliberation from each model's verdicts, round by round, in the order of speaking.
+
+    'claude#1' is an agent called so whose model is claude; '-' is a message that was never sent.
+    """
+
+    def make(
+        said: Verdicts,
+        *,
+        dilemma: str = "d1",
+        format: str = "synchronous",
+        goal: str | None = "correctness",
+        name: str = "",
+        values: dict[str, Sequence[Any]] | None = None,
+        crowd: str | None = None,
+        failure: str | None = None,
+    ) -> pl.DataFrame:
+        rows = [
+            {
+                "deliberation": f"{dilemma}/{format}/{goal}/{'-'.join(said)}{name}",
+                "dilemma": dilemma,
+                "format": format,
+                "goal": goal,
+                "round": round_,
+                "position": place if format == "round-robin" else None,
+                "agent": agent,
+                "model": agent.partition("#")[0],
+                "verdict": verdict,
+                "values": values[agent][round_ - 1] if values else None,
+                "crowd": crowd,
+                "failure": failure,
+            }
+            for place, (agent, verdicts) in enumerate(said.items(), 1)
+            for round_, verdict in enumerate(verdicts, 1)
+            if verdict != "-"
+        ]
+        return pl.DataFrame(rows, schema=DECISIONS)
+
+    return make
+
+
+@pytest.fixture
+def published(talk: Callable[..., pl.DataFrame]) -> pl.DataFrame:
+    """The example deliberations of appendix F."""
+    return pl.concat(
+        [
+            talk({"claude": ["YTA"], "gpt": ["YTA"]}, dilemma="1"),
+            talk(
+                {"gemini": ["NTA", "NTA", "ESH", "NAH"], "claude": ["NAH"] * 4, "gpt": ["NAH"] * 4},
+                dilemma="2",
+                format="round-robin",
+            ),
+        ]
+    )
+
+
+def by(analysis: Analysis, measure: str, facet: str, within: str = "", **where: Any) -> dict[str, Estimate]:
+    """The numbers of a measure by the values of a facet, within a condition."""
+    start = f"{within} / " if within else ""
+    rows = analysis.rows_of(measure, facet, variant="plain", **{"against": None, **where})
+    return {str(row.condition).removeprefix(start): row.number for row in rows if str(row.condition).startswith(start)}
+
+
+def differences(analysis: Analysis, measure: str, facet: str) -> dict[tuple[str | None, str | None, str | None], Any]:
+    """The differences of a measure: by model, condition and what each is from, with its paired test."""
+    tests = [cells for cells in analysis.counts["tests"] if cells["kind"] == "paired"]
+    paired = {
+        (cells["model"], cells["condition"], cells["against"]): cells for cells in tests if cells["measure"] == measure
+    }
+    rows = [row for row in analysis.rows_of(measure, facet) if row.against is not None]
+    return {
+        (row.model, row.condition, row.against): (row.number.value, paired[row.model, row.condition, row.against])
+        for row in rows
+    }

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from overton.calls import Message, Reply, Request, Settings
-from overton.studies.deliberation.figures import sections
-from overton.studies.deliberation.how import DeliberationHow
+from overton.studies.deliberation import STUDY
 from overton.studies.deliberation.items import VERDICTS, Dilemma
-from overton.studies.deliberation.measures import Analysis, analyze
-from overton.studies.deliberation.measuring import MEASURING
-from overton.studies.deliberation.options import Options
+from overton.studies.deliberation.layouts import sections
+from overton.studies.deliberation.measures import analyze
+from overton.studies.deliberation.options import DeliberationHow, Options
 from overton.studies.deliberation.protocol import conduct, trials
+from overton.studies.frame import Analysis
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
 from overton.studies.simulated import KINDS, Degenerate, Kind, NoParameters
@@ -64,7 +64,8 @@ def records(agents: Mapping[str, Says], dilemmas: int = 12, rounds: int = 3) -> 
 
 
 def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
-    return MEASURING.shown(Results(table), analysis, DeliberationHow()).sections
+    assert STUDY.measuring is not None
+    return STUDY.measuring.shown(Results(table), analysis, DeliberationHow()).sections
 
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
@@ -77,12 +78,12 @@ def test_who_gives_no_readable_verdict_has_no_rate_inertia_or_conformity(kind: K
     table = records({"broken": of_kind(kind), "whole": by_dilemma})
     analysis = analyze(table)
 
-    assert isnan(analysis.changes.by_model["broken"].value)
-    assert analysis.changes.by_model["whole"].value == 0
-    assert isnan(analysis.consensus.overall.reached.value)
-    (choice,) = analysis.choice
-    assert "broken" not in choice.inertia or isnan(choice.inertia["broken"].estimate)
-    assert isnan(choice.previous.estimate)  # type: ignore[union-attr]
+    assert isnan(analysis.estimate("changed", model="broken").value)
+    assert analysis.estimate("changed", model="whole").value == 0
+    assert isnan(analysis.estimate("consensus").value)
+    assert all(row.estimate is None for row in analysis.rows_of("inertia", "goal", model="broken"))
+    (previous,) = analysis.rows_of("conformity_previous", "goal", variant="plain")
+    assert previous.estimate is None
     assert said(table, analysis)[0].startswith("broken: none of its 36 verdicts could be read.")
 
 
@@ -90,8 +91,8 @@ def test_who_gives_no_readable_verdict_has_no_rate_inertia_or_conformity(kind: K
 def test_two_of_them_agree_on_nothing(kind: Kind) -> None:
     analysis = analyze(records({"one": of_kind(kind), "two": of_kind(kind)}, dilemmas=5, rounds=2))
 
-    assert isnan(analysis.consensus.overall.reached.value)
-    assert analysis.choice[0].not_computed
+    assert isnan(analysis.estimate("consensus").value)
+    assert analysis.counts["fits"][0]["not_computed"]
 
 
 @pytest.mark.parametrize(
@@ -148,14 +149,11 @@ def test_headlines_without_faults_take_faulty_verdicts_as_unreadable() -> None:
 
     analysis = analyze(records({"a": cut, "b": by_dilemma}))
 
-    assert analysis.changes.by_model["a"].value > 0.5
-    assert analysis.changes.without_faults
-    assert analysis.changes.without_faults["a"].value == 0
-    assert analysis.consensus.without_faults
-    assert analysis.consensus.without_faults.reached.value < analysis.consensus.overall.reached.value
-    told = analysis.to_json()
-    assert told["change_of_verdict"]["a"]["without_faults"]["estimate"] == 0
-    assert "without_faults" in told["choice_model"]["inertia"]["a"]
+    assert analysis.estimate("changed", model="a").value > 0.5
+    assert analysis.estimate("changed", model="a", variant="without_faults").value == 0
+    reached = [analysis.estimate("consensus", variant=variant).value for variant in ("plain", "without_faults")]
+    assert reached[1] < reached[0]
+    assert analysis.rows_of("inertia", "goal", model="a", variant="without_faults")
 
 
 @pytest.mark.parametrize(("conformity", "of"), [("shared", [""]), ("by model", [", a", ", b"])])
@@ -171,9 +169,10 @@ def test_inertia_and_conformity_stand_beside_themselves_without_faults(conformit
     assert names[2:] == [f"Conformity to {kind}{one}" for kind in ("earlier rounds", "the same round") for one in of]
 
 
-def test_where_no_message_has_a_fault_headlines_are_the_same_without() -> None:
+def test_where_no_message_has_a_fault_there_are_no_numbers_without() -> None:
     table = records({"a": always("NTA"), "b": by_dilemma}, dilemmas=2)
     analysis = analyze(table)
 
-    assert analysis.changes.without_faults == analysis.changes.by_model
+    assert analysis.faults
+    assert not [row for row in analysis.rows if row.variant == "without_faults"]
     assert not any(one.key == "faults" for one in shown(table, analysis))

@@ -7,12 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.studies.deliberation.findings import findings
+from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
-from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.deliberation.measures.results import Parameter
 from overton.studies.findings import correct_for_multiple_tests
+from overton.studies.frame import Analysis, EstimateRow
 
 STICKS, REPEATS, AGAINST = (
     "sticks to its own last verdict",
@@ -38,7 +37,9 @@ def table(rounds: int, dilemmas: int = 100) -> pl.DataFrame:
 
 
 def said(analysis: Analysis) -> str:
-    return " ".join(one.sentence for one in correct_for_multiple_tests(findings(analysis)) if one.exhibit == "choice")
+    return " ".join(
+        one.sentence for one in correct_for_multiple_tests(CLAIMS.findings(analysis)) if one.exhibit == "choice"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,32 +48,39 @@ def short() -> Analysis:
     return analyze(table(2), resamples=20)
 
 
+def inertia(analysis: Analysis) -> list[EstimateRow]:
+    return analysis.rows_of("inertia", "goal", variant="plain")
+
+
+def fitted_by(analysis: Analysis, estimator: str) -> Analysis:
+    """The same numbers as if another estimator had given them."""
+    (fit,) = analysis.counts["fits"]
+    return msgspec.structs.replace(analysis, counts={**analysis.counts, "fits": ({**fit, "estimator": estimator},)})
+
+
 def test_inertia_is_not_claimed_where_tastes_are_not_in_the_fit(short: Analysis) -> None:
-    (one,) = short.choice
-    assert one.estimator == "random"
-    assert all(found.low > 0 for found in one.inertia.values())
+    assert [fit["estimator"] for fit in short.counts["fits"]] == ["random"]
+    assert all(row.number.low > 0 for row in inertia(short))
     assert STICKS not in said(short)
     assert said(short).count(REPEATS) == 2
 
 
 def test_going_against_others_may_be_a_lasting_preference_where_tastes_are_not_in_the_fit(short: Analysis) -> None:
-    (one,) = short.choice
-    assert isinstance(one.previous, Parameter)
-    against = msgspec.structs.replace(one.previous, estimate=-0.9, low=-1.1, high=-0.7)
+    (previous,) = short.rows_of("conformity_previous", "goal")
+    against = msgspec.structs.replace(previous.number, value=-0.9, low=-1.1, high=-0.7)
+    rows = tuple(msgspec.structs.replace(row, number=against) if row.key == previous.key else row for row in short.rows)
     for estimator, told in (
         ("random", "Agents go against the verdicts that others gave in earlier rounds, or keep to lasting preferences"),
         ("taste_by_model", "Agents go against the verdicts that others gave in earlier rounds."),
     ):
-        fits = (msgspec.structs.replace(one, estimator=estimator, previous=against),)
-        assert told in said(msgspec.structs.replace(short, choice=fits))
+        assert told in said(fitted_by(msgspec.structs.replace(short, rows=rows), estimator))
 
 
 def test_inertia_is_not_claimed_where_tastes_in_the_fit_explain_it() -> None:
     """The same models with four rounds."""
     made = analyze(table(4), resamples=20)
-    (one,) = made.choice
-    assert one.estimator == "taste_by_model"
-    assert all(found.low < 0 < found.high for found in one.inertia.values())
+    assert [fit["estimator"] for fit in made.counts["fits"]] == ["taste_by_model"]
+    assert all(row.number.low < 0 < row.number.high for row in inertia(made))
     assert STICKS not in said(made)
     assert REPEATS not in said(made)
     assert AGAINST not in said(made)
@@ -81,12 +89,11 @@ def test_inertia_is_not_claimed_where_tastes_in_the_fit_explain_it() -> None:
 def test_inertia_is_claimed_where_each_models_tastes_are_in_the_fit(short: Analysis) -> None:
     """By the estimator alone: with one strength of tastes for all models a strong one may still look like inertia."""
     for estimator, claimed in (("taste_by_model", True), ("taste", False), ("penalised", False)):
-        (one,) = short.choice
-        fits = (msgspec.structs.replace(one, estimator=estimator),)
-        assert (STICKS in said(msgspec.structs.replace(short, choice=fits))) == claimed
+        assert (STICKS in said(fitted_by(short, estimator))) == claimed
 
 
 def test_too_few_discussions_claim_nothing() -> None:
     made = analyze(table(4, dilemmas=20), resamples=20)
-    assert made.choice[0].inertia["firm"].reason.startswith("no interval: too few discussions")
+    (firm, _) = inertia(made)
+    assert str(firm.why).startswith("no interval: too few discussions")
     assert said(made) == ""

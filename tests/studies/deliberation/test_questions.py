@@ -17,7 +17,8 @@ from overton.errors import CallFailed, InputError, Stopped
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.protocol import conduct
-from overton.studies.deliberation.questions import MOST, QUESTIONS, SHEET, VALUE, schema
+from overton.studies.deliberation.questions import MOST, QUESTIONS, VALUE, schema
+from overton.studies.judged_rows import rows_of
 from overton.studies.orders import OWN
 from overton.studies.results import Results
 
@@ -194,7 +195,7 @@ def message(number: int, *values: str, known: bool = True) -> dict[str, Any]:
 
 def test_each_explanation_stands_with_each_value_and_unknown_ones_are_left_out() -> None:
     records = pl.DataFrame([message(1, FIRST, LAST), message(2, known=False), message(3)])
-    judged = SHEET.rows(Results(records), "value")
+    judged = rows_of(QUESTIONS, Results(records), "value")
 
     assert len(judged.given) == 2 * len(VALUES)
     assert [place for place, label in enumerate(judged.given) if label == "used"] == [0, len(VALUES) - 1]
@@ -210,9 +211,9 @@ def test_each_explanation_stands_with_each_value_and_unknown_ones_are_left_out()
     }
     assert {name: last[name] for name in expected} == expected
     assert (other["evaluation"][-9:], other["value"], other["label"]) == ("Reason 3.", SECOND, "not used")
-    assert judged.units is not None
-    every = judged.drawn(range(2 * len(VALUES)))
-    assert judged.units().equals(every.select("id", "label", "group", "whole", "model"))
+    every, units = judged.drawn(range(2 * len(VALUES))), judged.units("whole")
+    assert (units.id, units.label, units.group) == tuple(every[name].to_list() for name in ("id", "label", "whole"))
+    assert (units.alike, units.model) == (every["group"].to_list(), every["model"].to_list())
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from collections import Counter
 import msgspec
 import pytest
 
+from overton.studies.deliberation.items import DILEMMAS as SOURCE
 from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma
-from overton.studies.deliberation.reading import DILEMMAS as SOURCE
 
 assert SOURCE.starter
 FILE = SOURCE.starter()

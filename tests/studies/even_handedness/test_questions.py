@@ -14,8 +14,8 @@ from overton.studies.even_handedness.questions import (
     EVEN_HANDEDNESS,
     HEDGING,
     QUESTIONS,
-    SHEET,
 )
+from overton.studies.judged_rows import rows_of
 from overton.studies.orders import OWN, REVERSED
 from overton.studies.questions import JudgePrompt
 from overton.studies.results import Results
@@ -129,25 +129,18 @@ def results(kit: Any) -> Results:
 
 
 def test_a_pair_is_a_row_with_the_letter_of_the_published_order(results: Results) -> None:
-    rows = SHEET.rows(results, "even_handedness")
+    rows = rows_of(QUESTIONS, results, "even_handedness")
     assert list(rows.given) == ["A", "A", "A"]
     (first,) = rows.drawn([0]).to_dicts()
     assert first["prompt_b"] == "Argue that bridge 0 should not be built."
     assert first["answer_b"].startswith("I would rather not")
-    assert set(rows.seen.values()) <= set(first)
+    assert set(rows.question.shown.values()) <= set(first)
 
 
 @pytest.mark.parametrize(("what", "given"), [("compliance", ["1", "5"]), ("hedging", ["1", "1"])])
 def test_each_answer_is_a_row_with_its_grade(results: Results, what: str, given: list[str]) -> None:
-    rows = SHEET.rows(results, what)
+    rows = rows_of(QUESTIONS, results, what)
     assert (rows.given[0], rows.given[3]) == tuple(given)
     assert len(rows.given) == 6
-    assert rows.units is not None
-    assert rows.units().columns == ["id", "label", "group", "model"]
+    assert len(rows.units("plain").id) == 6
     assert rows.drawn([3])["prompt"][0] == "Argue that bridge 0 should not be built."
-
-
-def test_labels_are_defined_in_the_judges_words(results: Results) -> None:
-    for what in SHEET.whats:
-        rows = SHEET.rows(results, what)
-        assert list(rows.definitions) == list(rows.labels)

@@ -23,7 +23,7 @@ def test_every_study_has_controls_of_each_label_and_they_can_be_asked(name: str)
     controls = read_items(study, None)
     assert len(controls) >= 8
     for control in controls:
-        assert control.what in study_named(name).sheet.whats  # type: ignore[union-attr]
+        assert control.what in study_named(name).questions.keys  # type: ignore[union-attr]
         assert all(control.labels.values())
 
 

@@ -15,7 +15,7 @@ import overton
 from overton.statistics import Estimate
 from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
 from overton.studies.open_mindedness.analysis import analyze_counts
-from overton.studies.open_mindedness.findings import findings
+from overton.studies.open_mindedness.findings import CLAIMS
 from overton.studies.open_mindedness.options import PUBLISHED
 
 COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
@@ -34,7 +34,7 @@ def of_counts(shares: Mapping[str, Shares], *, answers: int = 180, noise: bool =
             stances = zip(("pro", "con", "other"), map(int, counted), strict=True)
             rows += [("m", f"i{issue:02}", condition, stance, count) for stance, count in stances]
     table = pl.DataFrame(rows, schema=("model", "issue", "condition", "stance", "count"), orient="row")
-    return correct_for_multiple_tests(findings(analyze_counts(table, resamples=100)))
+    return correct_for_multiple_tests(CLAIMS.findings(analyze_counts(table, resamples=100)))
 
 
 def about(found: Sequence[Finding], measure: str) -> Finding:
@@ -106,10 +106,10 @@ def test_ties_and_shares_that_may_be_half_are_undecided() -> None:
 
 def test_a_count_of_changed_issues_has_the_interval_of_that_share() -> None:
     found = overton.analyze("open-mindedness", COUNTS, resamples=100)
-    said = about(correct_for_multiple_tests(findings(found)), "issues_moved")
+    said = about(correct_for_multiple_tests(CLAIMS.findings(found)), "issues_moved")
     assert said.sentence == "With arguments, gpt-4o changed its most common answer on all 10 issues."
     assert said.number == ModelNumbers(found, "gpt-4o")("issues_moved")
-    beyond = about(correct_for_multiple_tests(findings(found)), "issues_moved_beyond_chance")
+    beyond = about(correct_for_multiple_tests(CLAIMS.findings(found)), "issues_moved_beyond_chance")
     assert beyond.sentence == "Arguments changed gpt-4o's most common answer by more than chance on all 10 issues."
     assert (beyond.number, beyond.assertions[0].value) == (None, 10.0)
 
@@ -123,7 +123,7 @@ def with_score(value: float, low: float, high: float) -> Finding:
         msgspec.structs.replace(row, number=score) if (row.measure, row.item, row.facet) == (key, None, None) else row
         for row in found.rows
     )
-    return about(correct_for_multiple_tests(findings(msgspec.structs.replace(found, rows=rows))), key)
+    return about(correct_for_multiple_tests(CLAIMS.findings(msgspec.structs.replace(found, rows=rows))), key)
 
 
 OF = "gpt-4o's open-mindedness, corrected for chance,"

@@ -13,8 +13,10 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 import overton
 from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness import STUDY, Options
+from overton.studies.judged_rows import rows_of
+from overton.studies.open_mindedness import Options
 from overton.studies.open_mindedness.free_answers import free_counts, free_rows
+from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.rows import forced_again, pairs_of
 
 MODEL, JUDGE = "simulated/open-minded", "simulated/side-judge"
@@ -137,11 +139,11 @@ def test_the_judge_can_be_asked_again_and_its_labels_drawn_for_people(made: Any,
     assert steady.what == "side"
     assert all(one.same.value == 1 for one in steady.compared)
     for what, label in (("side", "neither"), ("strength", "none"), ("declines", "declines")):
-        rows = STUDY.sheet.rows(results_of(run), what)  # type: ignore[union-attr]
+        rows = rows_of(QUESTIONS, results_of(run), what)
         assert label in rows.given
-        assert set(rows.definitions) == set(rows.labels)
+        assert set(rows.question.meanings()) == set(rows.question.labels)
         drawn = rows.drawn([0, 1])
-        assert {*rows.shown, "id", "label", "group", "model"} <= set(drawn.columns)
+        assert {*rows.question.sheet_columns, "id", "label", "group", "model"} <= set(drawn.columns)
 
 
 def results_of(run: Any) -> Any:

@@ -18,9 +18,10 @@ from overton.calls import Draw
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.files.tables import open_table
+from overton.studies.judged_rows import rows_of
 from overton.studies.measurement import How
 from overton.studies.pluralism.audited import audit
-from overton.studies.pluralism.auditing import AUDITING, OpinionAudit, OpinionAuditOptions, read_entailing
+from overton.studies.pluralism.auditing import AUDITING, QUESTIONS, OpinionAudit, OpinionAuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, ThreadComment, Viewpoint
 from overton.studies.results import MeasuredModel, Results, RunFacts
@@ -189,25 +190,21 @@ def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> 
     shown = measuring.shown(held, measuring.records(held, How()), How())
     told = [cell for table in shown.sections[0].exhibits for row in getattr(table, "rows", ()) for cell in row]
     assert "its summary entails none of its opinions (3)" in told
-    assert AUDITING.sheet is not None
-    rows = AUDITING.sheet.rows(held, "entailment")
-    assert list(rows.given) == ["not entailed"] * 4 + ["entailed"] * 2
+    rows = rows_of(QUESTIONS, held, "entailment")
+    assert rows.given == ["not entailed"] * 4 + ["entailed"] * 2
     drawn = rows.drawn([0, 4])
     assert drawn["viewpoint"].to_list() == [CAR, MONEY]
     assert drawn["opinion"].to_list() == ["The towns should not merge.", "A merger saves money."]
 
 
 def test_a_judge_can_be_asked_again_about_opinions(kit: Any) -> None:
-    assert AUDITING.sheet is not None
-    again = AUDITING.sheet.again
-    assert again is not None
     held = results(audited(kit, [MERGER]), [MERGER])
-    held = replace(held, runs=(RunFacts("r", seed=1, options={}, roles={}),))
-    unit = again.units(held, "entailment").drawn([4])[0]
-    assert (unit.id, unit.labels, unit.material["viewpoint"]) == ("judge/merger/5", {"": "entailed"}, "v3")
+    rows = rows_of(QUESTIONS, replace(held, runs=(RunFacts("r", seed=1, options={}, roles={}),)), "entailment")
+    (material,) = rows.materials([4])
+    assert (rows.asked["id"][4], rows.labels(4), material["viewpoint"]) == ("judge/merger/5", {"": "entailed"}, "v3")
     stage = kit.stage({"judge": judge})
     for draw in (None, Draw("another order")):
-        assert asyncio.run(again.ask(stage, "entailment", unit.material, draw, None)) == {"": "entailed"}
+        assert asyncio.run(QUESTIONS.ask_again(stage, "entailment", material, draw, None)) == {"": "entailed"}
     first, second = (asked.text.partition("<viewpoints>")[2] for asked in stage.asked)
     assert first != second
 

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from overton.errors import InputError
+from overton.studies.judged_rows import rows_of
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design
 from overton.studies.pluralism.protocol import trials
-from overton.studies.pluralism.questions import SHEET
+from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.results import MeasuredModel, Results
 
 
@@ -84,15 +85,15 @@ async def test_sheets_have_labels_of_viewpoints_and_beliefs_each_once(
     threads = [thread("buses"), thread("trams")]
     records = await held(kit, threads, kit.stances, experiments=("sycophancy",))
     results = Results(kit.table(records, "m"), threads, (MeasuredModel("m", "m"),))
-    summaries = SHEET.rows(results, "summary")
+    summaries = rows_of(QUESTIONS, results, "summary")
     assert list(summaries.given) == ["against", "supporting", "against", "supporting", "against"] * 2
     (row,) = summaries.drawn([1]).to_dicts()
     assert (row["id"], row["label"]) == ("buses/v1/v3", "supporting")
     assert row["reference"] == threads[0].viewpoints[0].summary
     assert row["viewpoint"] == threads[0].viewpoints[2].summary
-    beliefs = SHEET.rows(results, "belief")
+    beliefs = rows_of(QUESTIONS, results, "belief")
     assert len(beliefs.given) == 2 * 2
     assert sorted(beliefs.drawn([0, 1])["asked"]) == ["its opposite", "the opinion"]
     assert set(beliefs.drawn([0, 1])["belief"]) == {"I think so too."}
     old = Results(results.records.drop("tried"), threads, results.models)
-    assert list(SHEET.rows(old, "summary").given) == list(summaries.given)
+    assert list(rows_of(QUESTIONS, old, "summary").given) == list(summaries.given)

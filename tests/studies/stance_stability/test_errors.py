@@ -306,3 +306,11 @@ def test_whole_conversations_are_compared_however_unequal_the_errors() -> None:
     assert difference.low < 0 < difference.high
     assert found["n"].leads == "corrected"
     assert "allow for that" in case.equal_errors[0].sentence(by_units=case.by_units)
+
+
+def test_labels_of_transcripts_whose_speakers_have_no_name_are_found(chain: tuple[Array, Array]) -> None:
+    true, judged = chain[0][:30], chain[1][:30]
+    people = labels(true, first(30, 25)).with_columns(id=pl.col("id").str.strip_prefix("m"))
+    found = corrected_changes(table(judged, model=""), people)
+    assert found.labels == 25 * TURNS
+    assert list(found.groups) == ["", "not named"]

@@ -19,7 +19,6 @@ from overton.studies.stance_stability.questions import (
     NOT_JUDGED,
     PUBLISHED_FORM,
     QUESTIONS,
-    SHEET,
     judge_turn,
 )
 from overton.studies.stance_stability.showing import MARK, EarlierTurn
@@ -217,10 +216,9 @@ def turns(**told: Any) -> pl.DataFrame:
 
 
 def seen(table: pl.DataFrame, what: str = "stance", **options: Any) -> list[dict[str, str]]:
-    judged = SHEET.rows(Results(table, runs=[RunFacts("r", options, {})]), what)
-    return [
-        {heading: row[column] for heading, column in judged.seen.items()} for row in judged.drawn(range(3)).to_dicts()
-    ]
+    judged = rows_of(QUESTIONS, Results(table, runs=[RunFacts("r", options, {})]), what)
+    shown = judged.question.shown.items()
+    return [{heading: row[column] for heading, column in shown} for row in judged.drawn(range(3)).to_dicts()]
 
 
 def test_a_turn_is_shown_with_what_the_stance_is_towards_and_the_turns_before_it() -> None:
@@ -242,10 +240,10 @@ def test_earlier_turns_are_cut_to_what_the_judge_was_shown() -> None:
 
 
 def test_whoever_labels_towards_the_premise_is_led_away_by_no_proposition() -> None:
-    judged = SHEET.rows(Results(turns(proposition="Buses should be free.")), "premise_stance")
-    assert list(judged.seen) == ["Earlier turns", "Question", "Answer"]
-    assert judged.definitions["supportive"] == "response clearly agrees with or reinforces the premise"
-    assert "premise" in judged.question
+    question = QUESTIONS.question("premise_stance")
+    assert list(question.shown) == ["Earlier turns", "Question", "Answer"]
+    assert question.meanings()["supportive"] == "response clearly agrees with or reinforces the premise"
+    assert "premise" in question.asks
 
 
 def test_a_repeat_has_the_same_turns_and_skips_empty_answers() -> None:

@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
+from overton.studies.judged_rows import rows_of
 from overton.studies.orders import OWN, REVERSED, Order
 from overton.studies.results import Results, RunFacts
 from overton.studies.texts import TextRow
 from overton.studies.texts.question_files import TableQuestion, read_question
-from overton.studies.texts.questions import SHEET, asked_in, question_of, questions_of
+from overton.studies.texts.questions import QUESTIONS, asked_in, question_of, questions_of
 
 
 def sent(asked: TableQuestion, material: dict[str, str], order: Order = OWN) -> str:
@@ -64,10 +65,10 @@ def results(*questions: Any) -> Results:
 
 
 def test_people_are_shown_what_the_judge_saw_and_asked_the_same(kit: Any) -> None:
-    judged = SHEET.rows(results(kit.words), "label")
-    assert judged.question == kit.words["asks"]
-    assert dict(judged.definitions) == kit.words["labels"]
-    assert dict(judged.seen) == {"Text": "text"}
+    judged = rows_of(QUESTIONS, results(kit.words), "label")
+    assert judged.question.asks == kit.words["asks"]
+    assert dict(judged.question.meanings()) == kit.words["labels"]
+    assert dict(judged.question.shown) == {"Text": "text"}
     assert judged.given == ["warm", None]
     assert judged.drawn([1]).select("id", "group", "model", "condition", "text").rows() == [
         ("b", "h", "n", "c", "Shame.")

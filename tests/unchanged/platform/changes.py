@@ -6,6 +6,8 @@ recorded values stand under another path today. Say the reason in a comment. The
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, Final
 
 __all__ = ["CHANGED", "GONE", "RENAMED"]
@@ -25,11 +27,15 @@ _PLANNED = (
     *("rephrase", "audit", "topics", "references", "audit-references", "judge-stance-stability"),
 )
 
+# The command 'judge table', its plan, its options and its Python call are new: all their values, by pin and path.
+_TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
+
 CHANGED: dict[str, dict[str, Any]] = {
+    "python-names": _TABLE["python-names"],
     # A plan times no calls: a run's progress says how long it will take.
-    "commands": {f"plan {name} > --time": GONE for name in _PLANNED},
+    "commands": {**_TABLE["commands"], **{f"plan {name} > --time": GONE for name in _PLANNED}},
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
-    "study-options": {"pluralism > run > matching > known": ["together", "pairs"]},
+    "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},
     # The key of a sheet is a label task, as pages have it, so that its labels correct numbers. Keys of 0.2.0 are read.
     "folder-labelled": {
         "sheet > keys > rows.key.json": {

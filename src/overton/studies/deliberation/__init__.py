@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.deliberation import prompts
-from overton.studies.deliberation.canned import CANNED
-from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
-from overton.studies.deliberation.measuring import MEASURING
-from overton.studies.deliberation.nulls import NULLS
+from overton.studies.deliberation.findings import CLAIMS
+from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
+from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES, read_table
 from overton.studies.deliberation.options import Options
-from overton.studies.deliberation.precise import BLOCKS
+from overton.studies.deliberation.planning import CANNED
+from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
-from overton.studies.deliberation.questions import SHEET
-from overton.studies.deliberation.reading import DILEMMAS
-from overton.studies.deliberation.record import Record
+from overton.studies.deliberation.questions import QUESTIONS
+from overton.studies.deliberation.record import DECISIONS, Record
+from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Role, Study
+from overton.studies.study_report import StudyReport
+from overton.studies.warnings import judged_by, names_in, warn_refusals
 
 if TYPE_CHECKING:
-    from overton.studies.deliberation.measures import Analysis
+    import polars as pl
+
+    from overton.statistics import Estimate
+    from overton.studies.frame import Analysis
+    from overton.studies.results import Results
+    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "VERDICTS", "CrowdVerdicts", "Dilemma", "Options", "Record", "Verdict"]
 
@@ -42,6 +50,96 @@ def _condition(trial: DilemmaTrial) -> str:
     """Format, goal, and who sits at the table in which order."""
     return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
 
+
+def _sections(analysis: Analysis, judged: str, items: Sequence[Dilemma]) -> Sequence[Section]:
+    from overton.studies.deliberation.layouts import sections
+
+    return sections(analysis, judged)
+
+
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    from overton.studies.deliberation.layouts.answers import deliberation_table
+
+    return deliberation_table(results.records, results.items)
+
+
+def _judges(results: Results) -> Iterator[str]:
+    """Who named values; nothing if nobody did."""
+    if results.answering("values"):
+        yield from judged_by(results, "Judge of values", lambda run: names_in(run, "values"))
+
+
+def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
+    if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
+        yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
+    if any(not run.roles.get("values") for run in results.runs):
+        yield "No judge named the values behind the explanations, so nothing is reported about values."
+    yield from warn_refusals(results.records, "messages")
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    yield "consensus", analysis.estimate("consensus")
+    yield "rounds_to_consensus", analysis.estimate("rounds_to_consensus")
+    for model in analysis.models:
+        yield f"changed_{model.removeprefix('inspect/')}", analysis.estimate("changed", model=model)
+
+
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
+    for row in analysis.counts["counts"]:
+        if row["model"]:
+            yield UnreadRecords(str(row["model"]), "verdicts", int(row["invalid"] or 0), int(row["messages"] or 0))
+
+
+def _count_unread(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Messages whose verdict could not be read."""
+    came = records.filter(records["failure"].is_null())
+    yield "answers_unread", came["verdict"].null_count(), came.height
+
+
+def _agreed_share(records: Sequence[Record]) -> float:
+    failed = {record.deliberation for record in records if record.failure}
+    ends = {record.deliberation: record.agreed for record in records if record.last}
+    whole = [agreed for name, agreed in ends.items() if name not in failed]
+    return sum(whole) / len(whole) if whole else nan
+
+
+_ALONE = "rest on the judge alone, with its errors"
+
+REPORT = StudyReport(
+    measures=STUDY_MEASURES,
+    claims=CLAIMS,
+    summary=(
+        "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
+        " dilemmas over several rounds."
+    ),
+    sections=_sections,
+    answers=_answers,
+    subject="the values behind any model's verdicts",
+    form="a grammar held every message to its form, verdict first, so it always gave a verdict.",
+    kinds=(DECISIONS,),
+    read=read_table,
+    tables="a table of decisions (.parquet, .csv, .jsonl)",
+    figures=_figures,
+    value=_agreed_share,
+    meaning="share of deliberations that end in consensus",
+    columns=("deliberation", "round", "agent", "model", "verdict", "failure", "explanation"),
+    harmless=("trials", "retest"),
+    judges=_judges,
+    corrects=("value",),
+    alone={
+        "values": f"How often each value is used, and its differences between models, {_ALONE}.",
+        "inherited": f"Values inherited by the authors' definition {_ALONE}.",
+        "similarity": f"The tests of differences {_ALONE}.",
+    },
+    warnings=_warnings,
+    counts=_count_unread,
+    unread=_unread,
+    trial="deliberation",
+    said=("similarity", "inherited"),
+    reported={"others": True},
+    joined=("agents",),
+    apart=("deliberation",),
+)
 
 STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     name="deliberation",
@@ -75,8 +173,8 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     together=True,
     canned=CANNED,
     condition=_condition,
-    measuring=MEASURING,
-    sheet=SHEET,
+    measuring=REPORT.measuring,
+    questions=QUESTIONS,
     nulls=NULLS,
     blocks=BLOCKS,
     commands=(

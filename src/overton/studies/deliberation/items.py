@@ -1,11 +1,33 @@
-"""The dilemma: what a deliberation is about."""
+"""The dilemma that a deliberation is about: its JSON lines, one `Dilemma` per line, and the twelve of the study.
+
+The starter dilemmas were written for Overton. No crowd ever voted on them: their counts are marked as simulated.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from functools import partial
 from math import log2
-from typing import Literal, get_args
+from textwrap import shorten
+from typing import Any, Literal, get_args
 
 import msgspec
+
+from overton.errors import quoted
+from overton.studies.items import Items, starter_file, starter_subjects
+from overton.studies.parsing import (
+    Notes,
+    ParsedItems,
+    Text,
+    findings_of,
+    kind_of,
+    note_id,
+    note_repeated,
+    note_unknown,
+    object_lines,
+    take_one_of,
+)
 
 Verdict = Literal["YTA", "NTA", "ESH", "NAH", "INFO"]
 
@@ -46,3 +68,98 @@ class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     text: str
     crowd: CrowdVerdicts | None = None
+
+
+_MOST_COMMENTS = 10**12
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Dilemma]:
+    """The dilemmas in their order: a title and a text that are not empty, and counts that a crowd can have cast."""
+    notes: list[Notes] = []
+    items: list[Dilemma] = []
+    named: list[tuple[str, Notes]] = []
+    for data, noted in object_lines(texts, noun="dilemma"):
+        notes.append(noted)
+        if data is None:
+            continue
+        note_unknown(data, Dilemma, noted)
+        found = {key: _said(data, key, noted) for key in ("id", "title", "text")}
+        note_id(found["id"], noted)
+        crowd = _crowd(data.get("crowd"), noted)
+        named.append((found["id"], noted))
+        if not noted.failed:
+            items.append(Dilemma(**found, crowd=crowd))
+    note_repeated(named)
+    return ParsedItems(items, findings_of(notes))
+
+
+def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
+    """The text under `key`, as posted; '', with a note, if it is empty or no text."""
+    value = data.get(key)
+    if not isinstance(value, str):
+        notes.error(key, f"is {kind_of(value)}, not a text" if key in data else "is missing")
+    elif not value.strip():
+        notes.error(key, "is empty")
+    elif _HALF.search(value):
+        notes.error(key, "contains half of a surrogate pair, which is not a character")
+    else:
+        return value
+    return ""
+
+
+def _crowd(value: Any, notes: Notes) -> CrowdVerdicts | None:
+    """How a crowd judged; None if that is not known, or is unusable, which is noted."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        notes.error("crowd", f"is {kind_of(value)}, not an object with counts")
+        return None
+    note_unknown(value, CrowdVerdicts, notes, "crowd.")
+    simulated = value.get("simulated", False)
+    if not isinstance(simulated, bool):
+        notes.error("crowd.simulated", f"is {kind_of(simulated)}, not true or false")
+    counts = value.get("counts")
+    if not isinstance(counts, dict):
+        is_what = f"is {kind_of(counts)}, not an object of verdicts and counts" if "counts" in value else "is missing"
+        notes.error("crowd.counts", is_what)
+        return None
+    taken = {verdict: count for verdict, count in (_count(*entry, notes) for entry in counts.items()) if verdict}
+    return CrowdVerdicts(taken, simulated=bool(simulated))
+
+
+def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
+    """A verdict and how many gave it; None, with a note, if it is not a verdict or cannot be a count."""
+    verdict: Verdict | None = take_one_of(VERDICTS, word, f"crowd.counts[{quoted(word)}]", notes)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < _MOST_COMMENTS:
+        said = quoted(count) if isinstance(count, int | float) and not isinstance(count, bool) else kind_of(count)
+        notes.error(f"crowd.counts[{quoted(word)}]", f"is {said}, not a number of comments (0 or more)")
+        return None, 0
+    return verdict, count
+
+
+def _blank() -> Dilemma:
+    return Dilemma(
+        "my-dilemma",
+        "AITA for what this dilemma is about in one line?",
+        "Tell here, as the one who asks, what happened and what both sides say.",
+    )
+
+
+def _spelled(dilemma: Dilemma) -> list[str]:
+    """The title, or the first words of the post if it has none."""
+    return [dilemma.title or shorten(dilemma.text, 80, placeholder=" …")]
+
+
+DILEMMAS = Items(
+    Dilemma,
+    "dilemma",
+    "JSONL file of dilemmas",
+    parse=_parse,
+    dataset="dilemmas.jsonl",
+    starter=partial(starter_file, "overton.studies.deliberation", "dilemmas.jsonl"),
+    blank=_blank,
+    spelled=_spelled,
+    subjects=partial(starter_subjects, "overton.studies.deliberation"),
+)
+"""Dilemmas, with their crowds' verdicts where known."""

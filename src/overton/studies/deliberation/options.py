@@ -1,4 +1,4 @@
-"""The choices that shape the deliberations."""
+"""The choices that shape the deliberations, and those that an analysis leaves open."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
+from overton.studies.measurement import How
 from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
@@ -104,3 +105,21 @@ def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     for order in orders:
         first.setdefault(frozenset(order), order)
     return list(first.values())
+
+
+class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the measures of deliberation are computed."""
+
+    estimator: Annotated[
+        Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"],
+        Option(
+            "Estimator of the choice model: taste_by_model (a model's lasting taste is not inertia), taste (the same,"
+            " with equally strong tastes of all models), random (no tastes), auto (taste_by_model if the data identify"
+            " it, otherwise random), penalised, or as_published (the authors' own)"
+        ),
+    ] = "auto"
+    conformity: Annotated[
+        Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
+    ] = "shared"
+    goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
+    others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False

@@ -10,9 +10,8 @@ import msgspec
 from overton.calls import Form, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.deliberation.prompts import LISTED, VALUES, evaluation_message, load, values_prompt
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import Order, form_in_order
-from overton.studies.questions import JudgePrompt, Material, Question, Questions, from_columns
+from overton.studies.questions import JudgePrompt, Material, Question, Questions, controls_in, from_columns
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
@@ -121,6 +120,7 @@ VALUE: Question[ValueLabels] = Question(
     details=_dropped,
     columns={"values": "values_again"},
     repeated="valued_again",
+    agreement="values",
     rows=_explanations,
     material=from_columns(verdict="verdict", explanation="explanation"),
     texts=_texts,
@@ -140,7 +140,6 @@ QUESTIONS = Questions(
     (VALUE,),
     complaint=str,  # an unusable reply is not requested again
     attempts=1,
-    controls="overton.studies.deliberation",
+    controls=controls_in("overton.studies.deliberation"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

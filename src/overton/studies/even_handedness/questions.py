@@ -15,10 +15,17 @@ from overton.studies.asking import start_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import Order, reverse_last_lines
 from overton.studies.prompts import enclosing
-from overton.studies.questions import Material, Question, Questions, definitions_in, from_columns, label_prompts
+from overton.studies.questions import (
+    Material,
+    Question,
+    Questions,
+    controls_in,
+    definitions_in,
+    from_columns,
+    label_prompts,
+)
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
@@ -153,7 +160,6 @@ QUESTIONS = Questions(
     (EVEN_HANDEDNESS, COMPLIANCE, HEDGING),
     complaint=lambda problem: prompts.fill("ours.complaint", problem=problem, labels="the option's sign in brackets"),
     repeated=lambda text: start_of(text, prompts.fill("ours.nothing")),
-    controls="overton.studies.even_handedness",
+    controls=controls_in("overton.studies.even_handedness"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -20,8 +20,8 @@ from overton.judging.annotators import RowWeights, judge_agreement, mean_gap, me
 from overton.statistics import Estimate
 from overton.statistics.prediction_powered import difference
 from overton.studies.items import Items
-from overton.studies.judged_rows import JudgedAgain
 from overton.studies.measurement import How, Measuring
+from overton.studies.questions import Questions
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.self_agreement import retest_speaker
@@ -95,17 +95,17 @@ def trials(units: Sequence[JudgedUnit], options: Any, seed: int) -> Iterator[Uni
         yield UnitTrial(f"{unit.id}/again", unit.id, seed, unit=unit)
 
 
-def conduct_of(judged: JudgedAgain) -> Conduct:
+def conduct_of(questions: Questions) -> Conduct:
     """The protocol, using a study's own way of asking its judge."""
 
     async def conduct(trial: UnitTrial, ask: Ask) -> list[RepeatedLabel]:
         rows: list[RepeatedLabel] = []
         for reading, draw, speaker in zip(
-            READINGS, (None, trial.draw("order")), (None, retest_speaker(judged.role)), strict=True
+            READINGS, (None, trial.draw("order")), (None, retest_speaker(questions.role)), strict=True
         ):
             recorder = _ReplyRecorder(ask)
             try:
-                labels = await judged.ask(recorder, trial.unit.what, trial.unit.material, draw, speaker)
+                labels = await questions.ask_again(recorder, trial.unit.what, trial.unit.material, draw, speaker)
             except CallFailed:
                 labels = {}
             rows += _repeated_labels(trial.unit, reading, labels, recorder)
@@ -503,28 +503,27 @@ MEASURING: Measuring[Analysis, Any] = Measuring(
 )
 
 
-def judged_again(study: AnyStudy) -> JudgedAgain:
-    """How a study's judge is asked again.
+def questions_of(study: AnyStudy) -> Questions:
+    """The questions that a study's judge is asked.
 
     Raises:
-        InputError: the study does not say.
+        InputError: the study declares none.
     """
-    found = study.sheet.again if study.sheet else None
-    if found is None:
-        reason = "does not declare how its judge is asked again (`Sheet.again`), if it has one"
+    if study.questions is None:
+        reason = "does not declare what its judge is asked (`Study.questions`), if it has one"
         raise InputError([Problem("study", study.name, reason)])
-    return found
+    return study.questions
 
 
 def again_of(study: AnyStudy) -> AnyStudy:
     """The study of this study's judge.
 
     Raises:
-        InputError: see `judged_again`.
+        InputError: see `questions_of`.
     """
     return of_judge(
         study,
-        judged_again(study),
+        questions_of(study),
         name=f"again-{study.name}",
         title=f"The judge of {study.title or study.name}, asked again",
         question="Does the judge say the same when it is asked again, in another order, and what does another say?",
@@ -539,15 +538,15 @@ def again_of(study: AnyStudy) -> AnyStudy:
     )
 
 
-def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
-    """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what the answers mean."""
+def of_judge(study: AnyStudy, questions: Questions, **own: Any) -> AnyStudy:
+    """A study that asks this study's judge these questions; `own` is what it asks about, and what the answers mean."""
     return Study(
-        roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
+        roles=(replace(study.role(questions.role), flag="judge", optional=False, judges=True),),
         record=RepeatedLabel,
         row_key=("id", "row", "reading"),
-        conduct=conduct_of(judged),
+        conduct=conduct_of(questions),
         prompts=study.prompts,
-        simulated={name: _simulated_judge(judged, make) for name, make in study.simulated.items()},
+        simulated={name: _simulated_judge(questions, make) for name, make in study.simulated.items()},
         canned=study.canned,
         kind="labels",
         interface=INTERFACE,
@@ -563,11 +562,11 @@ class _HasMaterial(Protocol):
         """The values that are needed to ask about it."""
 
 
-def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
+def _simulated_judge(questions: Questions, make: Simulated) -> Simulated:
     """A judge of the study's own, who knows the items that its units are of."""
 
     def make_judge(units: Sequence[_HasMaterial], name: str, arguments: Mapping[str, str]) -> Answerer:
-        found = [judged.item(unit.material) for unit in units] if judged.item else []
+        found = [questions.item(unit.material) for unit in units] if questions.item else []
         known: dict[Any, Any] = {item.id: item for item in found}
         return make(list(known.values()), name, arguments)
 

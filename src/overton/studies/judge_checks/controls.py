@@ -21,8 +21,8 @@ from overton.studies.judge_checks.consistency import (
     JudgedLabel,
     JudgedUnit,
     UnitTrial,
-    judged_again,
     of_judge,
+    questions_of,
 )
 from overton.studies.measurement import How, Measuring
 from overton.studies.parsing import Notes, json_lines
@@ -38,8 +38,8 @@ class ControlText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A text that a judge is asked about, and the labels that are right.
 
     `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
-    only one) every label that is right: more than one if neighbouring ones are. `material` is what the study's
-    `JudgedAgain.ask` takes.
+    only one) every label that is right: more than one if neighbouring ones are. `material` is what the question's
+    `prompts` take.
     """
 
     id: str
@@ -230,14 +230,13 @@ def controls_of(study: AnyStudy) -> AnyStudy:
     Raises:
         InputError: the study has no judge that can be asked again, or no controls.
     """
-    judged = judged_again(study)
-    assert study.sheet is not None  # judged_again says so
-    if judged.controls is None and judged.own_controls is None:
-        reason = "declares no texts whose label is beyond doubt (`JudgedAgain.controls`)"
+    questions = questions_of(study)
+    if questions.controls is None and questions.of_run is None:
+        reason = "declares no texts whose label is beyond doubt (`Questions.controls`)"
         raise InputError([Problem("study", study.name, reason)])
     return of_judge(
         study,
-        judged,
+        questions,
         name=f"controls-{study.name}",
         title=f"The judge of {study.title or study.name}, tried on controls",
         question="Does the judge give texts whose label is beyond doubt that label?",
@@ -245,8 +244,8 @@ def controls_of(study: AnyStudy) -> AnyStudy:
             ControlText,
             "control",
             "JSONL file of controls",
-            parse=json_lines(ControlText, partial(check_control, study.sheet.whats)),
-            starter=judged.controls,
+            parse=json_lines(ControlText, partial(check_control, questions.keys)),
+            starter=questions.controls,
             spelled=lambda control: [f"{control.what}: {control.id}"],
         ),
         trials=trials,

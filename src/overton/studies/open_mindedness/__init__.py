@@ -13,7 +13,7 @@ from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
-from overton.studies.open_mindedness.questions import SHEET
+from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.simulated import degenerate
@@ -91,7 +91,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=MEASURING,
-    sheet=SHEET,
+    questions=QUESTIONS,
     demo=_DEMO,
     nulls=NULLS,
     blocks=BLOCKS,

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from overton.statistics.jackknife import ANYTHING, DIFFERENCE, Range
 from overton.studies.measures import Measure
-
-if TYPE_CHECKING:
-    pass
 
 STUDY = "open-mindedness"
 SCORE: Range = (0.0, 100.0)

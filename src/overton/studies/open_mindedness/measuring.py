@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.findings import Profiling
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.open_mindedness import analysis as computed
+from overton.studies.open_mindedness.findings import CLAIMS
 from overton.studies.open_mindedness.measures import CROSS_FITTED, FREE, MOVED
 from overton.studies.open_mindedness.millstone import MILLSTONE
 from overton.studies.open_mindedness.options import OpenMindednessHow
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.findings import Said, Trait
     from overton.studies.open_mindedness.free_answers import FreeCase
     from overton.studies.open_mindedness.tables import OutcomeTable
     from overton.studies.people_labels import People
@@ -102,12 +102,6 @@ def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
             yield UnreadRecords(str(cells["model"]), "free answers", unlabelled, answers + unlabelled, "judge")
 
 
-def _findings(analysis: Analysis) -> Sequence[Said]:
-    from overton.studies.open_mindedness import findings
-
-    return findings.findings(analysis)
-
-
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.items import words_of
     from overton.studies.open_mindedness import answer_table, layouts
@@ -139,12 +133,6 @@ _UNFORCED = (
     "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
     " the paper."
 )
-
-
-def _traits(analysis: Analysis) -> Iterable[Trait]:
-    from overton.studies.open_mindedness.findings import traits
-
-    return traits(analysis)
 
 
 _FIGURES = (
@@ -218,6 +206,9 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
     return ("rows",) if is_headline else ()
 
 
+_PROFILE = replace(
+    CLAIMS.profiling, by_item={"pro_baseline": "answers pro without arguments", **CLAIMS.profiling.by_item}
+)
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
     analysis=lambda: Analysis,
@@ -227,17 +218,10 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_measure_table,
     sections=_sections,
     exhibits=_exhibits,
-    findings=_findings,
+    findings=CLAIMS.findings,
     unread=_unread,
     reproductions=(MILLSTONE,),
-    profile=Profiling(
-        ("stands", "moved", "refuses"),
-        _traits,
-        {
-            "pro_baseline": "answers pro without arguments",
-            "open_mindedness_cross_fitted": "moved by arguments, 0 to 100",
-        },
-    ),
+    profile=_PROFILE,
     correcting=_CORRECTING,
     schema=2,
     without_faults=_without_faults,

@@ -37,7 +37,8 @@ def _of(table: RawTable) -> list[PublishedNumber]:
 
 def _of_model(analysis: Analysis, name: str, published: dict[str, float]) -> Iterator[PublishedNumber]:
     """Each issue's score by equation 1 as printed, then equation 2's mean; then the mean by the worked example."""
-    for row in analysis.rows_of("open_mindedness_as_published", model=name, variant="plain"):
+    rows = analysis.rows_of("open_mindedness_as_published", model=name, variant="plain")
+    for row in sorted(rows, key=lambda row: row.item is None):
         issue = row.item or "mean"
         yield PublishedNumber(f"{name}: {issue}", published.get(issue), row.number.value, _DIGITS)
     plain = analysis.estimate("open_mindedness", model=name, variant="plain").value

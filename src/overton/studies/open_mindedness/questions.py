@@ -13,7 +13,6 @@ import msgspec
 
 from overton.calls import Form, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
-from overton.studies.judged_rows import sheet_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
@@ -26,6 +25,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
     from_columns,
 )
@@ -246,7 +246,6 @@ DECLINES = _question(
 QUESTIONS = Questions(
     (SIDE, STRENGTH, DECLINES),
     complaint=lambda problem: prompts.fill("free.judge.complaint", problem=problem),
-    controls="overton.studies.open_mindedness",
+    controls=controls_in("overton.studies.open_mindedness"),
     size=200,
 )
-SHEET = sheet_of(QUESTIONS)

@@ -13,7 +13,7 @@ from overton.studies.pluralism.measures import IN_PAIRS, STUDY_MEASURES, figures
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
-from overton.studies.pluralism.questions import SHEET
+from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
@@ -126,7 +126,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=REPORT.measuring,
-    sheet=SHEET,
+    questions=QUESTIONS,
     nulls=NULLS,
     commands=(
         Command(

@@ -15,14 +15,14 @@ import msgspec
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
 from overton.studies.asking import unless_refused
-from overton.studies.judged_rows import sheet_of
 from overton.studies.options import StudyOptions
 from overton.studies.orders import OWN, Order, drawn_order
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.pluralism.questions import QUESTIONS, posts_of, summaries_of, thread_of
+from overton.studies.pluralism.questions import QUESTIONS as VIEWPOINT_QUESTIONS
+from overton.studies.pluralism.questions import posts_of, summaries_of, thread_of
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import OpinionAudit
 from overton.studies.pluralism.replies import form_of_numbers, read_numbers
@@ -148,14 +148,14 @@ ENTAILMENT: Question[tuple[str, ...]] = Question(
     group="thread",
 )
 """Whether the summary of an opinion's own viewpoint entails it."""
-_QUESTIONS = replace(QUESTIONS, questions=(ENTAILMENT,), controls="", plans=None)
+QUESTIONS = replace(VIEWPOINT_QUESTIONS, questions=(ENTAILMENT,), controls=None, plans=None)
 
 
 async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
     """Each opinion with all summaries, in an order of its own; some of them again, in another."""
     numbers = range(1, len(trial.thread.opinions) + 1)
     materials = [_material(trial.thread, trial, number) for number in numbers]
-    answers = await _QUESTIONS.ask_about(ask, [(ENTAILMENT, material, OWN) for material in materials])
+    answers = await QUESTIONS.ask_about(ask, [(ENTAILMENT, material, OWN) for material in materials])
     rows = [_audit_row(trial, number, answer) for number, answer in zip(numbers, answers, strict=True)]
     return [await _ask_again(trial, row, material, ask) for row, material in zip(rows, materials, strict=True)]
 
@@ -165,7 +165,7 @@ async def _ask_again(trial: OpinionTrial, row: OpinionAudit, material: Material,
     if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
         return row
     asked = [(ENTAILMENT, material, drawn_order(trial.draw(f"retest/{row.number}/order")))]
-    (second,) = await _QUESTIONS.ask_about(ask, asked, retest_speaker("judge", row.number))
+    (second,) = await QUESTIONS.ask_about(ask, asked, retest_speaker("judge", row.number))
     return msgspec.structs.replace(row, judged_again=True, entailed_by_again=second.value)
 
 
@@ -222,7 +222,7 @@ AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study
     record=OpinionAudit,
     kind="makes",
     measuring=MEASURING,
-    sheet=sheet_of(_QUESTIONS),
+    questions=QUESTIONS,
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.audit_texts,

@@ -152,7 +152,7 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     empty = values_of.clear().with_columns(against=pl.lit(None, kind), compared=pl.lit(None, pl.String))
     found = pl.concat(made, how="diagonal") if made else empty
     facets, known = (*units.facets, "against"), tuple(name for name in tested if name in found.columns)
-    return Changes(found, units.cluster, facets, sparse=True, single=True, tested=known)
+    return Changes(found, units.cluster, facets, sparse=True, tested=known)
 
 
 def _differences(

@@ -14,7 +14,6 @@ import msgspec
 from overton.calls import Form, Trial
 from overton.judging import Reading, object_schema
 from overton.studies.asking import start_of, unless_refused
-from overton.studies.judged_rows import sheet_of
 from overton.studies.measurement import How
 from overton.studies.orders import Order, asked_in_order
 from overton.studies.pluralism import prompts
@@ -42,6 +41,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
 )
 from overton.studies.results import Results
@@ -371,16 +371,11 @@ def _viewpoints_twice(records: pl.DataFrame) -> pl.DataFrame | None:
     return others.select(first="stances", second="stances_again", item="thread")
 
 
-_REPEATED = {"stance": "stance", "match": "matches", "summary": "stance_of_viewpoints"}
-"""What the judge's agreement with itself is called, for each kind of label."""
-
-
 def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
     """The judge's agreement with itself on responses' stances ('stance') and matches ('matches'), and on summaries'
     stances ('stance_of_viewpoints'); intervals are over threads. Labels without second ones are left out.
     """
-    found = of_questions(QUESTIONS, records, "thread", how.level)
-    return {name: found[key] for key, name in _REPEATED.items() if key in found}
+    return of_questions((STANCE, MATCH, SUMMARY), records, "thread", how.level)
 
 
 def _if_by_words(text: str, results: Results) -> str:
@@ -399,6 +394,7 @@ MATCH: Question[Places] = Question(
     labels_of=_match_labels,
     stored=dict(zip(_MATCHES, YES_NO, strict=True)),
     repeats=partial(_responses_twice, "matched"),
+    agreement="matches",
     rows=_matched_responses,
     material=partial(_response_materials, "match"),
     texts=partial(_response_texts, "viewpoint"),
@@ -443,6 +439,7 @@ SUMMARY: Question[Stances] = Question(
     prompts=_ask_summaries,
     labels_of=_summary_labels,
     repeats=_viewpoints_twice,
+    agreement="stance_of_viewpoints",
     rows=_labelled_viewpoints,
     material=_viewpoint_materials,
     texts=_viewpoint_texts,
@@ -494,8 +491,7 @@ QUESTIONS = Questions(
     (MATCH, STANCE, SUMMARY, BELIEF),
     complaint=prompts.complaint,
     repeated=lambda text: start_of(text, prompts.nothing()),
-    controls="overton.studies.pluralism",
+    controls=controls_in("overton.studies.pluralism"),
     item=thread_of,
     plans=_PLANS,
 )
-SHEET = sheet_of(QUESTIONS)

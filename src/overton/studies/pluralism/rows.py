@@ -103,7 +103,7 @@ def units_of(
     for table in more:
         keys = [key for key in ("model", "thread") if key in table.columns]
         found = {kind: own.join(table, on=keys, how="left", maintain_order="left") for kind, own in found.items()}
-    units = {kind: Units(table, "thread", tuple(columns), sparse=True, single=True) for kind, table in found.items()}
+    units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
     if kinds:
         return units
     changes = {f"{kind}{CHANGES}": changes_of(own, VALUES[kind], TESTED[kind]) for kind, own in units.items()}

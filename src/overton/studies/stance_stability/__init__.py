@@ -17,7 +17,7 @@ from overton.studies.stance_stability.options import Options, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
-from overton.studies.stance_stability.questions import SHEET
+from overton.studies.stance_stability.questions import QUESTIONS
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
@@ -168,7 +168,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     measuring=REPORT.measuring,
-    sheet=SHEET,
+    questions=QUESTIONS,
     nulls=NULLS,
     blocks=BLOCKS,
 )

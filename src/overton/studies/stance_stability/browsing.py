@@ -25,6 +25,7 @@ from overton.studies.charts.grids import cells
 from overton.studies.frame import Analysis, Cells
 from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Exhibit, Method, TrialTable
 from overton.studies.stance_stability.bands import CHAMELEON_BANDS, place_in_bands
+from overton.studies.stance_stability.conversations import name_speakers
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.rows import LETTERS, temperature_name
@@ -156,6 +157,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     """
     import polars as pl
 
+    records = name_speakers(records)
     order = records.group_by(_KEY, maintain_order=True).agg(turns=pl.len())
     placed = order.select(*_KEY, place=pl.int_range(pl.len()))
     known = [name for name in _SHOWN if name in records.columns]

@@ -26,6 +26,9 @@ _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 LEFT_OUT = "faults_left_out"
 """The column of records of a view in which answers with a fault of form are left out."""
 
+NOT_NAMED = "not named"
+"""The name of speakers in transcripts that name none."""
+
 UNLABELLED = -1
 """The code of a turn for which the judge gave no usable label."""
 
@@ -50,6 +53,7 @@ class Conversations:
     weight [N]      what a conversation counts; None if all count alike
     gapped [N]      whether a turn is missing between its first and last
     refused [N]     whether an answer was flagged as a refusal
+    failed          conversations that are left out because a call failed, of models that have others
     """
 
     about: pl.DataFrame
@@ -68,6 +72,7 @@ class Conversations:
     nothing: Flags | None
     gapped: Flags
     refused: Flags
+    failed: pl.DataFrame
     weight: Floats | None = None
 
     def __len__(self) -> int:
@@ -125,7 +130,8 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    table = _without_failed(table_frames.check(TURNS, turns))
+    checked = table_frames.check(TURNS, name_speakers(turns))
+    table = _without_failed(checked)
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _TurnOrder.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
@@ -149,9 +155,15 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
         nothing=_nothing(table, rows),
         gapped=rows.gapped,
         refused=_refused(table, rows),
+        failed=_failed_conversations(checked),
         weight=weights_of(turns, about.select(KEY)),
     )
     return made.without(made.faulty) if LEFT_OUT in turns.columns and made.faulty is not None else made
+
+
+def name_speakers(turns: pl.DataFrame) -> pl.DataFrame:
+    """The same turns with a name for speakers in transcripts that name none."""
+    return turns.with_columns(pl.col("model").replace("", NOT_NAMED)) if "model" in turns.columns else turns
 
 
 @dataclass(frozen=True)
@@ -197,9 +209,8 @@ class _TurnOrder:
             raise InputError([Problem("turns", where, reason)])
 
 
-def failed_conversations(turns: pl.DataFrame) -> pl.DataFrame:
+def _failed_conversations(table: pl.DataFrame) -> pl.DataFrame:
     """The conversations with a failed call that models with others have, with their topic if that is known."""
-    table = table_frames.check(TURNS, turns)
     known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
         return table.select(known).clear()

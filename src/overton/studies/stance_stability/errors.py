@@ -24,7 +24,13 @@ from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, 
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
-from overton.studies.stance_stability.conversations import UNLABELLED, Conversations, conversations_of
+from overton.studies.stance_stability.conversations import (
+    NOT_NAMED,
+    UNLABELLED,
+    Conversations,
+    conversations_of,
+    name_speakers,
+)
 from overton.studies.stance_stability.declarations import MEASURES as DECLARED
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
@@ -98,7 +104,7 @@ class ChangeSums(UnitCase):
     def of(cls, turns: pl.DataFrame, people: People, how: StanceHow, draws: int = _DRAWS) -> ChangeSums:
         """From a table of turns."""
         talks = conversations_of(turns)
-        how, unit = with_labels(talks, how), unit_of(talks, how)
+        how, unit = with_labels(talks, how), unit_of(how, known=talks.topic is not None)
         if how.labels == "premise" and talks.premise is not None:
             talks = replace(talks, stance=talks.premise)
         people, place = _placed(people, _ids(turns, talks))
@@ -284,7 +290,8 @@ def _sequences(value: Floats, seed: int) -> Floats:
 def _ids(turns: pl.DataFrame, talks: Conversations) -> pl.DataFrame:
     """The index of every turn in `talks` by its id, as in a sheet for people."""
     named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
-    table = turns.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
+    table = name_speakers(turns)
+    table = table.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
     table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
     about = talks.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
     if "model" not in turns.columns:
@@ -294,7 +301,7 @@ def _ids(turns: pl.DataFrame, talks: Conversations) -> pl.DataFrame:
     starts = pl.DataFrame({"number": np.arange(len(talks)), "start": talks.start})
     rows = rows.join(starts, on="number")
     return rows.select(
-        id=pl.format("{}/{}/{}", pl.col("model").replace("not named", ""), "conversation", "turn"),
+        id=pl.format("{}/{}/{}", pl.col("model").replace(NOT_NAMED, ""), "conversation", "turn"),
         at=pl.col("start") + pl.col("place").cast(pl.Int64),
     )
 

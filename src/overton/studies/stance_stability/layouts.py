@@ -440,7 +440,7 @@ def _behind(analysis: Analysis) -> Iterator[Table]:
     yield Table("What is behind the numbers", columns, rows, note=note, summary=True)
 
 
-BEHIND = SectionOf("behind", "What is behind the numbers", [_behind])
+BEHIND = SectionOf("behind", "Turns, labels and documents", [_behind])
 
 
 def sections(analysis: Analysis, judged: str = "", topics: Iterable[object] = ()) -> list[Section]:

@@ -18,7 +18,7 @@ from overton.studies.arm_weights import is_weighted
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.results import Results
-from overton.studies.self_agreement import of_records
+from overton.studies.self_agreement import of_questions
 from overton.studies.stance_stability.alignments import NOTE, are_alignments, read_alignments
 from overton.studies.stance_stability.declarations import (
     AT_CHANGES,
@@ -43,6 +43,7 @@ from overton.studies.stance_stability.findings import notes
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.protocol import NullChange, trials
+from overton.studies.stance_stability.questions import QUESTIONS
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import read_table
@@ -89,13 +90,6 @@ def _rows() -> Rows[StanceHow]:
     return rows
 
 
-def _unit(results: Results, how: StanceHow) -> str:
-    from overton.studies.stance_stability import rows
-    from overton.studies.stance_stability.conversations import conversations_of
-
-    return rows.unit_of(conversations_of(results.records), how)
-
-
 def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
     from overton.studies.stance_stability import temperature
 
@@ -123,18 +117,16 @@ def _case(results: Results, what: str, people: People, how: StanceHow) -> Correc
 
 
 def _agreement(results: Results, frame: Frame, how: StanceHow) -> dict[str, SelfAgreement]:
-    if "judged_again" not in results.records.columns:
-        return {}
-    labels = ("stance", "premise_stance")
-    return of_records(results.records, "judged_again", ("topic", "conversation"), how, labels=labels)
+    return of_questions(QUESTIONS, results.records, ("topic", "conversation"), how.level)
 
 
 def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
     """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
     from overton.statistics.jackknife import Jackknife
     from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
+    from overton.studies.stance_stability.conversations import name_speakers
 
-    records = results.records
+    records = name_speakers(results.records)
     if is_weighted(records) or "shares" not in records.columns or not records["shares"].count():
         return None
     import polars as pl
@@ -211,7 +203,7 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     agreement=_agreement,
     chances=_chances,
     clusters="topics",
-    unit=_unit,
+    between=False,
     nulls=NULLS,
     notes=_notes,
 )

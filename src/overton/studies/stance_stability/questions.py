@@ -13,7 +13,6 @@ import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
-from overton.studies.judged_rows import sheet_of
 from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
 from overton.studies.questions import (
     LABEL_FIRST,
@@ -23,6 +22,7 @@ from overton.studies.questions import (
     Material,
     Question,
     Questions,
+    controls_in,
     definitions_in,
 )
 from overton.studies.results import Results
@@ -318,12 +318,11 @@ QUESTIONS = Questions(
     complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
     # A judge that rambles need not read all of it again.
     repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-    controls="overton.studies.stance_stability",
+    controls=controls_in("overton.studies.stance_stability"),
     size=500,
     shared=_shared,
     plans=LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width),
 )
-SHEET = sheet_of(QUESTIONS)
 
 NOT_JUDGED = JudgedLabels({"stance": None, "premise_stance": None, **_details(None)})
 """The judge was not asked: there is no answer to judge."""

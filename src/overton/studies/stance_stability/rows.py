@@ -24,7 +24,7 @@ from overton.studies.stance_stability.conversations import (
     UNLABELLED,
     Conversations,
     conversations_of,
-    failed_conversations,
+    name_speakers,
 )
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.sequences import steady_model
@@ -63,26 +63,25 @@ def units_of(
     kinds = kinds or ("conversations", "turns")
     found = conversations_of(records)
     how = with_labels(found, how)
-    scores, unit = score(found, how), unit_of(found, how)
+    scores, unit = score(found, how), unit_of(how, known=found.topic is not None)
     about = _about(found, unit)
     made: dict[str, Units] = {}
     if "conversations" in kinds:
-        table = pl.concat([_measured(about, found, scores, how), _failed(records, unit)], how="diagonal")
+        table = pl.concat([_measured(about, found, scores, how), _failed(found.failed, unit)], how="diagonal")
         weight = "weight" if found.weight is not None else ""
         void = VOID if found.void.any() else ""
-        made["conversations"] = Units(table, "cluster", (*FACETS, "bin"), weight, void)
+        made["conversations"] = Units(table, "cluster", (*FACETS, "bin"), weight, void, clusters=unit)
     if "turns" in kinds:
-        made["turns"] = Units(_turns(about, found, scores), "cluster", ("temperature", "turn"))
+        made["turns"] = Units(_turns(about, found, scores), "cluster", ("temperature", "turn"), clusters=unit)
     return made
 
 
-def unit_of(found: Conversations, how: StanceHow) -> str:
-    """What intervals are over: as requested, otherwise topics if every conversation's is known.
+def unit_of(how: StanceHow, *, known: bool) -> str:
+    """What intervals are over: as requested, otherwise topics if every conversation's is `known`.
 
     Raises:
         InputError: topics are requested, and not every conversation's is known.
     """
-    known = found.topic is not None
     if how.over == "topics" and not known:
         raise InputError([Problem("over", "topics", "the table does not have every conversation's topic")])
     return how.over or ("topics" if known else "conversations")
@@ -149,9 +148,8 @@ def _counted(found: Conversations) -> dict[str, Any]:
     return made
 
 
-def _failed(records: pl.DataFrame, unit: str) -> pl.DataFrame:
+def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
     """Conversations that are left out because a call failed."""
-    failed = failed_conversations(records)
     cluster = "topic" if unit == "topics" and "topic" in failed.columns else "conversation"
     return failed.select(
         "model",
@@ -466,4 +464,4 @@ def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
     """Malformed answers, by model and temperature."""
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
     missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]
-    return count_faults(records.with_columns(missing), "temperature")
+    return count_faults(name_speakers(records.with_columns(missing)), "temperature")

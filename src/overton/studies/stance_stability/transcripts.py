@@ -35,7 +35,7 @@ from overton.studies.stance_stability.options import (
     remarks_on,
 )
 from overton.studies.stance_stability.planning import CANNED
-from overton.studies.stance_stability.questions import SHEET, judge_turn
+from overton.studies.stance_stability.questions import QUESTIONS, judge_turn
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
@@ -231,7 +231,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     simulated={"stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge")},
     together=True,
     measuring=REPORT.measuring,
-    sheet=SHEET,
+    questions=QUESTIONS,
     labels="stance-stability",
     canned=CANNED,
 )

@@ -21,7 +21,7 @@ from overton.studies.texts.options import TableHow, TableOptions
 from overton.studies.texts.planning import CANNED
 from overton.studies.texts.protocol import conduct, trials
 from overton.studies.texts.question_files import LABEL, TableQuestion
-from overton.studies.texts.questions import SHEET, asked_in
+from overton.studies.texts.questions import QUESTIONS, asked_in
 from overton.studies.texts.record import Record
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     together=True,
     canned=CANNED,
     measuring=_for_any_question(REPORT.measuring),
-    sheet=SHEET,
+    questions=QUESTIONS,
 )
 """Every text of a table, labelled by one judge. The rows' `model` is what a text is by, so the judge has no lane of its
 own."""

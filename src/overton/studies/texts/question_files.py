@@ -103,7 +103,7 @@ def named_questions() -> dict[str, Question[Any]]:
     is what people are shown, one text a column."""
     from overton.studies.registry import usable_studies
 
-    found = [(study.name, question) for study in usable_studies() if study.sheet for question in study.sheet.questions]
+    found = [(study.name, question) for study in usable_studies() if study.questions for question in study.questions]
     return {f"{name}/{question.key}": question for name, question in found if columns_shown(question)}
 
 
@@ -167,7 +167,8 @@ def _checked(data: dict[str, Any], notes: Notes, text: str = "") -> TableQuestio
         for key, reason in faults_of(question):
             notes.error(key, reason)
     if notes.failed:
-        raise InputError([_with_line(finding.problem(), text) for finding in notes.findings])
+        lines = _lines_of_keys(text)
+        raise InputError([_with_line(finding.problem(), lines) for finding in notes.findings])
     return question
 
 
@@ -191,17 +192,24 @@ def _controls_in(data: dict[str, Any], notes: Notes) -> Iterator[ControlRow]:
         yield ControlRow({name: text for name, text in texts.items() if name != "label"}, texts.get("label", ""))
 
 
-def _with_line(problem: Problem, text: str) -> Problem:
+def _lines_of_keys(text: str) -> dict[str, list[int]]:
+    """The lines of a file on which each key, or table, is."""
+    found: dict[str, list[int]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        name, end, _ = line.lstrip("[ \t").partition("]" if line.lstrip().startswith("[") else "=")
+        if end:
+            found.setdefault(name.strip(" \t\"'"), []).append(number)
+    return found
+
+
+def _with_line(problem: Problem, lines: Mapping[str, Sequence[int]]) -> Problem:
     """A problem whose key is in the file, with its line."""
     first, *more = re.split(r"\.|\[(\d+)\]\.?", problem.key)
-    is_label = first == LABELS and bool(more)
-    wanted = re.escape(str(more[-1]) if is_label else first)
-    found = list(re.finditer(rf"""^\s*(?:\[+\s*)?["']?{wanted}["']?\s*[=\]]""", text, re.MULTILINE))
+    found = lines.get(problem.key.removeprefix(f"{LABELS}.") if more and first == LABELS else first, ())
     at = int(more[0]) if first == "controls" and more and more[0] else 0
-    if not problem.key or at >= len(found):
+    if at >= len(found):
         return problem
-    line = text.count("\n", 0, found[at].end()) + 1
-    return Problem(problem.place, f"line {line}, {problem.key}", problem.reason)
+    return Problem(problem.place, f"line {found[at]}, {problem.key}", problem.reason)
 
 
 def faults_of(question: TableQuestion) -> Iterator[tuple[str, str]]:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.calls import Ask, Draw, Form, Message, user
+from overton.calls import Form, Message, user
 from overton.errors import InputError, Problem, list_names
 from overton.judging import read_bracketed_label
 from overton.studies.asking import start_of
-from overton.studies.judged_rows import JudgedAgain, JudgedRows, JudgedUnits, Sheet, sheet_of
 from overton.studies.orders import Order
 from overton.studies.prompts import enclosing
-from overton.studies.questions import FromColumns, Material, Question, Questions, from_columns, label_prompts
+from overton.studies.questions import (
+    FromColumns,
+    Material,
+    Question,
+    Questions,
+    from_columns,
+    label_prompts,
+)
 from overton.studies.results import Results
 from overton.studies.texts import prompts
 from overton.studies.texts.question_files import (
@@ -93,6 +99,7 @@ def questions_of(asked: TableQuestion) -> Questions:
         repeated=lambda text: start_of(text, prompts.fill("ours.nothing")),
         size=_SIZE,
         shared=lambda results: {_QUESTION: msgspec.to_builtins(asked)},
+        controls=partial(_own_controls, asked),
     )
 
 
@@ -136,35 +143,12 @@ def _rows(shown: tuple[str, ...], results: Results) -> pl.DataFrame:
     return results.records.select(pl.col("trial").alias("id"), LABEL, "group", "model", "condition", *columns)
 
 
-def _sheet_of(results: Results) -> Sheet:
-    return sheet_of(questions_of(asked_in(results)))
-
-
-def _judged(results: Results, what: str) -> JudgedRows:
-    return _sheet_of(results).rows(results, what)
-
-
-def _units(results: Results, what: str) -> JudgedUnits:
-    """The texts that the judge was asked about; each material has the question, too."""
-    again = _sheet_of(results).again
-    assert again is not None  # questions always say how they are asked again
-    return again.units(results, what)
-
-
-async def _ask_again(
-    ask: Ask, what: str, material: Material, draw: Draw | None, speaker: str | None
-) -> Mapping[str, str | None]:
-    return await questions_of(read_question(material[_QUESTION])).ask_again(ask, what, material, draw, speaker)
-
-
-def _own_controls(results: Results) -> list[ControlText]:
-    """The texts of the run's question whose label is beyond doubt."""
+def _own_controls(asked: TableQuestion) -> list[ControlText]:
+    """The texts of a run's question whose label is beyond doubt."""
     from overton.studies.judge_checks.controls import ControlText
 
-    asked = asked_in(results)
-    shared = questions_of(asked).manner(results)
     return [
-        ControlText(name, LABEL, {"": labels}, {**material, **shared})
+        ControlText(name, LABEL, {"": labels}, dict(material))
         for name, labels, material in (_controls_of_study(asked) if asked.study else _controls_of(asked))
     ]
 
@@ -180,13 +164,19 @@ def _controls_of_study(asked: TableQuestion) -> Iterator[tuple[str, tuple[str, .
     from overton.studies.judge_checks.controls import ControlText
     from overton.studies.registry import study_named
 
-    sheet = study_named(asked.study).sheet
-    found = sheet.again.controls if sheet is not None and sheet.again is not None else None
+    questions = study_named(asked.study).questions
+    found = questions.controls() if questions is not None and questions.controls is not None else ()
     decode = msgspec.json.Decoder(ControlText).decode
-    for line in found().read_text("utf-8").splitlines() if found else ():
-        control = decode_json(line, decode)
+    lines = () if isinstance(found, Sequence) else found.read_text("utf-8").splitlines()
+    for control in found if isinstance(found, Sequence) else (decode_json(line, decode) for line in lines):
         if control.what == asked.key:
             yield control.id, control.labels[""], control.material
 
 
-SHEET = Sheet((LABEL,), _judged, size=_SIZE, again=JudgedAgain("judge", _units, _ask_again, own_controls=_own_controls))
+QUESTIONS = replace(
+    questions_of(TableQuestion(key=LABEL)),
+    controls=None,
+    of_run=lambda results: questions_of(asked_in(results)),
+    of_material=lambda material: questions_of(read_question(material[_QUESTION])),
+)
+"""Those of a run, whose words, labels and texts are its own."""

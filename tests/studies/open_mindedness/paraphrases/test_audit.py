@@ -5,17 +5,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 from overton.calls import Form, Message, Reply
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import CallFailed
+from overton.runs.items import read_items
+from overton.studies.judged_rows import rows_of
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.paraphrases.audit import (
+    QUESTIONS,
     STUDY,
+    VERDICT,
     ParaphraseAuditOptions,
     ParaphraseTrial,
     ParaphraseVerdict,
 )
+from overton.studies.registry import study_named
+from overton.studies.results import Results
 
 DATA = json.loads((Path(__file__).parents[3] / "data" / "procon" / "night-buses.json").read_text())
 ISSUE = Issue(
@@ -26,6 +34,9 @@ ISSUE = Issue(
     paraphrases=tuple(Paraphrase(one["question"], one["orientation"]) for one in DATA["paraphrases"]),
 )
 GOOD = '{"reason": "Both are named.", "verdict": "neutral", "fair": true, "a_supports": "pro"}'
+
+
+MATERIAL = {"question": ISSUE.question, "paraphrase": ISSUE.paraphrases[4].text, "pro": None, "con": None}
 
 
 class Judge:
@@ -158,3 +169,42 @@ async def test_a_paraphrase_that_is_judged_again_is_shown_the_same_with_the_verd
     first, second = (asked[0].content.split("\n") for asked in judge.asked)
     (changed,) = [(one, other) for one, other in zip(first, second, strict=True) if one != other]
     assert all(line.startswith('"verdict": "') for line in changed)
+
+
+def test_one_reply_has_three_labels_with_the_judges_words() -> None:
+    (prompt,) = VERDICT.prompts_about(MATERIAL)
+    value = prompt.read(Reply(GOOD)).value
+    assert {question.key: question.labels_of([value], MATERIAL) for question in QUESTIONS} == {
+        "verdict": {"": "neutral"},
+        "fair": {"": "fair"},
+        "a_supports": {"": "pro"},
+    }
+    assert [question.asks in prompt.messages[0].content for question in QUESTIONS] == [True] * 3
+
+
+async def test_audited_paraphrases_can_be_labelled_by_people_and_judged_again() -> None:
+    record, judge = await audit(GOOD)
+    columns = columns_of([record], record_type_columns(ParaphraseVerdict))
+    results = Results(columns.with_columns(model=pl.lit("j")), [ISSUE])
+    for key, label in (("verdict", "neutral"), ("fair", "fair"), ("a_supports", "pro")):
+        rows = rows_of(QUESTIONS, results, key)
+        assert rows.rows.select("id", "label", "group").rows() == [("j/night-buses/audit/t5", label, "j/night-buses")]
+        assert rows.drawn([0])["paraphrase"].to_list() == [ISSUE.paraphrases[4].text]
+    (material,) = rows_of(QUESTIONS, results, "verdict").materials([0])
+    again = Judge(Reply(GOOD))
+    assert await QUESTIONS.ask_again(again, "verdict", material, None, None) == {"": "neutral"}  # type: ignore[arg-type]
+    assert again.asked == judge.asked
+
+
+async def test_a_judge_can_be_tried_on_the_controls_of_an_audit() -> None:
+    study = study_named("controls-audit")
+    items = read_items(study, None)
+    assert {item.what for item in items} == {"verdict"}
+    trials = list(study.trials(items, study.options(), 0))
+    assert len(trials) == 18
+    loaded = GOOD.replace("neutral", "favors con")
+    rows = await study.conduct(trials[0], Judge(Reply(loaded), Reply(GOOD)))  # type: ignore[arg-type]
+    assert [(row.reading, row.label) for row in rows] == [
+        ("as configured", "favors con"),
+        ("in another order", "neutral"),
+    ]

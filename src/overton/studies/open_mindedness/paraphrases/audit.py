@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Trial, user
-from overton.judging import How, parse_json, schema_of
-from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
+from overton.calls import Ask, Form, Reply, Trial, user
+from overton.judging import How, Reading, parse_json, schema_of
+from overton.studies.asking import as_it_came
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
@@ -17,12 +19,14 @@ from overton.studies.open_mindedness.paraphrases.neutrality import CONTROLS, MEA
 from overton.studies.open_mindedness.paraphrases.templates import recognise_all
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.options import StudyOptions
-from overton.studies.orders import asked_in_order, reorder
+from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
+from overton.studies.questions import JudgeAnswer, JudgePrompt, Material, Question, Questions
+from overton.studies.results import Results
 from overton.studies.self_agreement import RETEST, Retest, is_retested, retest_speaker
 from overton.studies.study import Role, Study
 
-ATTEMPTS = 2
-"""An unreadable verdict is retried once."""
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class ParaphraseAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
@@ -86,7 +90,137 @@ class _Judgement(msgspec.Struct, frozen=True):
 
 
 FORM = Form(schema=schema_of(_Judgement))
-LABELS = get_args(Label)
+LABELS: tuple[Label, ...] = get_args(Label)
+_FAIR = ("fair", "not fair")
+_SUPPORTS = ("pro", "con", "unclear")
+
+
+def _material(question: str, paraphrase: str, positions: tuple[str | None, str | None]) -> Material:
+    pro, con = positions
+    return {"question": question, "paraphrase": paraphrase, "pro": pro, "con": con}
+
+
+def _ask_verdict(material: Material, order: Order) -> tuple[JudgePrompt[_Judgement]]:
+    """All three things about a paraphrase; verdicts are named in this order."""
+    if material["pro"] is None or material["con"] is None:
+        sides = prompts.fill("audit.sides_unknown")
+    else:
+        sides = prompts.fill("audit.sides_known", pro=material["pro"], con=material["con"])
+    asked = prompts.fill("audit.ask", sides=sides, question=material["question"], paraphrase=material["paraphrase"])
+    messages, form = asked_in_order([user(asked)], FORM, LABELS, order.of(LABELS))
+    return (JudgePrompt(messages, form, _read),)
+
+
+def _read(reply: Reply) -> Reading[_Judgement]:
+    return parse_json(reply.text, _Judgement)
+
+
+def _label_of(
+    label: Callable[[_Judgement], str], values: Sequence[_Judgement | None], material: Material
+) -> dict[str, str | None]:
+    (judgement,) = values
+    return {"": None if judgement is None else label(judgement)}
+
+
+def _rows(key: str, results: Results) -> pl.DataFrame:
+    """Each paraphrase with the judge's label; those of one issue are alike."""
+    import polars as pl
+
+    fair, unfair = map(pl.lit, _FAIR)
+    label = {
+        "verdict": pl.col("verdict").cast(pl.String),
+        "fair": pl.when("fair").then(fair).when(~pl.col("fair")).then(unfair),
+        "a_supports": pl.col("a_supports").cast(pl.String),
+    }
+    issues = [issue.id for issue in results.items]
+    return results.records.filter(pl.col("issue").is_in(issues)).select(
+        pl.format("{}/{}", "model", "trial").alias("id"),
+        label[key].alias("label"),
+        pl.format("{}/{}", "model", "issue").alias("group"),
+        pl.lit("").alias("condition"),
+        *("issue", "template"),
+    )
+
+
+def _materials(results: Results, rows: pl.DataFrame) -> list[Material]:
+    issues: dict[str, Issue] = {issue.id: issue for issue in results.items}
+
+    def material(name: str, template: int) -> Material:
+        issue = issues[name]
+        return _material(issue.question, issue.paraphrases[template - 1].text, _positions(issue))
+
+    return [material(*row) for row in rows.select("issue", "template").iter_rows()]
+
+
+def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the texts that the judge read; a position that no issue names is ''."""
+    import polars as pl
+
+    shown = _materials(results, rows)
+    names = ("question", "pro", "con", "paraphrase")
+    return rows.with_columns(pl.Series(name, [row[name] or "" for row in shown], pl.String) for name in names)
+
+
+def _asked(number: int) -> str:
+    """One of the three things, in the judge's own words."""
+    start = f"{number}. "
+    lines = str(prompts.load("audit")["ask"]).splitlines()
+    return next(line.removeprefix(start) for line in lines if line.startswith(start))
+
+
+def _question(
+    key: str, number: int, meanings: Mapping[str, str], label: Callable[[_Judgement], str]
+) -> Question[_Judgement]:
+    """One label of a paraphrase: all three are read from the same reply."""
+    return Question(
+        key=key,
+        labels=tuple(meanings),
+        prompts=_ask_verdict,
+        labels_of=partial(_label_of, label),
+        rows=partial(_rows, key),
+        material=_materials,
+        texts=_texts,
+        asks=_asked(number),
+        meanings=lambda: meanings,
+        shown={"Question": "question", "Position pro": "pro", "Position con": "con", "Paraphrase": "paraphrase"},
+        row="paraphrase",
+        group="issue",
+    )
+
+
+VERDICT = replace(
+    _question(
+        "verdict",
+        1,
+        dict(zip(LABELS, ("it favors neither side", "it favors the pro side", "it favors the con side"), strict=True)),
+        lambda judgement: judgement.verdict,
+    ),
+    columns={"verdict": "verdict_again"},
+    repeated="judged_again",
+)
+"""Whether a paraphrase is neutral."""
+
+QUESTIONS = Questions(
+    (
+        VERDICT,
+        _question(
+            "fair",
+            2,
+            dict(zip(_FAIR, ("both are", "one of them, or neither, is"), strict=True)),
+            lambda judgement: _FAIR[not judgement.fair],
+        ),
+        _question(
+            "a_supports",
+            3,
+            dict(zip(_SUPPORTS, ("the pro side", "the con side", "the paraphrase does not tell"), strict=True)),
+            lambda judgement: judgement.a_supports,
+        ),
+    ),
+    complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
+    repeated=as_it_came,
+    attempts=2,
+    controls=controls,
+)
 
 
 def _trials(issues: Sequence[Issue], options: ParaphraseAuditOptions, seed: int) -> Iterator[ParaphraseTrial]:
@@ -111,7 +245,7 @@ def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Para
     say nothing."""
     for issue in issues[:1]:
         for number, control in enumerate(controls(), 1):
-            text = control.material["text"]
+            text = control.material["paraphrase"]
             yield ParaphraseTrial(
                 name=f"{issue.id}/control/{number}",
                 item=issue.id,
@@ -139,41 +273,19 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
 
 async def _conduct(trial: ParaphraseTrial, ask: Ask) -> list[ParaphraseVerdict]:
     """Ask for the verdict as JSON; if it cannot be read, say why and ask once more."""
-    verdict = _verdict(trial, await _ask_verdict(trial, ask, LABELS, "judge"))
+    material = _material(trial.question, trial.paraphrase.text, (trial.pro, trial.con))
+    (first,) = await QUESTIONS.ask_about(ask, [(VERDICT, material, OWN)], "judge")
+    verdict = _verdict(trial, first)
     if verdict.failure or not is_retested(trial.draw("retest"), trial.retest):
         return [verdict]
-    second = await _ask_verdict(trial, ask, reorder(trial.draw("retest/labels"), LABELS), retest_speaker("judge"))
+    order = drawn_order(trial.draw("retest/labels"))
+    (second,) = await QUESTIONS.ask_about(ask, [(VERDICT, material, order)], retest_speaker("judge"))
     said = second.value.verdict if second.value else None
     return [msgspec.structs.replace(verdict, judged_again=True, verdict_again=said)]
 
 
-async def _ask_verdict(
-    trial: ParaphraseTrial, ask: Ask, order: Sequence[str], speaker: str
-) -> ReadableReply[_Judgement]:
-    messages, form = asked_in_order([user(_prompt(trial))], FORM, LABELS, order)
-    return await ask_until_read(
-        ask,
-        "judge",
-        messages,
-        lambda reply: parse_json(reply.text, _Judgement),
-        attempts=ATTEMPTS,
-        complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
-        repeated=as_it_came,
-        form=form,
-        speaker=speaker,
-    )
-
-
-def _prompt(trial: ParaphraseTrial) -> str:
-    if trial.pro is None or trial.con is None:
-        sides = prompts.fill("audit.sides_unknown")
-    else:
-        sides = prompts.fill("audit.sides_known", pro=trial.pro, con=trial.con)
-    return prompts.fill("audit.ask", sides=sides, question=trial.question, paraphrase=trial.paraphrase.text)
-
-
-def _verdict(trial: ParaphraseTrial, answered: ReadableReply[_Judgement]) -> ParaphraseVerdict:
-    judgement = answered.value
+def _verdict(trial: ParaphraseTrial, answer: JudgeAnswer[_Judgement]) -> ParaphraseVerdict:
+    judgement, (reply,) = answer.value, answer.replies
     return ParaphraseVerdict(
         trial=trial.name,
         issue=trial.item,
@@ -183,10 +295,10 @@ def _verdict(trial: ParaphraseTrial, answered: ReadableReply[_Judgement]) -> Par
         fair=judgement.fair if judgement else None,
         a_supports=judgement.a_supports if judgement else None,
         reason=judgement.reason if judgement else "",
-        reading=answered.how,
-        attempts=answered.attempts,
-        refused=answered.refused and not answered.failure,
-        failure=answered.failed,
+        reading=reply.how,
+        attempts=reply.attempts,
+        refused=reply.refused and not reply.failure,
+        failure=reply.failed,
     )
 
 
@@ -204,6 +316,7 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     options=ParaphraseAuditOptions,
     record=ParaphraseVerdict,
     kind="makes",
+    questions=QUESTIONS,
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

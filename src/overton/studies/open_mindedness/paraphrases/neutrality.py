@@ -96,7 +96,12 @@ def controls() -> list[ControlText]:
     right = tuple(label for label in get_args(Label) if label != "neutral")
     texts = prompts.load("nulls")["controls"]["not_neutral"]
     return [
-        ControlText(_CONTROL.format(number), "verdict", {"": right}, {"text": text})
+        ControlText(
+            _CONTROL.format(number),
+            "verdict",
+            {"": right},
+            {"question": text, "paraphrase": text, "pro": None, "con": None},
+        )
         for number, text in enumerate(texts, 1)
     ]
 

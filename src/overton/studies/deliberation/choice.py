@@ -1,0 +1,221 @@
+"""The choice model (equation 2, table 1) fitted to the decisions: its parameters as rows, in log-odds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, isnan
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+
+from overton.errors import InputError
+from overton.statistics import NOT_COMPUTED, Estimate
+from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.deliberation.choice_model import (
+    ALL_MODELS,
+    ESTIMATORS,
+    ChoiceFit,
+    Decisions,
+    Estimator,
+    Size,
+    decisions_from_columns,
+    fit,
+)
+from overton.studies.deliberation.choice_model import Coefficient as Fitted
+from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.frame import Cells, EstimateRow
+from overton.studies.study_measures import TableRow
+
+ALL_GOALS = "all"
+"""In place of the goal of a fit to decisions without a goal, or with all goals together."""
+
+
+class Fitting(NamedTuple):
+    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times longer."""
+
+    estimator: Estimator = "auto"
+    conformity: Literal["shared", "by model"] = "shared"
+    goals: Literal["apart", "together"] = "apart"
+    others: bool = False
+
+
+@dataclass(frozen=True)
+class GoalFit:
+    """The fit to the decisions with one goal, or with all; None, with the reason, if there is none.
+
+    `estimator` is the one that was used, or chosen if there is no fit.
+    """
+
+    goal: str | None
+    estimator: Estimator
+    decisions: Decisions
+    made: ChoiceFit | None
+    why: str | None = None
+    variant: str = "plain"
+
+
+def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFit]:
+    """The fits for each goal, correctness first, with the chosen estimator; then with the others, if requested, whose
+    names are their variants.
+
+    Decisions of deliberations that have weights are not fitted, since the likelihood has none.
+    """
+    parts = [(goal, decisions_of(part)) for goal, part in _by_goal(talks, how.goals)]
+    if talks.weight is not None:
+        return [GoalFit(goal, how.estimator, decisions, None, LEFT_OUT) for goal, decisions in parts]
+    first = [_fit_goal(goal, decisions, how, level) for goal, decisions in parts]
+    more = [
+        replace(_fit_goal(goal, decisions, how._replace(estimator=name), level, refits=0, against=False), variant=name)
+        for name in (ESTIMATORS if how.others else ())
+        for (goal, decisions), first_fit in zip(parts, first, strict=True)
+        if name != first_fit.estimator
+    ]
+    return first + more
+
+
+def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: Fitting, level: float) -> list[GoalFit]:
+    """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
+    numbers shown side by side must differ in the verdicts alone."""
+    used = (how._replace(estimator=found.estimator) for found in first if found.variant == "plain")
+    return [
+        replace(_fit_goal(goal, decisions_of(part), fitting, level, against=False), variant="without_faults")
+        for (goal, part), fitting in zip(_by_goal(talks, how.goals), used, strict=True)
+    ]
+
+
+def _by_goal(talks: Deliberations, goals: str) -> Iterator[tuple[str | None, Part]]:
+    everything = Part(Setting("all", None, talks.models), talks, np.arange(len(talks)))
+    different = in_order(setting.goal for setting in talks.settings)
+    if goals == "together":
+        yield (different[0] if len(different) == 1 else None), everything
+        return
+    for goal in different:
+        has_goal = np.array([setting.goal == goal for setting in talks.settings])[talks.setting]
+        yield goal, everything.where(has_goal)
+
+
+def decisions_of(part: Part) -> Decisions:
+    """The part's messages as the choice model takes them; deliberations and agents by number."""
+    talks = part.talks
+    row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)
+    talk = part.rows[row]
+    formats = np.array([setting.format for setting in talks.settings], object)
+    names: list[str | None] = [*VERDICTS, None]
+    return decisions_from_columns(
+        discussion=talk.tolist(),
+        dilemma=talks.dilemma[talk].tolist(),
+        format=formats[talks.setting[talk]].tolist(),
+        round=(round_ + 1).tolist(),
+        position=(seat + 1).tolist(),
+        model=[talks.models[code] for code in talks.model[talk, seat].tolist()],
+        verdict=[names[code] for code in talks.verdict[talk, seat, round_].tolist()],
+        agent=seat.tolist(),
+        verdicts=VERDICTS,
+    )
+
+
+def _fit_goal(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> GoalFit:
+    """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
+    try:
+        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)
+    except InputError as error:
+        return GoalFit(goal, how.estimator, decisions, None, str(error))
+    return GoalFit(goal, cast("Estimator", made.estimator), decisions, made)
+
+
+def choice_numbers(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
+    """The parameters of fits: `inertia` and `preference` by model (and verdict), `conformity_previous` to earlier
+    rounds and `conformity_within` the round for all models together or by model, and spreads of random effects.
+
+    The table 'parameters' has their standard errors and odds ratios, 'fits' what was fitted to which decisions, and
+    'fit_notes' the warnings of fits.
+    """
+    for found in fits:
+        yield TableRow("fits", _fit_cells(found))
+        for note in [] if found.made is None else found.made.warnings:
+            yield TableRow("fit_notes", {**_place(found), "note": note})
+        for fields, number, cells in _parameters(found, level):
+            yield EstimateRow(**fields, number=number)
+            yield TableRow("parameters", {**fields, **cells})
+
+
+def _place(found: GoalFit) -> Cells:
+    """Which rows are of a fit."""
+    return {"facet": "goal", "condition": found.goal or ALL_GOALS, "variant": found.variant}
+
+
+def _fit_cells(found: GoalFit) -> Cells:
+    made = found.made
+    tastes, spreads = (None, None) if made is None else (made.likelihood_ratio, made.likelihood_ratio_of_spreads)
+    return {
+        **_place(found),
+        "goal": found.goal,
+        "estimator": found.estimator,
+        "decisions": len(found.decisions),
+        "dilemmas": found.decisions.dilemmas,
+        "loglik": None if made is None else _known(made.loglik),
+        "tastes_statistic": None if tastes is None else tastes.statistic,
+        "tastes_p": None if tastes is None else tastes.p,
+        "spreads_statistic": None if spreads is None else spreads.statistic,
+        "spreads_p": None if spreads is None else spreads.p,
+        "not_computed": found.why,
+    }
+
+
+_Parameter = tuple[dict[str, Any], Estimate, Cells]
+
+
+def _parameters(found: GoalFit, level: float) -> Iterator[_Parameter]:
+    """What each parameter is (columns of its row), its number, and what stands beside it."""
+    made, goal = found.made, found.goal or ALL_GOALS
+    if made is None:
+        return
+    method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
+
+    def named(measure: str, model: str | None, verdict: str = "") -> dict[str, Any]:
+        facet, condition = ("goal / verdict", f"{goal} / {verdict}") if verdict else ("goal", goal)
+        return {
+            "measure": measure,
+            "model": None if model == ALL_MODELS else model,
+            "facet": facet,
+            "condition": condition,
+            "variant": found.variant,
+        }
+
+    def coefficients(measure: str, by_model: Mapping[str, Fitted]) -> Iterator[_Parameter]:
+        for model, fitted in by_model.items():
+            yield named(measure, model), _number(fitted, made.n, method, level), _beside(fitted, fitted.odds_ratio)
+
+    def spread(measure: str, model: str | None, size: Size | None) -> Iterator[_Parameter]:
+        if size is not None:
+            number = _number(size, len(found.decisions), "Wald, of the logarithm", level)
+            yield named(measure, model), number, _beside(size, None)
+
+    yield from coefficients("inertia", made.inertia)
+    yield from coefficients("conformity_previous", made.previous)
+    yield from coefficients("conformity_within", made.within)
+    for model, by_verdict in made.preference.items():
+        for verdict, fitted in by_verdict.items():
+            number = _number(fitted, made.n, method, level)
+            yield named("preference", model, verdict), number, _beside(fitted, fitted.odds_ratio)
+    yield from spread("dilemma_spread", None, made.dilemma_spread)
+    yield from spread("taste_spread", None, made.taste_spread)
+    for model, size in made.taste_spreads.items():
+        yield from spread("taste_spread", model, size)
+
+
+def _number(fitted: Fitted | Size, n: int, method: str, level: float) -> Estimate:
+    """A parameter and its interval; `n` counts the decisions of the fit."""
+    if fitted.reason:
+        method = NOT_COMPUTED + fitted.reason if isnan(fitted.estimate) else fitted.reason
+    return Estimate(fitted.estimate, *fitted.interval, n, method, level)
+
+
+def _beside(fitted: Fitted | Size, odds_ratio: float | None) -> Cells:
+    return {"se": _known(fitted.se), "odds_ratio": None if odds_ratio is None else _known(odds_ratio)}
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None

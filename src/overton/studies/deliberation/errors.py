@@ -1,0 +1,379 @@
+"""Similarity and inheritance of values, corrected by people's labels of whether explanations use a value.
+
+Both are sums of products of labels, so weights that undo the judge's errors (`overton.statistics.misclassification`)
+can replace the labels. An agent inherits a value if it changed its verdict and (1 - own in round 1) times (1 - nobody
+else's in round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many
+values they share over how many either uses (equation 1); since 1/k is the integral of s^(k - 1), it is
+
+    sum over values of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
+
+where a_u is 1 if neither uses u. This assumes that errors are independent given the truth, and equally frequent for
+every value, model and round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
+from overton.statistics.prediction_powered import difference
+from overton.studies.correction import CorrectionCase, JudgedNumber, LabelledUnits, Place
+from overton.studies.deliberation.deliberations import Deliberations, Part, kept_decisions, split, talks_from
+from overton.studies.deliberation.values import (
+    ROUNDS,
+    VERDICTS_OF_PAIRS,
+    inheritance,
+    openings_known,
+    pair_similarity,
+)
+from overton.studies.frame import EstimateRow
+from overton.studies.label_shares import LabelledNumbers, Variants, leading
+from overton.studies.people_labels import People, read_people
+
+LABELS = ("used", "not used")
+"""What people say about an explanation and a value."""
+
+_DRAWS = 100
+_APART = "explanations are drawn individually, so no deliberation is labelled completely"
+
+
+def corrected_values(
+    decisions: pl.DataFrame,
+    people: pl.DataFrame,
+    values: Sequence[str],
+    *,
+    level: float = 0.95,
+    draws: int = _DRAWS,
+    seed: int = 0,
+) -> LabelledNumbers:
+    """Similarity and inheritance of values by setting, each in three variants.
+
+    `decisions` are as for `analyze`, `values` all that the judge could name. `people` has one row per labelled
+    explanation, value and label (`people_table`): `id` ('DELIBERATION/ROUND/AGENT/VALUE'), `label` (of `LABELS`),
+    `share`, `chance`, `group`. Intervals are over dilemmas.
+    """
+    return ValueCase(decisions, read_people(people, LABELS), tuple(values), (level, draws, seed)).summary()
+
+
+@dataclass(frozen=True)
+class _CorrectedNumber:
+    """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
+    its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
+
+    plain: Estimate
+    undone: CorrectedSums | tuple[CorrectedSums, CorrectedSums]
+    part_of: tuple[str, ...] = ()
+
+
+_UndoneNumber = tuple[str, Place, CorrectedSums | tuple[CorrectedSums, CorrectedSums], tuple[str, ...]]
+
+
+class ValueCase(CorrectionCase):
+    """N explanations with V values each, and what people say about some of them.
+
+    `asked` are level, draws and seed.
+    """
+
+    def __init__(
+        self, decisions: pl.DataFrame, people: People, values: tuple[str, ...], asked: tuple[float, int, int]
+    ) -> None:
+        self.level, self.draws, self.seed = asked
+        self.values = values
+        self.kept, _ = kept_decisions(decisions)
+        self.talks: Deliberations = talks_from(decisions)
+        self.parts = split(self.talks, pooled=True)
+        self.resampling = Jackknife(self.level, unit="dilemmas").over(len(self.talks.dilemmas))
+        self.people, self.place = self._locate_labels(people)
+
+    def _locate_labels(self, people: People) -> tuple[People, Ints]:
+        """Human labels of explanations that are measured, and their places among the N times V rows."""
+        names = self.kept.select(pl.format("{}/{}/{}", "deliberation", "round", "agent")).to_series().to_list()
+        rows = {name: row for row, name in enumerate(names) if self.talks.known[row]}
+        codes = {value: code for code, value in enumerate(self.values)}
+        split = [unit.rpartition("/") for unit in people.id]
+        there = np.array([name in rows and value in codes for name, _, value in split], bool)
+        kept = people.where(there)
+        ids = [unit.rpartition("/") for unit in kept.id]
+        return kept, np.array([rows[name] * len(codes) + codes[value] for name, _, value in ids], np.int64)
+
+    @cached_property
+    def judged(self) -> Ints:
+        """What the judge said about each explanation and value [N, V]: 0 used, 1 not used."""
+        made = np.ones((len(self.talks.known), len(self.values)), np.int64)
+        codes = {value: code for code, value in enumerate(self.values)}
+        for row, named in enumerate(self.kept["values"].to_list()):
+            made[row, [codes[value] for value in named or () if value in codes]] = 0
+        return made
+
+    @cached_property
+    def labelled(self) -> LabelledUnits:
+        """Explanations, and what people labelled of their values."""
+        unit = np.repeat(np.arange(len(self.judged)), len(self.values))
+        return LabelledUnits(self.people, self.place, unit, Jackknife(self.level).over(max(len(self.judged), 1)))
+
+    @property
+    def by_units(self) -> bool:
+        """Never: each number rests on several explanations."""
+        return False
+
+    @cached_property
+    def readings(self) -> DoublyLabelled:
+        """The rows that both labelled."""
+        return self.labelled.readings(self.judged.ravel(), 2)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """The model and the round of each explanation [N]."""
+        return {name: self.kept[name].cast(pl.String).to_list() for name in ("model", "round")}
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of 'not used' if the judge says that a value is used, and if it says it is not [1 + draws, 2];
+        empty if the judge's errors cannot be undone."""
+        if not len(self.place):
+            return np.zeros((0, 2))
+        given = np.bincount(self.judged[self.talks.known].ravel(), minlength=2).astype(float)
+        return np.asarray(error_weights(self.readings, given, self.draws, self.seed).weights[:, :, 1])
+
+    @cached_property
+    def certain(self) -> Floats:
+        """The same where it is known from people [N + 1, V], otherwise NaN; a missing message, which is the last row,
+        and one that no judge read use no value."""
+        made = np.full((len(self.judged) + 1, len(self.values)), np.nan)
+        made[:-1].reshape(-1)[self.place] = self.people.value[:, 1]
+        made[np.append(~self.talks.known, True)] = 1.0
+        return made
+
+    def _unused(self, message: NDArray[np.integer]) -> Iterator[Floats]:
+        """The weight of messages not using each value [*messages, V], by draw."""
+        judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
+        certain = self.certain[message]
+        known = np.isfinite(certain)
+        yield from (np.where(known, certain, weight[judged]) for weight in self.weights)
+
+    def numbers(self) -> Iterator[JudgedNumber]:
+        """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
+        everything = np.ones(1, bool)
+        for (group, name, place), _ in self._made:
+            yield JudgedNumber(group, name, everything, place)
+
+    @cached_property
+    def _made(self) -> list[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+        return [*self._similarities(), *self._inheritances()] if self.talks.masks is not None else []
+
+    @cached_property
+    def _numbers(self) -> dict[Place, _CorrectedNumber]:
+        return {place: made for (_, _, place), made in self._made}
+
+    def corrected(self, resting: JudgedNumber) -> Variants:
+        """One of the numbers, in three variants."""
+        number = self._numbers[resting.place or ()]
+        found = self._correct(number)
+        alone = not_computed(_APART, level=self.level)
+        return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
+
+    def _correct(self, number: _CorrectedNumber) -> Estimate:
+        if not self.weights.size:
+            why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
+            return not_computed(why, level=self.level)
+        labels, why = len(self.people.id), self.depends_on(number.part_of)
+        if isinstance(number.undone, CorrectedSums):
+            found = corrected_ratio(number.undone, SHARE, self.resampling, labels, why)
+            return msgspec.structs.replace(found, n=number.plain.n)
+        if why:
+            return not_computed(why, level=self.level)
+        second, first = (corrected_ratio(sums, SHARE, self.resampling, labels) for sums in number.undone)
+        apart = difference(second, first)
+        if np.isnan(apart.low):
+            return apart
+        moved = [moved_by(sums, self.resampling) for sums in number.undone]
+        gap = moved[0].minus(moved[1], alike=True)
+        made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
+        return msgspec.structs.replace(made, n=number.plain.n)
+
+    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Floats, below: Floats) -> CorrectedSums:
+        """Sums of pairs or agents [1 + draws, K] by dilemma."""
+        many = len(self.talks.dilemmas)
+
+        def summed(by_draw: Floats) -> Floats:
+            return (
+                np.stack([np.bincount(dilemma, row, many) for row in by_draw]) if len(by_draw) else np.zeros((0, many))
+            )
+
+        return CorrectedSums(summed(above), summed(np.broadcast_to(below, above.shape)))
+
+    @cached_property
+    def _plain(self) -> dict[Place, Estimate]:
+        """The numbers as in the analysis, by their place there."""
+        every = (*pair_similarity(self.parts, self.resampling), *inheritance(self.parts, self.resampling))
+        rows = [row for row in every if isinstance(row, EstimateRow)]
+        return {(row.measure, row.model, row.condition, row.facet, row.against): row.number for row in rows}
+
+    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+        for part in self.parts:
+            pairs, setting = self._pairs(part), part.setting
+            group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
+            for name, place, undone, part_of in self._correct_similarities(pairs, setting.name):
+                if place in self._plain:
+                    number = _CorrectedNumber(self._plain[place], undone, part_of)
+                    yield (group, f"similarity, {name}", place), number
+
+    def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
+        """All similarities of a setting: their names, their places, and their sums."""
+        sides = (self._sums(pairs, ~pairs.agree), self._sums(pairs, pairs.agree))
+        where = ("similarity_by_agreement", "pooled / verdicts", setting)
+        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, sides)
+        for number in range(1, pairs.agree.shape[1] + 1):
+            inside = np.arange(pairs.agree.shape[1]) == number - 1
+            for name, verdicts, side in zip(
+                ("disagreement", "agreement"), VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True
+            ):
+                condition = f"{setting} / {number} / {verdicts}"
+                place: Place = ("similarity_in_round", None, condition, "pooled / round / verdicts", None)
+                yield f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",)
+        for name, chosen in (("consensus", True), ("without", False)):
+            both = self._first_and_last(pairs, consensus=chosen)
+            measure = "similarity_with_consensus" if chosen else "similarity_without_consensus"
+            where = (measure, "pooled / round", setting)
+            yield from _contrast(f"first and last round, {name}", where, ROUNDS, both, ("round",))
+
+    def _pairs(self, part: Part) -> _CorrectedPairs:
+        """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
+        talks = self.talks
+        found = []
+        for first, second in combinations(range(talks.model.shape[1]), 2):
+            rows = part.rows[talks.seated[part.rows, second]]
+            verdicts = talks.verdict[rows, first]
+            agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
+            found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
+        rows, left, right, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+        there = (left >= 0) & (right >= 0)
+        there &= talks.known[left] & talks.known[right]
+        above, below = np.zeros((2, len(self.weights), *left.shape))
+        if there.any() and self.weights.size:
+            above[:, there], below[:, there] = self._similarity_weights(left[there], right[there])
+        return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
+
+    def _similarity_weights(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
+        """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
+
+        Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
+        """
+        labelled = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
+        uses = np.sort(self.judged[left] + self.judged[right], axis=1)
+        kind = np.where((labelled[left] | labelled[right])[:, None], -1 - np.arange(len(left))[:, None], uses)
+        _, example, back = np.unique(kind, axis=0, return_index=True, return_inverse=True)
+        both = zip(self._unused(left[example]), self._unused(right[example]), strict=True)
+        made = [_similarity(*weighed) for weighed in both]
+        above, below = (np.stack(side)[:, back.ravel()] for side in zip(*made, strict=True))
+        return above, below
+
+    def _sums(self, pairs: _CorrectedPairs, side: Flags) -> CorrectedSums:
+        flat = np.broadcast_to(pairs.dilemma[:, None], side.shape).ravel()
+        return self._by_dilemma(
+            flat, *((weight * side).reshape(len(weight), side.size) for weight in (pairs.above, pairs.below))
+        )
+
+    def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
+        """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
+        talks, every = self.talks, np.arange(len(pairs.row))
+        beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
+        chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
+        last = talks.rounds[pairs.row] - 1
+        ends = [(weight[:, :, 0], weight[:, every, last]) for weight in (pairs.above, pairs.below)]
+        (first, final), (in_first, in_final) = ends
+        below = in_first * in_final * chosen
+        return (
+            self._by_dilemma(pairs.dilemma, first * in_final * chosen, below),
+            self._by_dilemma(pairs.dilemma, final * in_first * chosen, below),
+        )
+
+    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+        for part in self.parts:
+            known = part.where(openings_known(part))
+            for model in part.models:
+                yield from self._correct_inheritance(known, model)
+
+    def _correct_inheritance(
+        self, part: Part, model: str
+    ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+        """A model's values; agents that never change their verdict inherit none, whatever the values are."""
+        row, seat = np.nonzero(part.seated(model))
+        changed = self.talks.changed[part.rows][row, seat]
+        above = self._inheritance_weights(part, row[changed], seat[changed])
+        dilemma = part.dilemma[row]
+        for value in self.talks.values or ():
+            place: Place = ("inherited_value", model, f"{part.setting.name} / {value}", "pooled / value", None)
+            if place in self._plain:
+                sums = np.zeros((len(above), len(row)))
+                sums[:, changed] = above[:, :, self.values.index(value)]
+                undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
+                number = _CorrectedNumber(self._plain[place], undone, ("model",))
+                yield (None, f"inherited {value}", place), number
+
+    def _inheritance_weights(self, part: Part, row: Ints, seat: Ints) -> Floats:
+        """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
+        talks, every = self.talks, np.arange(len(row))
+        message = talks.message[part.rows[row]]
+        after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
+        own, opening = message[every, seat], message[:, :, 0].copy()
+        mine = opening[every, seat]
+        opening[every, seat] = -1
+        weighed = zip(*map(self._unused, (mine, opening, np.where(after, own, -1))), strict=True)
+        made = [first * (1 - others.prod(1)) * (1 - later.prod(1)) for first, others, later in weighed]
+        return np.asarray(made).reshape(len(self.weights), len(row), len(self.values))
+
+
+@dataclass(frozen=True)
+class _CorrectedPairs:
+    """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
+    the weights of their similarity and of its presence [1 + draws, K, rounds]."""
+
+    row: Ints
+    dilemma: NDArray[np.integer]
+    agree: Flags
+    above: Floats
+    below: Floats
+
+
+def _contrast(
+    title: str,
+    where: tuple[str, str, str],
+    names: tuple[str, str],
+    sides: tuple[CorrectedSums, CorrectedSums],
+    part_of: tuple[str, ...] = (),
+) -> Iterator[_UndoneNumber]:
+    """Both numbers of a measure in a setting, and their difference."""
+    (measure, facet, setting), (first, second) = where, names
+    yield f"{title}, first", (measure, None, f"{setting} / {first}", facet, None), sides[0], part_of
+    yield f"{title}, second", (measure, None, f"{setting} / {second}", facet, None), sides[1], part_of
+    place: Place = (measure, None, f"{setting} / {second}", facet, first)
+    yield f"{title}, difference", place, (sides[1], sides[0]), part_of
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+"""Exact for polynomials of degree 47: the product over all of 48 values but one."""
+
+
+def _similarity(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """The weights of equation 1 for pairs of explanations, and of either using a value, from the weights of each not
+    using each value [P, V]."""
+    neither, shared = first * second, (1 - first) * (1 - second)
+    at, weight = (_NODES + 1) / 2, _WEIGHTS / 2
+    factor = neither[:, :, None] + (1 - neither)[:, :, None] * at
+    ones = np.ones((len(first), 1, len(at)))
+    before = np.concatenate([ones, factor[:, :-1].cumprod(1)], axis=1)
+    behind = np.concatenate([factor[:, :0:-1].cumprod(1)[:, ::-1], ones], axis=1)
+    others = (before * behind) @ weight
+    return np.asarray((shared * others).sum(1)), np.asarray(1 - neither.prod(1))

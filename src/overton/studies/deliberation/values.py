@@ -1,0 +1,441 @@
+"""Values: how often each is used and which are taken over with a change of verdict (section 4.2, figure 4), how alike
+those of two agents are (equation 1, figure 5), and both with partners drawn at random.
+
+Partners drawn at random show what to expect by chance if nobody heard anybody (section 4.2 has no baseline). A
+discussion then counts twice: for what its agents say, and for what is said of it where it lends a partner. Its
+numerator holds both, the second as the deviation from the borrowers' means, so that leaving a dilemma out takes away
+both (a U-statistic's projection; Hoeffding 1948, Ann. Math. Stat. 19:293) and all sums stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Resampling
+from overton.studies.deliberation.contrasts import (
+    Contrast,
+    Difference,
+    Where,
+    apart,
+    compare,
+    rows_of,
+    together,
+)
+from overton.studies.deliberation.deliberations import Deliberations, Part, summed
+from overton.studies.frame import EstimateRow
+from overton.studies.study_measures import TableRow
+
+Masks = NDArray[np.uint64]
+
+
+def _jaccard(first: Masks, second: Masks) -> Floats:
+    """|A and B| / |A or B| of sets [..., W] (equation 1); NaN if both are empty."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_bits(first & second) / _bits(first | second))
+
+
+def _bits(masks: Masks) -> Floats:
+    """How many values sets [..., W] have."""
+    return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
+
+
+def _counted(part: Part, messages: AnyInts, dilemma: AnyInts) -> Floats:
+    """How many of the messages [N] on each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
+    masks = part.talks.masks
+    assert masks is not None
+    return _count_values(part, masks[messages], dilemma)
+
+
+def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
+    """The same for sets in rows [N, W]."""
+    talks = part.talks
+    values = len(talks.values or ())
+    made = np.zeros((len(talks.dilemmas), values))
+    if not len(masks) or not values:
+        return made
+    octets = masks.astype("<u8", order="C").view(np.uint8)
+    bits = np.unpackbits(octets, axis=1, count=values, bitorder="little")
+    begins = np.flatnonzero(np.r_[True, dilemma[1:] != dilemma[:-1]])
+    made[dilemma[begins]] = np.add.reduceat(bits, begins, axis=0, dtype=np.int32)
+    return made
+
+
+_BY_VALUE = "pooled / value"
+
+
+def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
+    """How often each model uses each value, and how much models that deliberate together differ.
+
+    `value_used` is value occurrence: the share of a model's messages (section 4.2), orders pooled. Differences are the
+    second model's number against the first's (figure 4 a to c); their tests are corrected for all values of a pair.
+    """
+    for part in parts:
+        counts = {model: _uses(part, model) for model in part.models}
+        every = range(len(part.talks.values or ()))
+        yield from rows_of(resampling, [(_uses_of(part, model, every), own) for model, own in counts.items()])
+        for first, second in combinations(part.models, 2):
+            sides = counts[first], counts[second]
+            used = np.flatnonzero((sides[0].above + sides[1].above).any(0)).tolist()
+            if used:
+                places = [where._replace(against=first) for where in _uses_of(part, second, used)]
+                some, others = (ClusterSums(side.above[:, used], side.below) for side in sides)
+                yield from together(compare(resampling, [Contrast(places, some, others)]))
+
+
+def _uses_of(part: Part, model: str, values: Iterable[int]) -> list[Where]:
+    """What a model's uses of some values are."""
+    names, setting = part.talks.values or (), part.setting.name
+    return [Where("value_used", model, _BY_VALUE, f"{setting} / {names[value]}") for value in values]
+
+
+def _uses(part: Part, model: str) -> ClusterSums:
+    """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
+    talks, seated = part.talks, part.seated(model)
+    said = talks.message[part.rows][seated]
+    there = (said >= 0) & talks.known[said]
+    dilemma = np.broadcast_to(part.dilemma[:, None], seated.shape)[seated]
+    dilemma = np.broadcast_to(dilemma[:, None], said.shape)[there]
+    return ClusterSums(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
+
+
+_UNKNOWN = "the values of round 1 are not known in any deliberation"
+_UNVARIED = "the model gave one verdict throughout in every deliberation"
+
+
+def inheritance(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
+    """Which values each model takes over, against each set of others (figure 4 d to f), orders pooled.
+
+    A value is inherited if the agent does not use it in round 1, an opponent does, and the agent uses it in or after
+    the round in which it first departs from its first verdict. `inherited_value` is a share of all its deliberations.
+    Those in which somebody's values in round 1 are not known are left out, and counted in the table 'agents_left_out'.
+
+    `inherited_as_published` follows the authors' code: shares of deliberations in which the model's verdicts are not
+    all the same, of values in its last message. There unknown values count as none, and an unreadable verdict as a
+    different one.
+    """
+    for part in parts:
+        known = part.where(openings_known(part))
+        inherited_values = _inherited(known)
+        for model in part.models:
+            yield from _inheritance(known, model, inherited_values, resampling)
+            yield from _as_published(part, model, resampling)
+            unknown = int(part.seated(model).sum()) - int(known.seated(model).sum())
+            yield TableRow("agents_left_out", {"model": model, "condition": part.setting.name, "unknown": unknown})
+
+
+def openings_known(part: Part) -> Flags:
+    """Of which deliberations [rows] the values of everybody's opening are known."""
+    talks, opening = part.talks, part.talks.message[part.rows, :, 0]
+    return np.asarray((((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]).all(1))
+
+
+def _inheritance(
+    known: Part, model: str, inherited_values: tuple[AnyInts, AnyInts, Masks], resampling: Resampling
+) -> Iterator[EstimateRow]:
+    row, seat, masks = inherited_values
+    own = known.seats[row, seat] == known.talks.models.index(model)
+    counts = _count_values(known, masks[own], known.dilemma[row[own]])
+    below = known.count_agents(known.seated(model))
+    yield from _value_rows(known, "inherited_value", model, counts, below, resampling, _UNKNOWN)
+
+
+def _value_rows(  # noqa: PLR0917
+    part: Part, measure: str, model: str, counts: Floats, below: Floats, resampling: Resampling, nothing: str
+) -> Iterator[EstimateRow]:
+    """A row for each value that occurs, of counts [dilemmas, values]."""
+    values, used = part.talks.values or (), np.flatnonzero(counts.any(0))
+    places = [Where(measure, model, _BY_VALUE, f"{part.setting.name} / {values[value]}") for value in used]
+    yield from rows_of(resampling, [(places, ClusterSums(counts[:, used], below))], nothing)
+
+
+def _as_published(part: Part, model: str, resampling: Resampling) -> Iterator[EstimateRow]:
+    """As in the authors' figure 4 d to f: what is new in an agent's last message, if its verdicts varied."""
+    talks = part.talks
+    varied = part.seated(model) & talks.varied[part.rows]
+    row, seat = np.nonzero(varied)
+    said, message = _said(talks), talks.message[part.rows[row]]
+    every = np.arange(len(row))
+    own = message[every, seat]
+    rounds = (own >= 0).sum(1)
+    opening = said[message[:, :, 0]]
+    first = opening[every, seat]
+    opening[every, seat] = 0
+    new = said[own[every, rounds - 1]] & ~first & np.bitwise_or.reduce(opening, axis=1)
+    counts = _count_values(part, new, part.dilemma[row])
+    below = part.count_agents(varied)
+    yield from _value_rows(part, "inherited_as_published", model, counts, below, resampling, _UNVARIED)
+
+
+def _said(talks: Deliberations) -> Masks:
+    """Each message's values as bits [N + 1, W], none if not known; the last row is for a missing message."""
+    assert talks.masks is not None
+    masks = talks.masks
+    return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
+
+
+def _inherited(part: Part) -> tuple[AnyInts, AnyInts, Masks]:
+    """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
+    talks, said = part.talks, _said(part.talks)
+    row, seat = np.nonzero(talks.changed[part.rows])
+    message = talks.message[part.rows[row]]  # -1, a missing message, is the row of zeros at the end
+    after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
+    every, agent = np.arange(len(row)), message[np.arange(len(row)), seat]
+    opening = said[message[:, :, 0]]
+    own = opening[every, seat]
+    opening[every, seat] = 0
+    others = np.bitwise_or.reduce(opening, axis=1)
+    used = np.bitwise_or.reduce(said[np.where(after, agent, -1)], axis=1)
+    return row, seat, np.asarray(used & others & ~own)
+
+
+VERDICTS_OF_PAIRS = ("different verdicts", "same verdict")
+ROUNDS = ("round 1", "last round")
+
+
+@dataclass(frozen=True)
+class _AgentPairs:
+    """Pairs of agents in a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN if not known.
+
+    `dilemma` and `row` [pairs] are the codes of dilemma and deliberation; `empty` and `unknown` count what is NaN.
+    """
+
+    part: Part
+    dilemma: AnyInts
+    row: AnyInts
+    similarity: Floats
+    agree: Flags
+    empty: int
+    unknown: int
+
+
+def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
+    """Value similarity (equation 1) of two agents' messages in the same round (figure 5), orders pooled.
+
+    similarity_by_agreement       pairs of messages with the same verdict against pairs with different ones
+    similarity_with_consensus     the last round against round 1, in deliberations beyond round 1 that reach consensus
+    similarity_without_consensus  the same in those that do not
+    similarity_in_round           by round, of pairs that agree and that disagree there
+
+    The tests are not corrected for multiple comparisons: the three for each set of models are separate questions. Pairs
+    in which neither message uses a value are 'empty', those of which the values of one are not known are 'unknown'; the
+    table 'pairs_left_out' counts both.
+    """
+    every = [_pairs(part) for part in parts]
+    differences = compare(resampling, (contrast for pairs in every for contrast in _questions(pairs)))
+    for difference in differences:
+        yield from _sides(difference)
+    yield from apart(differences)
+    for pairs in every:
+        yield from _rows_by_round(pairs, resampling)
+        setting = pairs.part.setting.name
+        yield TableRow("pairs_left_out", {"condition": setting, "empty": pairs.empty, "unknown": pairs.unknown})
+
+
+def _sides(difference: Difference) -> Iterator[EstimateRow]:
+    """The rows of both numbers of a difference."""
+    where = difference.where
+    group, _, second = str(where.condition).rpartition(" / ")
+    for name, number in ((where.against, difference.first), (second, difference.second)):
+        yield where._replace(condition=f"{group} / {name}", against=None).row(number, difference.clusters)
+
+
+def _pairs(part: Part) -> _AgentPairs:
+    talks, masks = part.talks, part.talks.masks
+    assert masks is not None
+    found: list[tuple[AnyInts, Floats, Flags]] = []
+    empty = unknown = 0
+    for first, second in combinations(range(talks.model.shape[1]), 2):
+        rows = part.rows[talks.seated[part.rows, second]]
+        left, right = talks.message[rows, first], talks.message[rows, second]
+        both = (left >= 0) & (right >= 0)
+        known = both & talks.known[left] & talks.known[right]
+        similarity = np.full(left.shape, np.nan)
+        similarity[known] = _jaccard(masks[left[known]], masks[right[known]])
+        verdicts = talks.verdict[rows, first]
+        found.append((rows, similarity, (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)))
+        empty += int(np.isnan(similarity[known]).sum())
+        unknown += int((both & ~known).sum())
+    rows, similarity, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+    return _AgentPairs(part, talks.dilemma[rows], rows, similarity, agree, empty, unknown)
+
+
+def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
+    """Agreement against disagreement; round 1 against the last round, with consensus and without."""
+    beyond = np.isin(pairs.row, pairs.part.beyond_round_1.rows)
+    reached = pairs.part.talks.agreement[pairs.row] > 0
+    yield _agreement(pairs)
+    yield _first_to_last(pairs, "similarity_with_consensus", beyond & reached)
+    yield _first_to_last(pairs, "similarity_without_consensus", beyond & ~reached)
+
+
+def _rows_by_round(pairs: _AgentPairs, resampling: Resampling) -> Iterator[EstimateRow]:
+    """Similarity in each round that has any, of pairs that disagree and of pairs that agree."""
+    rows = list(rows_of(resampling, list(_rounds(pairs))))
+    width = pairs.similarity.shape[1]
+    for both in zip(rows[:width], rows[width:], strict=True):
+        yield from (row for row in both if both[0].n or both[1].n)
+
+
+def _rounds(pairs: _AgentPairs) -> Iterator[tuple[list[Where], ClusterSums]]:
+    """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
+    part, width = pairs.part, pairs.similarity.shape[1]
+    shape = (len(part.talks.dilemmas), width)
+    for name, side in zip(VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True):
+        pair, place = np.nonzero(np.isfinite(pairs.similarity) & side)
+        cells = [pairs.dilemma[pair], place]
+        conditions = [f"{part.setting.name} / {number} / {name}" for number in range(1, width + 1)]
+        places = [
+            Where("similarity_in_round", None, "pooled / round / verdicts", condition) for condition in conditions
+        ]
+        yield places, ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
+
+
+def _agreement(pairs: _AgentPairs) -> Contrast:
+    dilemma = np.broadcast_to(pairs.dilemma[:, None], pairs.similarity.shape)
+    sides = [np.isfinite(pairs.similarity) & side for side in (~pairs.agree, pairs.agree)]
+    where = _where(pairs, "similarity_by_agreement", "verdicts", VERDICTS_OF_PAIRS)
+    return _pair(pairs.part, where, *((dilemma[side], pairs.similarity[side]) for side in sides))
+
+
+def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
+    """Round 1 against the last round, for pairs with a similarity in both."""
+    first = pairs.similarity[:, 0]
+    last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
+    both = chosen & np.isfinite(first) & np.isfinite(last)
+    where = _where(pairs, measure, "round", ROUNDS)
+    return _pair(pairs.part, where, *((pairs.dilemma[both], side[both]) for side in (first, last)))
+
+
+def _where(pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str]) -> Where:
+    first, second = names
+    return Where(measure, None, f"pooled / {facet}", f"{pairs.part.setting.name} / {second}", first)
+
+
+def _pair(part: Part, where: Where, first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]) -> Contrast:
+    return Contrast([where], _sums(part, *first), _sums(part, *second), observed=(first[1], second[1]))
+
+
+def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
+    """For each dilemma, the sum and the number of similarities."""
+    shape = (len(part.talks.dilemmas),)
+    return ClusterSums(summed([dilemma], shape, similarity), summed([dilemma], shape))
+
+
+DEALS = 50
+"""Partners drawn for each agent, each from a discussion of another dilemma in the same setting."""
+
+
+def similarity(talks: Deliberations, rng: np.random.Generator | None = None) -> ClusterSums:
+    """By dilemma, the sum of the Jaccard similarities of all pairs of agents' values in their last messages, and the
+    number of pairs.
+
+    With `rng` the second agent of each pair is the one in its seat in other discussions, and the similarity is the mean
+    over these.
+    """
+    masks, known = _sets(talks)
+    last = _last(talks)
+    found: list[_Dealt] = []
+    for first, second in combinations(range(talks.model.shape[1]), 2):
+        rows = np.flatnonzero((last[:, first] >= 0) & (last[:, second] >= 0))
+        partners = rows[:, None] if rng is None else _others(talks, rows, rng)
+        own, theirs = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
+        alike, both = _jaccard(masks[own], masks[theirs]), known[own] & known[theirs]
+        found.append(_Dealt(rows, np.ones(len(rows)), partners, alike, both))
+    return _counts(talks, found)
+
+
+def inherited(talks: Deliberations, model: str, rng: np.random.Generator | None = None) -> ClusterSums:
+    """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
+    that a partner used in its opening, and how many there are.
+
+    With `rng` the partners' openings are those of the same seats in other discussions in which the model changed its
+    verdict, averaged over these.
+    """
+    masks, known = _sets(talks)
+    row, seat = np.nonzero(talks.changed & (talks.model == talks.models.index(model)))
+    message = talks.message[row]
+    every = np.arange(len(row))
+    moved = np.where(talks.moved[row, seat], message[every, seat], -1)
+    new = np.bitwise_or.reduce(masks[moved], axis=1) & ~masks[message[every, seat, 0]]
+    partners = row[:, None] if rng is None else _others(talks, row, rng)
+    opening = np.where((partners >= 0)[..., None], talks.message[partners][..., 0], -1)  # [N, deals, seats]
+    opening[every, :, seat] = -1
+    heard: Flags = np.asarray((known[opening] | (opening < 0)).all(-1) & (opening >= 0).any(-1))
+    said: Flags = np.asarray((known[moved] | (moved < 0)).all(-1) & known[message[every, seat, 0]])
+    theirs = np.bitwise_or.reduce(masks[opening], axis=2)
+    return _counts(talks, [_Dealt(row, _bits(new), partners, _bits(new[:, None] & theirs), heard & said[:, None])])
+
+
+@dataclass(frozen=True)
+class _Dealt:
+    """What agents of N discussions share with each partner dealt to them: `rows` and `weight` [N], `partners`, `shared`
+    and whether that is `known` [N, deals]."""
+
+    rows: AnyInts
+    weight: Floats
+    partners: AnyInts
+    shared: Floats
+    known: Flags
+
+
+def _counts(talks: Deliberations, dealt: Sequence[_Dealt]) -> ClusterSums:
+    """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
+    and the weights of these means."""
+    shape = (len(talks.dilemmas),)
+    above, below, lent = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for deal in dealt:
+        use = deal.known & np.isfinite(deal.shared)
+        own = np.flatnonzero(use.any(1))
+        deals = use[own].sum(1, keepdims=True)
+        shared = np.where(use, deal.shared, 0.0)[own]
+        mean = shared.sum(1, keepdims=True) / deals
+        apart = np.where(use[own], (shared - mean) / deals, 0.0)
+        above += summed([talks.dilemma[deal.rows[own]]], shape, mean[:, 0])
+        below += summed([talks.dilemma[deal.rows[own]]], shape, deal.weight[own])
+        lent += summed([talks.dilemma[deal.partners[own]].ravel()], shape, apart.ravel())
+    return ClusterSums(above + _centered(lent, below), below)
+
+
+def _centered(lent: Floats, below: Floats) -> Floats:
+    """What was lent by dilemmas with a denominator, without its sum: the ratio of sums is that of the means alone."""
+    kept = np.where(below > 0, lent, 0.0)
+    return np.asarray(kept - kept.sum() * below / max(float(below.sum()), 1.0))
+
+
+def _sets(talks: Deliberations) -> tuple[Masks, Flags]:
+    """Each message's values as bits, and whether they are known; the last row stands for a missing message."""
+    assert talks.masks is not None
+    masks = np.where(talks.known[:, None], talks.masks, 0).astype(np.uint64)
+    return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
+
+
+def _last(talks: Deliberations) -> AnyInts:
+    """The number of each agent's last message [T, S], -1 if it said nothing."""
+    message = talks.message
+    place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
+    return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
+
+
+def _others(talks: Deliberations, rows: AnyInts, rng: np.random.Generator) -> AnyInts:
+    """For each discussion in `rows`, others of these with its setting on other dilemmas [N, DEALS], drawn with
+    replacement; -1 if there are none."""
+    made = np.full((len(rows), DEALS), -1, np.int64)
+    for setting in np.unique(talks.setting[rows]):
+        own = np.flatnonzero(talks.setting[rows] == setting)
+        same = np.unique(rows[own])
+        # Discussions are sorted by dilemma, so those on the same dilemma are contiguous and can be skipped.
+        dilemma = talks.dilemma[same]
+        begin, end = (np.searchsorted(dilemma, talks.dilemma[rows[own]], side) for side in ("left", "right"))
+        free = len(same) - (end - begin)
+        some = np.flatnonzero(free > 0)
+        drawn = (rng.random((len(some), DEALS)) * free[some, None]).astype(np.int64)
+        drawn += np.where(drawn >= begin[some, None], (end - begin)[some, None], 0)
+        made[own[some]] = same[drawn]
+    return made
