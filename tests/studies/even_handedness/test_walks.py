@@ -48,11 +48,14 @@ PAGE = {
 """The design's nine files between a judge's reply and a number. The study's `questions` and `measures` only declare
 what the shared modules of these names ask and compute, so that three of the nine are its own."""
 
-MOST = 13
-"""The modules that a value, or a result of it, passes through: four more than the design's nine, each with one part.
+MOST = 16
+"""The modules that a value, or a result of it, passes through: seven more than the design's nine, each with one part.
 
+overton.studies.results          the records of runs put together, which a view without malformed replies is, too
+overton.studies.units            the table of units
+overton.studies.unit_cells       their sums by the values of all facets
 overton.judging.replies          the result of reading a reply (`Reading`)
-overton.studies.grouping         units and their sums; of the design's `frame.py` only the rows are in `frame`
+overton.studies.grouping         numbers by grouping; of the design's `frame.py` only the rows are in `frame`
 overton.statistics.cluster_sums  the sums by topic that the jackknife takes
 overton.statistics.proportions   Wilson's limits of a share, which the jackknife has for the case that all topics agree
 """
