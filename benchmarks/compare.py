@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import items as simulated
+import msgspec
 import numpy as np
 import polars as pl
 from items import DISTRIBUTIONS, Distribution, Draw
@@ -148,8 +149,9 @@ def _pluralism(table: pl.DataFrame, how: Any) -> Any:
 
     The first response's number of voiced viewpoints also says by how many places its ranking of twenty is turned.
     """
-    from overton.studies.pluralism.compared import sides_of
-    from overton.studies.pluralism.measures.faultless import Tables
+    from overton.studies.pluralism.measures import STUDY_MEASURES
+    from overton.studies.pluralism.options import PluralismHow
+    from overton.studies.pluralism.tables import stacked
 
     half = simulated._VIEWS // 2
     names = {side: [f"{side[:1]}{k:02}" for k in range(half)] for side in ("supporting", "against")}
@@ -170,7 +172,9 @@ def _pluralism(table: pl.DataFrame, how: Any) -> Any:
     pairs = neutral.join(pl.DataFrame({"pair": range(half)}), how="cross").with_columns(
         correct=pl.col("pair") < pl.col("voiced"), first=pl.col("stance") == "supporting"
     )
-    return sides_of(Tables(matches, threads, rankings.drop("voiced"), pairs.drop("voiced", "pair")), how)
+    tables = {"matches": matches, "rankings": rankings.drop("voiced"), "pairs": pairs.drop("voiced", "pair")}
+    chosen = PluralismHow(**{**msgspec.structs.asdict(how), "summaries": threads})
+    return STUDY_MEASURES.contributions(Results(records=stacked(tables)), chosen)
 
 
 def pairs(

@@ -127,7 +127,7 @@ _SIDE, _RANKED, _PAIRS = 20, 10, 4
 
 def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Threads in four conditions, a ranking and pairs in each."""
-    from overton.studies.pluralism.findings import findings
+    from overton.studies.pluralism.findings import CLAIMS
     from overton.studies.pluralism.measures import analyze
 
     threads = [f"t{number:03}" for number in range(items)]
@@ -156,7 +156,7 @@ def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     }
     rows = {"matches": matches, "rankings": rankings, "pairs": pairs}
     tables = {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
-    yield said.correct_for_multiple_tests(findings(analyze(summaries=summaries, resamples=100, **tables)))
+    yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(summaries=summaries, resamples=100, **tables)))
 
 
 # Deliberation: two agents, two trials in each format and order, four rounds at most. A verdict is drawn anew whenever

@@ -261,18 +261,20 @@ def of_pluralism(table: pl.DataFrame) -> Estimates:
         pairs=pairs.select("model", "thread", "condition", "first", "correct"),
         resamples=100,
     )
-    groups = [one for one in analysis.groups if one.model is not None]
-    neutral, toward = ([one.experiments["sycophancy"][arm] for one in groups] for arm in ("neutral", "toward"))
-    paired = [one.experiments["pairwise"]["neutral"] for one in groups]
+
+    def of_models(measure: str, condition: str, against: str | None = None) -> list[Estimate]:
+        rows = analysis.rows_of(measure, condition=condition, against=against, variant="plain")
+        return [row.number for row in rows if row.model is not None]
+
     return {
-        "recall": [one.measures["global/recall"] for one in neutral],
-        "F1": [one.measures["global/f1"] for one in neutral],
-        "recall, toward minus neutral": [one.contrasts["neutral"]["global/recall"].difference for one in toward],
-        "amplification, as published": [one.shifts["neutral"].amplification_as_published for one in toward],
-        "amplification (logits)": [one.shifts["neutral"].amplification for one in toward],
-        "asymmetry (logits)": [one.shifts["neutral"].asymmetry for one in toward],
-        "accuracy on pairs": [one.measures["accuracy"] for one in paired],
-        "pull of the first-named (difference)": [one.measures["first_pull"] for one in paired],
+        "recall": of_models("sycophancy_recall", "neutral"),
+        "F1": of_models("sycophancy_global_f1", "neutral"),
+        "recall, toward minus neutral": of_models("sycophancy_recall", "toward", "neutral"),
+        "amplification, as published": of_models("amplification_as_published", "toward", "neutral"),
+        "amplification (logits)": of_models("amplification", "toward", "neutral"),
+        "asymmetry (logits)": of_models("asymmetry", "toward", "neutral"),
+        "accuracy on pairs": of_models("pairwise_accuracy", "neutral"),
+        "pull of the first-named (difference)": of_models("pairwise_first_pull", "neutral"),
     }
 
 

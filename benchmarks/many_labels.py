@@ -37,7 +37,7 @@ from overton.statistics.judge_error_tests import error_clustering as find_togeth
 from overton.studies.correction import JudgedNumber, corrected_difference
 from overton.studies.label_shares import Variants
 from overton.studies.people_labels import People
-from overton.studies.pluralism.measures import corrected as voices
+from overton.studies.pluralism import errors as voices
 from overton.studies.stance_stability import errors as stances
 from overton.studies.stance_stability.conversations import Conversations, conversations_of
 from overton.studies.stance_stability.options import StanceHow

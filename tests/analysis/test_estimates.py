@@ -27,7 +27,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "only": THREADS},
 }
 KEY = ["model", "item", "condition", "measure", "variant"]
-DECLARING = ("open-mindedness", "stance-stability")
+DECLARING = ("open-mindedness", "stance-stability", "pluralism")
 """Studies that declare their measures: their JSON has these rows."""
 
 

@@ -31,7 +31,6 @@ from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness.paraphrases import audit
 from overton.studies.open_mindedness.paraphrases.neutrality import Agreement
 from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
-from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
 
@@ -48,9 +47,9 @@ RUNS: dict[str, dict[str, Any]] = {
 ANALYSES: dict[str, type] = {
     "open-mindedness": Analysis,
     "stance-stability": Analysis,
-    "pluralism": Pluralism,
+    "pluralism": Analysis,
 }
-SCHEMAS = dict.fromkeys(ANALYSES, SCHEMA) | dict.fromkeys(("open-mindedness", "stance-stability"), 2)
+SCHEMAS = dict.fromkeys(ANALYSES, SCHEMA) | dict.fromkeys(("open-mindedness", "stance-stability", "pluralism"), 2)
 """The version of each study's JSON; from 2 on, numbers are rows of one table."""
 FEW_ITEMS = 3
 FINDINGS = {"findings": tuple[Finding, ...], "against_null": tuple[Against, ...]}

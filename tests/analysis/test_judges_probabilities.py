@@ -180,7 +180,8 @@ def test_pairs_by_probability_are_what_the_model_is_like(tmp_path: Path, accurac
     analysis = overton.analyze("pluralism", run.path)
     assert analysis.weighing.used
     assert analysis.weighing.calibrations["simulated/pluralist"].answers == 200
-    found = analysis.group().experiments["pairwise"]["neutral"].measures
+    names = ("accuracy_first", "accuracy_second", "first_pull")
+    found = {name: analysis.estimate(f"pairwise_{name}", condition="neutral") for name in names}
     known, pull = float(accuracy), float(first)
     assert found["accuracy_first"].value == pytest.approx(pull + (1 - pull) * known)
     assert found["accuracy_second"].value == pytest.approx((1 - pull) * known)
@@ -188,6 +189,5 @@ def test_pairs_by_probability_are_what_the_model_is_like(tmp_path: Path, accurac
     sampled = overton.analyze("pluralism", run.path, shares="sampled")
     assert not sampled.weighing.used
     counted = run.records().filter(run.records()["condition"] == "neutral", run.records()["pairing"] == "most-popular")
-    assert sampled.group().experiments["pairwise"]["neutral"].measures["accuracy"].value == pytest.approx(
-        counted["correct"].mean()
-    )
+    accuracy = sampled.estimate("pairwise_accuracy", condition="neutral")
+    assert accuracy.value == pytest.approx(counted["correct"].mean())

@@ -125,7 +125,7 @@ HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "stance-stability": ("chameleon", lambda found: found.estimate("chameleon", model="a")),
     "pluralism": (
         "ranking_spearman_biased",
-        lambda found: found.group("a").experiments["ranking"]["biased"].measures["spearman"],
+        lambda found: found.estimate("ranking_spearman", model="a", condition="biased"),
     ),
     "deliberation": ("changed", lambda found: found.estimate("changed", model="a")),
 }

@@ -93,7 +93,7 @@ def only_what_is_shown_first() -> Iterator[None]:
     from overton.studies.even_handedness import rows as even
     from overton.studies.grouping import Frame
     from overton.studies.open_mindedness import model_agreement
-    from overton.studies.pluralism.measures import contrasts
+    from overton.studies.pluralism import belief_shift
     from overton.studies.stance_stability.rows import FACETS
 
     counted, rows, later = even.counts_of, Frame.rows, {*FACETS} - {"temperature"}
@@ -110,7 +110,7 @@ def only_what_is_shown_first() -> Iterator[None]:
             (Frame, "rows", rows_shown_first),
             (even, "counts_of", counts_shown_first),
             (model_agreement, "agreements", lambda *_: ()),
-            (contrasts, "signed_rank", lambda _: 1.0),
+            (belief_shift, "signed_rank", lambda _: 1.0),
         ):
             stack.enter_context(patch.object(where, name, instead))
         yield

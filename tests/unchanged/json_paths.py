@@ -7,7 +7,7 @@ and `method` no longer says why something is missing. `MOVED` says, old path to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import partial
 from math import isnan
@@ -354,6 +354,9 @@ def _since_0_2(study: str, recorded: Any) -> Any:
         for name in _APART if changed else ("observed",) if not one["items"] else ():
             one.pop(name)
     if "against_null" in made:
+        if study == "pluralism":  # shifts are listed after the means over units
+            nulls = list(dict.fromkeys(one["null"] for one in kept))
+            kept.sort(key=lambda one: (nulls.index(one["null"]), one["model"], one["measure"].startswith(_SHIFTS)))
         made["against_null"] = kept
     for node in _compared_with_nulls(study, made):
         known = {name: node.pop(name) for name in [*node] if name.startswith("against_null")}
@@ -362,12 +365,24 @@ def _since_0_2(study: str, recorded: Any) -> Any:
     return made
 
 
+_SHIFTS = ("suppression", "amplification")
+
+
+def _measures_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Every measure in a part of a document."""
+    if isinstance(value, dict) and "leads" in value:
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _measures_in(inner)
+
+
 def _compared_with_nulls(study: str, made: Any) -> list[dict[str, Any]]:
     """The headlines whose difference from a null is another today."""
     if study == "deliberation":
         return [made["consensus"]["rounds"]]
     if study == "pluralism":
-        return []
+        return list(_measures_in(made["models"]))
     models = made["models"].values()
     if study == "open-mindedness":
         return [model["open_mindedness"] for model in models]

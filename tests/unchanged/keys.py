@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from .schema_1 import deliberation, open_mindedness, stance_stability
+from .schema_1 import deliberation, open_mindedness, pluralism, stance_stability
 
 __all__ = ["FOLDER", "Line", "estimates_1", "lines", "lines_used", "schema_1"]
 
@@ -114,7 +114,8 @@ class _Moved:
 
 
 def _moved(document: Json) -> Iterator[_Moved]:
-    counts = document["tables"]["counts"]
+    tables = pluralism.COUNTS if document["study"] == "pluralism" else ("counts",)
+    counts = [row for name in tables for row in document["tables"].get(name, ())]
     conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
     leading: dict[tuple[Any, ...], str] = {}
     for row in document["rows"]:
@@ -133,6 +134,8 @@ def _moved(document: Json) -> Iterator[_Moved]:
                 continue
             if line.table and line.value not in row:
                 continue
+            if document["study"] == "pluralism":
+                names |= pluralism.more_names(row, names)
             names = {**{name: str(cell) for name, cell in row.items()}, **names} if line.table else names
             list_of = line.path.partition("{number}")[0].format_map(defaultdict(str, names))
             of_all = line.table and list_of == line.path.partition("{number}")[0]
@@ -191,9 +194,13 @@ _COMPLETE: dict[str, Callable[[Json, Json], None]] = {
     "even-handedness": _complete_even_handedness,
     "deliberation": deliberation.complete,
     "open-mindedness": open_mindedness.complete,
+    "pluralism": pluralism.complete,
     "stance-stability": stance_stability.complete,
 }
-_ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {"stance-stability": stance_stability.ALTERNATIVES}
+_ALTERNATIVES: dict[str, Mapping[str, frozenset[str]]] = {
+    "pluralism": pluralism.ALTERNATIVES,
+    "stance-stability": stance_stability.ALTERNATIVES,
+}
 _ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {
     "deliberation": deliberation.estimates,
     "stance-stability": stance_stability.estimates,
@@ -201,6 +208,8 @@ _ESTIMATES: dict[str, Callable[[Json], pl.DataFrame]] = {
 """Studies whose documents of schema 1 are read as they were."""
 _FIELDS = {"even-handedness": frozenset(_EVEN_PARTS)}
 """By study, keys of data that were also names of fields."""
+_FIELD_NAMES = {"pluralism": pluralism.FIELDS}
+"""By study, names in lines that stand for such keys."""
 
 
 _Members = dict[int, dict[str, int]]
@@ -248,8 +257,8 @@ def estimates_1(document: Json) -> pl.DataFrame:
     if document["study"] in _ESTIMATES:
         return _ESTIMATES[document["study"]](schema_1(document))
     columns = ("model", "item", "condition", "measure", "variant", "estimate", "low", "high", "n", "method", "why")
-    rows = []
-    for moved in _moved(document):
+    rows, study = [], document["study"]
+    for moved in sorted(_moved(document), key=lambda moved: not moved.leads):
         if not isinstance(moved.value, dict):
             continue
         model, conditions, fields = None, [], []
@@ -262,11 +271,11 @@ def estimates_1(document: Json) -> pl.DataFrame:
             name = _NAME.fullmatch(part)
             if name is None:
                 fields.append(part)
-            elif name[1] == "model":
-                model = moved.names["model"]
+            elif name[1] == "model" or moved.names[name[1]] in document["models"]:
+                model = moved.names[name[1]]
             elif name[1] == "number":
                 model, conditions = moved.names["model"], [moved.names["first"], moved.names["second"]]
-            elif moved.names[name[1]] in _FIELDS.get(document["study"], ()):
+            elif name[1] in _FIELD_NAMES.get(study, ()) or moved.names[name[1]] in _FIELDS.get(study, ()):
                 fields.append(moved.names[name[1]])
             else:
                 conditions.append(moved.names[name[1]])

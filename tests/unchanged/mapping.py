@@ -144,12 +144,13 @@ _UNDETERMINED = ("** > undetermined > *",)
 """Which limits lie at the end of the measure's range."""
 
 
-def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
-    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings."""
+def _analysis(study: str, *added: str, new: tuple[str, ...] = (), leave: tuple[str, ...] = (), **more: Any) -> Form:
+    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings. What
+    is to `leave` is gone."""
     anew = ("notes", "notes > *", *added)
     return Form(
         added=(*HEAD, "findings", "findings > **", *_NULLS, *_UNDETERMINED, *anew, *new),
-        gone=anew,
+        gone=(*anew, *leave),
         resampled=_BOUNDS,
         over_items=("**",),
         reshape=RESHAPE[study],
@@ -182,6 +183,8 @@ _ONCE = (
 )
 """A judge's calls that each lane makes for itself counted once for all lanes where its last call was a shared one."""
 
+_CHOICES = ("resamples", "seed")
+"""Choices of whoever computes the numbers: schema 2 has those of the data's only."""
 _NULLS = ("against_null", "against_null > **", "** > against_null > **", "** > against_null_* > **")
 """Headlines stand beside what they would be if nothing happened."""
 _HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
@@ -299,6 +302,7 @@ FORMS: dict[tuple[str, str], Form] = {
             for part in _SHIFTED
         ),
         nearly=_BOUNDS,
+        leave=_CHOICES,
     ),
     ("pluralism", "records"): Form(
         added=(
@@ -461,7 +465,7 @@ _OF_HEADLINES: dict[tuple[str, str], Form] = {
         reshape=since_0_2("stance-stability"),
     ),
     ("pluralism", "analysis"): Form(
-        gone=_SENTENCES,
+        gone=(*_SENTENCES, *_CHOICES),
         added=(*_SENTENCES, "against_null > * > observed > **"),
         reshape=since_0_2("pluralism"),
     ),
@@ -506,6 +510,9 @@ FORMS |= {of: _both(FORMS[of], form) for of, form in _OF_ROWS.items()}
 
 _SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS, _OF_ROWS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
+_OPEN = ("** > lost", "** > moot", "** > worst > **")
+FORMS["pluralism", "baseline"] = Form(gone=_OPEN, added=(*_OPEN, "** > worst", "** > lost > *", "** > moot > *"))
+"""A baseline keeps which threads are open as parts of their weight, from which the same bounds follow."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]
 

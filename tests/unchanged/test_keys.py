@@ -11,10 +11,10 @@ from tests.stored_runs import unpack
 from overton.analysis.analyze import measure_run
 from overton.studies.tables import RawTable
 
-from .cases import TABLES
+from .cases import TABLE_CASES, TABLES
 from .keys import lines, lines_used, schema_1
 
-_RARE = {"weighing > unweighed > {role}"}
+_RARE = {"weighing > unweighed > {role}", "chances > weighing > unweighed > {role}"}
 """Only where an endpoint returns no probability of some answers."""
 
 
@@ -101,3 +101,15 @@ def test_a_number_moves_by_its_line_and_keeps_its_value(tmp_path: Path) -> None:
         == rows["hedged", topic, "group", f"system-1 / {a}", "plain", b]
     )
     assert then["below_null"]["plain"]["estimate"] == rows["even", None, None, "system-1", "plain", "null/same-prompt"]
+
+
+def test_each_line_of_pluralism_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(tmp_path: Path) -> None:
+    runs = [
+        unpack(f"pluralism-{name}", tmp_path) for name in ("null-conditions", "probabilities", "labels-single-match")
+    ]
+    documents = [measure_run("pluralism", run).document() for run in runs]
+    documents.append(measure_run("pluralism", TABLE_CASES["rankings"].path).document())
+    used = set().union(*map(lines_used, documents))
+    for line in lines("pluralism"):
+        assert bool(line.measure or line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
+        assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line

@@ -199,6 +199,7 @@ class StudyMeasures(Generic[HowT]):
         frame = views.frame(results)
         agreement = self.agreement(results, frame, how)
         faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
+        design = list(views.rows_of_design(frame))
         left, spared = views.without_faults(results, frame)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
         if left is not results:
@@ -211,7 +212,8 @@ class StudyMeasures(Generic[HowT]):
             warnings=(),
             measures={name: DeclaredMeasure.of(measure) for name, measure in self.declared.items()},
             rows=(
-                *views.estimates(results, frame, spared),
+                *design,
+                *views.rows_of_views(results, frame, spared),
                 *(row for row in others if isinstance(row, EstimateRow)),
                 *judge_rows(agreement, weighing, chances),
             ),
@@ -325,13 +327,17 @@ class _Views(Generic[HowT]):
         clusters = next((kind.clusters for kind in units.values() if kind.clusters), self.declared.clusters)
         return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=clusters))
 
-    def estimates(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
-        """The rows of the design, of the view without malformed replies (`spared`) and of null conditions."""
+    def rows_of_design(self, frame: Frame) -> Iterator[EstimateRow]:
+        """The rows of the design."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
         yield from self.deviations(frame)
+
+    def rows_of_views(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
+        """The rows of the view without malformed replies (`spared`) and of null conditions, and differences."""
+        declared = self.declared
         if declared.faultless is None or spared.units is not frame.units:
             yield from spared.rows(self.groupings_without_faults(frame))
         for null in declared.nulls:

@@ -154,7 +154,7 @@ def test_an_axis_is_widened_to_a_multiple_of_its_step() -> None:
 
 def test_a_rank_correlation_below_zero_is_drawn_below_zero() -> None:
     """The means of two threads, which have no interval, were all drawn at 0."""
-    from overton.studies.pluralism.figures import sections
+    from overton.studies.pluralism.layouts import sections
     from overton.studies.pluralism.measures import analyze
 
     truth = [f"v{place}" for place in range(6)]

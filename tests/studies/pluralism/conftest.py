@@ -1,4 +1,4 @@
-"""Threads, and an `Ask` that plays scripts or simulated answerers, without an engine."""
+"""Threads, an `Ask` that plays scripts or simulated answerers without an engine, and tables and records by hand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import msgspec
 import polars as pl
 import pytest
 
-from overton.calls import Form, Message, Question, Reply, Request, Settings, Usage
+from overton.calls import Draw, Form, Message, Question, Reply, Request, Settings, Usage
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import CallFailed
+from overton.studies.frame import Analysis
 from overton.studies.pluralism import Options, Record, ReferenceThread, Viewpoint
+from overton.studies.pluralism.measures import STUDY_MEASURES, analyze
+from overton.studies.pluralism.options import ARMS, ThreadCondition
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+from overton.studies.pluralism.record import Response
 
 
 @dataclass
@@ -193,3 +197,146 @@ def trial(thread: Callable[..., ReferenceThread]) -> Callable[..., ThreadTrial]:
 @pytest.fixture
 def failed() -> CallFailed:
     return CallFailed("rate limit", "too many requests")
+
+
+SIDES = {"s": "supporting", "a": "against", "n": "neutral", "r": "reference", "?": None}
+Table = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def responses() -> Table:
+    """Rows of matches: each response as 's v1 v2' (its stance, then what it matches), '?' where a stance is unknown,
+    and '-' in place of matches if the matcher gave no usable answer."""
+
+    def make(thread: str, condition: str, *said: str, **more: Any) -> pl.DataFrame:
+        rows = []
+        for number, text in enumerate(said, 1):
+            stance, *matched = text.split()
+            rows.append(
+                {
+                    "thread": thread,
+                    "condition": condition,
+                    "response": number,
+                    "stance": SIDES[stance],
+                    "matched": None if matched == ["-"] else matched,
+                    **more,
+                }
+            )
+        return pl.DataFrame(rows, schema_overrides={"matched": pl.List(pl.String), "stance": pl.String})
+
+    return make
+
+
+@pytest.fixture
+def viewpoints() -> Table:
+    """Rows of summaries: 'r100 s50 a-3' is v1, the reference, with 100 votes, and so on."""
+
+    def make(thread: str, said: str, **more: Any) -> pl.DataFrame:
+        rows = [
+            {"thread": thread, "summary": f"v{number}", "stance": SIDES[one[0]], "votes": int(one[1:]), **more}
+            for number, one in enumerate(said.split(), 1)
+        ]
+        return pl.DataFrame(rows, schema_overrides={"stance": pl.String})
+
+    return make
+
+
+@pytest.fixture
+def ranked() -> Table:
+    """One row of rankings: viewpoints as words."""
+
+    def make(thread: str, condition: str, predicted: str | None, true: str, **more: Any) -> pl.DataFrame:
+        row = {
+            "thread": thread,
+            "condition": condition,
+            "predicted": None if predicted is None else predicted.split(),
+            "true": true.split(),
+            **more,
+        }
+        return pl.DataFrame([row], schema_overrides={"predicted": pl.List(pl.String)})
+
+    return make
+
+
+HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
+STANCES_OF_VIEWS = ("reference", "supporting", "supporting", "against", "against", "neutral")
+MODELS = ("gentle", f"keen {HOSTILE}")
+VIEWS = tuple(f"v{number}" for number in range(1, 7))
+VOTES = (90, 70, 50, 30, 10, -5)
+
+
+def _thread(number: int) -> ReferenceThread:
+    known = zip(VIEWS, VOTES, strict=True)
+    views = tuple(Viewpoint(view, f"Summary {view} {HOSTILE}", votes, ("c1",), 1) for view, votes in known)
+    return ReferenceThread(f"t{number}", ("economics", "ethics")[number % 2], "A title", "A post.", views, "hand-made")
+
+
+def _row(item: ReferenceThread, experiment: str, condition: ThreadCondition, **more: Any) -> Record:
+    arm, effort, mitigated = condition.arm, condition.effort, condition.mitigated
+    about = {"thread": item.id, "community": item.community, "condition": condition.name, "experiment": experiment}
+    return Record(trial=f"{item.id}/{experiment}", arm=arm, effort=effort, mitigated=mitigated, **about, **more)
+
+
+def _responses(name: str, condition: ThreadCondition, keen: bool) -> tuple[Response, ...]:
+    """Each view is voiced by a response of its own with a known probability; keen models leave out views against."""
+    against = {"toward": "against", "opposing": "supporting"}.get(condition.arm)
+    said = [
+        (stance if stance in ("supporting", "against") else "neutral", view)
+        for view, stance in zip(VIEWS, STANCES_OF_VIEWS, strict=True)
+        if not (keen and stance == against) and Draw(f"{name}/{view}").uniform() < 0.8
+    ]
+    return tuple(
+        Response(n, f"Says {view} {HOSTILE}", stance, (view,)) for n, (stance, view) in enumerate(said, 1)
+    ) or (Response(1, "Nothing.", "neutral", ()),)
+
+
+def _rows(model: str, item: ReferenceThread) -> list[Record]:
+    keen, made = model != "gentle", []
+    for arm in ARMS["sycophancy"]:
+        condition = ThreadCondition(arm)
+        views = {"viewpoints": VIEWS, "votes": VOTES, "stances": STANCES_OF_VIEWS, "reference": "v1"}
+        said = _responses(f"{model}/{item.id}/{arm}", condition, keen)
+        made.append(_row(item, "sycophancy", condition, responses=said, asked=10, given=len(said), **views))
+    for arm in ARMS["ranking"]:
+        for effort in (None, "high"):
+            order = tuple(Draw(f"{model}/{item.id}/{arm}/{effort}/ranking").shuffle(VIEWS))
+            ranks = {"true": VIEWS, "true_votes": VOTES, "shown": VIEWS}
+            predicted = VIEWS if arm == "neutral" else order
+            made.append(_row(item, "ranking", ThreadCondition(arm, effort), predicted=predicted, **ranks))
+    for arm in ARMS["pairwise"]:
+        for pairing in ("most-popular", "random-gap"):
+            for first in (True, False):
+                right = Draw(f"{model}/{item.id}/{arm}/{pairing}/{first}").uniform() < 0.7
+                pair = {"pairing": pairing, "popular": "v1", "other": "v3", "gap": 40, "first": first, "picked": 1}
+                made.append(_row(item, "pairwise", ThreadCondition(arm), correct=right, **pair))
+    return made
+
+
+@pytest.fixture(scope="session")
+def threads() -> list[ReferenceThread]:
+    return [_thread(number) for number in range(6)]
+
+
+@pytest.fixture(scope="session")
+def records(threads: list[ReferenceThread]) -> pl.DataFrame:
+    made = [(model, one) for model in MODELS for item in threads for one in _rows(model, item)]
+    table = columns_of([one for _, one in made], record_type_columns(Record))
+    return table.insert_column(0, pl.Series("model", [model for model, _ in made]))
+
+
+@pytest.fixture(scope="session")
+def analysis(records: pl.DataFrame, threads: list[ReferenceThread]) -> Analysis:
+    """Of two models on six threads in all three experiments."""
+    return STUDY_MEASURES.analyze_records(records, items=threads, resamples=100)
+
+
+@pytest.fixture(scope="session")
+def least() -> Analysis:
+    """Nothing but two comparisons."""
+    pairs = pl.DataFrame({"thread": ["t", "u"], "condition": ["c", "c"], "correct": [True, False]})
+    return analyze(pairs=pairs, resamples=20)
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    return HOSTILE

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from overton.statistics import Estimate
+from overton.studies.frame import Analysis
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
-from overton.studies.pluralism.measures import Analysis
-from overton.studies.pluralism.measures.analysis import Result
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.simulated import PluralistJudge
 from overton.studies.results import MeasuredModel, Results
@@ -28,12 +28,13 @@ class Seen(NamedTuple):
     analysis: Analysis
     shown: Exhibits
 
-    def result(self, experiment: str, condition: str) -> Result:
-        return self.analysis.group().experiments[experiment][condition]
+    def number(self, measure: str, condition: str, **where: str) -> Estimate | None:
+        row = self.analysis.row(measure, condition=condition, **where)
+        return None if row is None else row.number
 
     @property
     def head(self) -> str:
-        return " ".join([*self.shown.warnings, *self.analysis.notes])
+        return " ".join([*self.shown.warnings, *self.analysis.warnings])
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -58,33 +59,34 @@ def seen(request: Any, kit: Any, thread: Callable[..., ReferenceThread]) -> tupl
 def test_no_viewpoint_is_voiced_or_there_is_no_score(seen: tuple[str, Seen]) -> None:
     kind, found = seen
     for condition in ("neutral", "matched-neutral", "toward", "opposing"):
-        result = found.result("sycophancy", condition)
-        for measure in ("global/recall", "global/precision", "global/f1", "supporting/recall", "against/recall"):
-            plain = result.measures[measure]
+        for name in ("recall", "global_precision", "global_f1", "supporting_recall", "against_recall"):
+            measure = f"sycophancy_{name}"
+            plain = found.number(measure, condition)
+            assert plain is not None
             assert plain.value == 0 if kind in FAULTLESS else isnan(plain.value), (condition, measure)
-            without = result.without_faults.get(measure)
+            without = found.number(measure, condition, variant="without_faults")
             assert without is None or isnan(without.value) or without.value == 0, (condition, measure)
 
 
 def test_there_is_no_shift_and_not_one_of_zero(seen: tuple[str, Seen]) -> None:
     _, found = seen
     for condition in ("toward", "opposing"):
-        shift = found.result("sycophancy", condition).shifts["neutral"]
         for part in ("suppression", "amplification", "asymmetry"):
-            one = getattr(shift, part)
+            one = found.number(part, condition, against="neutral")
+            assert one is not None
             assert isnan(one.value), part
             assert one.method.startswith("not computed: no "), part
 
 
 def test_nothing_is_known_of_popularity(seen: tuple[str, Seen]) -> None:
     kind, found = seen
-    for experiment, measure, chance in (("ranking", "spearman", 0.0), ("pairwise", "accuracy", 0.5)):
+    for measure, chance in (("ranking_spearman", 0.0), ("pairwise_accuracy", 0.5)):
         for condition in ("neutral", "biased"):
-            result = found.result(experiment, condition)
-            plain = result.measures[measure]
-            assert isnan(plain.value) or plain.low <= chance <= plain.high, (kind, experiment)
-            without = result.without_faults.get(measure)
-            assert without is None or isnan(without.value), (kind, experiment)
+            plain = found.number(measure, condition)
+            assert plain is not None
+            assert isnan(plain.value) or plain.low <= chance <= plain.high, (kind, measure)
+            without = found.number(measure, condition, variant="without_faults")
+            assert without is None or isnan(without.value), (kind, measure)
 
 
 def test_the_head_says_what_they_are(seen: tuple[str, Seen]) -> None:
@@ -110,11 +112,14 @@ def test_faults_come_first_if_form_shows_them(seen: tuple[str, Seen]) -> None:
 
 def test_a_model_without_any_response_has_no_score_at_all(seen: tuple[str, Seen]) -> None:
     kind, found = seen
-    result = found.result("sycophancy", "neutral")
-    says_nothing = result.counts["threads_without_responses"] == result.counts["threads"]
+    cells = found.analysis.counts["sycophancy"]
+    (counts,) = (row for row in cells if (row["model"], row["facet"], row["condition"]) == (None, None, "neutral"))
+    says_nothing = counts["threads_without_responses"] == counts["threads"]
     assert says_nothing == (kind not in FAULTLESS)
     if says_nothing:
-        assert all(isnan(one.value) for one in result.measures.values())
+        rows = [row for row in found.analysis.rows if row.measure.startswith("sycophancy")]
+        assert rows
+        assert all(isnan(row.number.value) for row in rows)
         assert "contain no response" in found.head
 
 

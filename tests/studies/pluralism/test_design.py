@@ -11,11 +11,10 @@ import pytest
 from overton.errors import InputError
 from overton.studies.judged_rows import rows_of
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
-from overton.studies.pluralism.design import none_qualifies, sections
+from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.results import MeasuredModel, Results
-from overton.studies.sections import Table
 
 
 def labels(stance: str) -> Callable[[Any], str]:
@@ -51,13 +50,10 @@ async def test_no_reason_is_made_up_for_runs_from_before_labels_were_kept(
     old = kit.table(records, "m").drop("tried")
     said = "1 do not say why: the run dates from before labels of such threads were kept; 1 have fewer than five"
     assert said in none_qualifies(old)
-    (section,) = sections(old)
-    (shown,) = (one for one in section.exhibits if isinstance(one, Table))
-    found = dict(zip((column.title for column in shown.columns), shown.rows[0], strict=True))
-    assert found["Could not be labelled"] == 0
-    assert found["Do not say why: the run dates from before labels of such threads were kept"] == 1
-    (now,) = sections(kit.table(records, "m"))
-    assert not any("kept" in column.title for one in now.exhibits if isinstance(one, Table) for column in one.columns)
+    (found,) = tables_of_design(asked_of(old))["threads"]
+    assert (found["unlabelled"], found["not_kept"]) == (0, 1)
+    (now,) = tables_of_design(asked_of(kit.table(records, "m")))["threads"]
+    assert now["not_kept"] == 0
 
 
 async def test_labels_of_threads_that_do_not_qualify_are_kept(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
@@ -72,14 +68,14 @@ async def test_threads_are_counted_by_community_and_pairs_have_gaps(
 ) -> None:
     threads = [thread("buses"), thread("trams", viewpoints=3)]
     records = await held(kit, threads, kit.stances)
-    (section,) = sections(kit.table(records, "m"))
-    feasible, gaps = (one for one in section.exhibits if isinstance(one, Table))
-    assert feasible.rows[0][:4] == ["everyday", 2, 1, 1]
+    found = tables_of_design(asked_of(kit.table(records, "m")))
+    (feasible,), gaps = found["threads"], found["gaps"]
+    assert [feasible[name] for name in ("community", "threads", "feasible", "few_viewpoints")] == ["everyday", 2, 1, 1]
     chosen = [record for record in records if record.gap is not None]
     known = {(one.thread, one.pairing, one.popular, one.other): one.gap for one in chosen}
     random = [gap for key, gap in known.items() if key[1] == "random-gap"]
-    row = next(row for row in gaps.rows if row[0] == "random-gap")
-    assert row[2:4] == [len(random), pytest.approx(sum(random) / len(random))]
+    row = next(row for row in gaps if row["pairing"] == "random-gap")
+    assert (row["pairs"], row["mean"]) == (len(random), pytest.approx(sum(random) / len(random)))
     assert none_qualifies(kit.table(records, "m")) == ""
 
 

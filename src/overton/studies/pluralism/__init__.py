@@ -2,45 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from overton.calls import Answerer
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
+from overton.studies.pluralism.findings import CLAIMS, warnings
 from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
-from overton.studies.pluralism.measuring import MEASURING
+from overton.studies.pluralism.measures import IN_PAIRS, STUDY_MEASURES, figures, read_table, unread
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.pluralism.reading import REFERENCES
-from overton.studies.pluralism.record import Record
-from overton.studies.simulated import degenerate
+from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
+from overton.studies.pluralism.tables import KINDS
+from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Command, Role, Study
+from overton.studies.study_report import StudyReport
+from overton.studies.warnings import judged_by, names_in
 
 if TYPE_CHECKING:
-    from overton.studies.pluralism.measures import Analysis
+    from overton.studies.frame import Analysis
+    from overton.studies.results import Results, RunFacts
+    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "Options", "Record", "ReferenceThread", "Thread", "ThreadComment", "Viewpoint"]
 
-
-def _pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.pluralism.simulated import Pluralist
-
-    return Pluralist.from_args(threads, f"simulated/{name}", arguments)
-
-
-def _judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.pluralism.simulated import PluralistJudge
-
-    return PluralistJudge.from_args(threads, arguments)
+_PLURALIST = late_respondent("overton.studies.pluralism.simulated:pluralist")
 
 
 def _condition(trial: ThreadTrial) -> str:
     """Experiment, how pairs were chosen if there are any, and condition."""
     return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
 
+
+def _sections(analysis: Analysis, judged: str, threads: Sequence[ReferenceThread]) -> Sequence[Section]:
+    from overton.studies.pluralism.layouts import sections
+
+    return sections(analysis, judged)
+
+
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    from overton.studies.pluralism.threads import thread_table
+
+    return thread_table(results.records, results.items)
+
+
+def _judges(results: Results) -> Iterator[str]:
+    """Who labels stances and matches."""
+    yield from judged_by(results, "Judge and matcher", _judge)
+
+
+def _judge(run: RunFacts) -> str:
+    names = names_in(run)
+    return f"{names}, matched by shared words" if run.options.get("matching") == "lexical" else names
+
+
+_ALONE = "are the matcher's alone, errors included"
+
+REPORT = StudyReport(
+    measures=STUDY_MEASURES,
+    claims=CLAIMS,
+    summary=(
+        "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
+        " whether they still know what is popular."
+    ),
+    sections=_sections,
+    answers=_answers,
+    warnings=warnings,
+    subject="any model's pluralism",
+    form="a grammar held rankings and choices of pairs to their form. Its responses were free.",
+    judges=_judges,
+    weighed=IN_PAIRS,
+    corrects=("match",),
+    alone={
+        "voices": (
+            f"Communities, coverage, redundancy, NDCG and differences between conditions {_ALONE}: people's labels"
+            " correct precision, recall and F1 of a condition."
+        ),
+        "shifts": (
+            f"Suppression, amplification and asymmetry in logits {_ALONE}: people's labels correct the paper's"
+            " differences of recall."
+        ),
+        "leniency": f"These {_ALONE}.",
+    },
+    tables="a table of matches, rankings or pairs (.parquet, .csv, .jsonl)",
+    kinds=KINDS,
+    read=read_table,
+    figures=figures,
+    value=voiced_or_right,
+    meaning="share of viewpoints voiced; in a ranking, whether the first is right; in a pair, whether the choice is",
+    columns=("trial", "status", "reference", "belief", "predicted", "correct", "failure", "answer"),
+    counts=count_answers,
+    unread=unread,
+    trial="",
+    harmless=("neutral_trials", "retest", "experiments", "arms"),
+    prompts="judge.",
+)
 
 STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     name="pluralism",
@@ -58,15 +117,15 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     conduct=conduct,
     prompts=prompts.texts,
     simulated={
-        "pluralist": _pluralist,
-        "pluralist/NAME": _pluralist,
-        "pluralist-judge": _judge,
+        "pluralist": _PLURALIST,
+        "pluralist/NAME": _PLURALIST,
+        "pluralist-judge": late_respondent("overton.studies.pluralism.simulated:pluralist_judge"),
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },
     canned=CANNED,
     condition=_condition,
-    measuring=MEASURING,
+    measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=NULLS,
     commands=(

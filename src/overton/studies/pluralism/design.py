@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.pluralism.record import ENOUGH
-from overton.studies.sections import Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.studies.frame import Cells
+
+REASONS: Mapping[str, str] = {
+    "few_viewpoints": "have fewer than five viewpoints",
+    "none_supporting": "have no viewpoint with two supporting ones",
+    "none_against": "have no viewpoint with two against it",
+    "not_for_one": "have both, but not for the same viewpoint",
+    "unlabelled": "could not be labelled",
+    "not_kept": "do not say why: the run dates from before labels of such threads were kept",
+}
+"""Why threads do not qualify."""
+
+_COLUMNS = (
+    *("model", "condition", "thread", "community", "experiment", "status", "viewpoints", "tried"),
+    *("pairing", "popular", "other", "gap"),
+)
+
+
+def asked_of(records: pl.DataFrame) -> pl.DataFrame:
+    """The trials of a run: what each asked about, and whether it did."""
+    return records.select(name for name in _COLUMNS if name in records.columns)
 
 
 def none_qualifies(records: pl.DataFrame) -> str:
@@ -22,11 +43,10 @@ def none_qualifies(records: pl.DataFrame) -> str:
         return ""
     if asked.filter(pl.col("status") != "not eligible").height:
         return ""
-    why = Counter(_lacking(row) for row in _threads(asked))
-    reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
+    threads = _threads(asked)
     return (
-        f"none of {why.total()} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
-        f" no responses were requested: {reasons}"
+        f"none of {len(threads)} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
+        f" no responses were requested: {_list_reasons(threads)}"
     )
 
 
@@ -37,27 +57,19 @@ def without_references(records: pl.DataFrame) -> str:
     asked = records.filter(pl.col("experiment") == "sycophancy")
     if asked.is_empty() or asked.filter(pl.col("status") != "not eligible").height:
         return ""
-    why = Counter(_lacking(row) for row in _threads(asked))
-    reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
     threads = asked["thread"].n_unique()
-    return f"the judge found no usable reference opinion in {threads} of {threads} threads ({reasons})"
+    found = f"the judge found no usable reference opinion in {threads} of {threads} threads"
+    return f"{found} ({_list_reasons(_threads(asked))})"
 
 
-def sections(records: pl.DataFrame) -> Iterator[Section]:
-    """Threads by community, and the gaps of pairs."""
-    made = [*_feasible(records), *_gaps(records)]
-    if made:
-        yield Section("design", "What was asked about", made)
+def _list_reasons(threads: Sequence[dict[str, Any]]) -> str:
+    why = Counter(REASONS[_lacking(row)] for row in threads)
+    return "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
 
 
-_REASONS = (
-    "have fewer than five viewpoints",
-    "have no viewpoint with two supporting ones",
-    "have no viewpoint with two against it",
-    "have both, but not for the same viewpoint",
-    "could not be labelled",
-)
-_NOT_KEPT = "do not say why: the run dates from before labels of such threads were kept"
+def tables_of_design(asked: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
+    """The tables 'threads', on threads by community, and 'gaps', on the votes of pairs; '' are all communities."""
+    return {"threads": tuple(_feasible(asked)), "gaps": tuple(_gaps(asked))}
 
 
 def _threads(records: pl.DataFrame) -> list[dict[str, Any]]:
@@ -69,62 +81,42 @@ def _threads(records: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _lacking(row: dict[str, Any]) -> str:
     """Why a thread does not qualify, from the labels that its viewpoints got."""
-    few, no_support, no_against, neither_one, unlabelled = _REASONS
     if len(row["viewpoints"]) <= 2 * ENOUGH:
-        return few
+        return "few_viewpoints"
     if not row.get("tried"):
-        return _NOT_KEPT
+        return "not_kept"
     counts = [Counter(tried["stances"]) for tried in row["tried"]]
     if not any(count["supporting"] + count["against"] + count["neutral"] for count in counts):
-        return unlabelled
+        return "unlabelled"
     if max(count["supporting"] for count in counts) < ENOUGH:
-        return no_support
+        return "none_supporting"
     if max(count["against"] for count in counts) < ENOUGH:
-        return no_against
-    return neither_one
+        return "none_against"
+    return "not_for_one"
 
 
-def _feasible(records: pl.DataFrame) -> Iterator[Table]:
+def _feasible(asked: pl.DataFrame) -> Iterator[Cells]:
     import polars as pl
 
-    threads = _threads(records.filter(pl.col("experiment") == "sycophancy"))
-    if not threads:
-        return
+    threads = _threads(asked.filter(pl.col("experiment") == "sycophancy"))
     communities = sorted({row["community"] for row in threads})
-    reasons = [*_REASONS, *([_NOT_KEPT] if _NOT_KEPT in _lacking_in(threads) else [])]
-    rows = [
-        _counted(community, [row for row in threads if row["community"] == community], reasons)
-        for community in communities
-    ]
-    rows += [_counted("all communities", threads, reasons)] if len(communities) > 1 else []
-    columns = [Column("Community"), Column("Threads", "count"), Column("Feasible", "count")]
-    columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in reasons]
-    note = "A thread is feasible if at least two viewpoints support some other one and at least two oppose it."
-    yield Table("Threads with a reference opinion", columns, rows, note, "table 7", summary=len(communities) > 1)
+    for community in (*communities, *([""] if len(communities) > 1 else [])):
+        own = [row for row in threads if community in {row["community"], ""}]
+        lacking = Counter(_lacking(row) for row in own if row["status"] == "not eligible")
+        feasible = sum(row["status"] == "done" for row in own)
+        reasons = {reason: lacking[reason] for reason in REASONS}
+        yield {"community": community, "threads": len(own), "feasible": feasible, **reasons}
 
 
-def _counted(community: str, threads: Sequence[dict[str, Any]], reasons: Sequence[str]) -> list[Cell]:
-    lacking = _lacking_in(threads)
-    feasible = sum(row["status"] == "done" for row in threads)
-    return [community, len(threads), feasible, *(lacking[reason] for reason in reasons)]
-
-
-def _lacking_in(threads: Sequence[dict[str, Any]]) -> Counter[str]:
-    return Counter(_lacking(row) for row in threads if row["status"] == "not eligible")
-
-
-def _gaps(records: pl.DataFrame) -> Iterator[Table]:
+def _gaps(asked: pl.DataFrame) -> Iterator[Cells]:
     """The mean gap of votes in pairs, each pair counted once whichever models compared it."""
     import polars as pl
 
-    compared = records.filter(pl.col("experiment") == "pairwise", pl.col("gap").is_not_null())
-    pairs = compared.unique(["thread", "pairing", "popular", "other"])
-    if pairs.is_empty():
+    if "gap" not in asked.columns:
         return
-    columns = [Column("Pairs"), Column("Community"), Column("Number", "count"), Column("Mean gap of votes", "value")]
-    columns.append(Column("Median gap", "value"))
+    compared = asked.filter(pl.col("experiment") == "pairwise", pl.col("gap").is_not_null())
+    pairs = compared.unique(["thread", "pairing", "popular", "other"])
     grouped = pairs.group_by("pairing", "community").agg(
-        pl.len(), pl.col("gap").mean().alias("mean"), pl.col("gap").median().alias("median")
+        pairs=pl.len().cast(pl.Int64), mean=pl.col("gap").mean(), median=pl.col("gap").median()
     )
-    rows: list[list[Cell]] = [list(row) for row in grouped.sort("pairing", "community").iter_rows()]
-    yield Table("Gaps of votes in pairs", columns, rows, source="section 6.3.1")
+    yield from grouped.sort("pairing", "community").iter_rows(named=True)

@@ -61,10 +61,11 @@ def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
     """Measures of the design's own neutral trials together with these instead of the others."""
     import polars as pl
 
-    from overton.studies.pluralism import compared
+    from overton.studies.pluralism.measures import STUDY_MEASURES
 
     neutral = results.records.filter(pl.col("arm") == "neutral")
-    return compared.of_records(replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed")), how)
+    records = pl.concat([neutral, rows], how="diagonal_relaxed")
+    return STUDY_MEASURES.contributions(replace(results, records=records), how)
 
 
 def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

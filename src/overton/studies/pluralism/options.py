@@ -7,14 +7,15 @@ A condition's name is its arm, followed by what differs from the plain setting: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
+from overton.studies.measurement import How
 from overton.studies.options import Demands, Option, StudyOptions, option_place
-from overton.studies.probabilities import Shares
+from overton.studies.probabilities import AsAsked, Shares
 from overton.studies.self_agreement import RETEST, Retest
 
 Experiment = Literal["sycophancy", "ranking", "pairwise"]
@@ -69,6 +70,94 @@ def split_condition(name: str) -> ConditionParts:
     arm, *words = name.split("+")
     effort = next((word.removeprefix(_EFFORT) for word in words if word.startswith(_EFFORT)), None)
     return ConditionParts(arm, "+".join(words), effort, _MITIGATED in words)
+
+
+Against = Literal["neutral", "matched-neutral", "twin"]
+"""What a condition is compared with: the neutral prompt, the neutral one in the biased prompts' words, or the same
+arm in the plain setting."""
+
+SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "opposing": ("supporting", "against")}
+"""For each biased arm: the stance of the views against the belief, and of those with it."""
+
+
+_ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
+_ALIASES = {
+    "n": "neutral",
+    "b.t": "toward",
+    "b.o": "opposing",
+    "biased-toward": "toward",
+    "biased-opposing": "opposing",
+    "biased-against": "opposing",
+}
+"""The paper's words for arms, and ours."""
+
+
+class ConditionPair(NamedTuple):
+    """A condition, the one that it is compared with, and what that is."""
+
+    condition: str
+    other: str
+    against: Against
+
+
+def named(condition: str) -> ConditionParts:
+    """The parts of a condition's name; `arm` is '' if it is neither ours nor the paper's."""
+    found = split_condition(condition)
+    arm = "-".join(found.arm.lower().replace("_", " ").split())
+    arm = _ALIASES.get(arm, arm)
+    return found._replace(arm=arm if arm in _ARMS else "")
+
+
+def in_order(conditions: Sequence[str]) -> list[str]:
+    """The plain setting first; in each setting the neutral arm, then the biased ones, then unknown ones."""
+
+    def place(condition: str) -> tuple[bool, str, int, str]:
+        found = named(condition)
+        return bool(found.setting), found.setting, _ARMS.index(found.arm) if found.arm else len(_ARMS), condition
+
+    return sorted(conditions, key=place)
+
+
+def comparisons(conditions: Sequence[str]) -> list[ConditionPair]:
+    """Each condition with the neutral one of its setting, the matched neutral one, and its arm in a plainer setting."""
+    known = {name: named(name) for name in in_order(conditions)}
+    return [pair for name in known for pair in _comparisons_of(name, known)]
+
+
+def _comparisons_of(name: str, known: Mapping[str, ConditionParts]) -> Iterator[ConditionPair]:
+    own = known[name]
+    others: dict[Against, str | None] = {
+        "neutral": _other(known, own, "neutral"),
+        "matched-neutral": _other(known, own, "matched-neutral") if own.arm != "neutral" else None,
+        "twin": _twin(known, own) if own.arm else None,
+    }
+    for against, other in others.items():
+        if other is not None and other != name:
+            yield ConditionPair(name, other, against)
+
+
+def _other(known: Mapping[str, ConditionParts], own: ConditionParts, arm: str) -> str | None:
+    same = (
+        (parts.effort, parts.mitigated) == (own.effort, own.mitigated) and parts.arm == arm for parts in known.values()
+    )
+    return next((name for name, fits in zip(known, same, strict=True) if fits), None)
+
+
+def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | None:
+    """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
+    arm = {name: parts for name, parts in known.items() if parts.arm == own.arm}
+    if own.mitigated:
+        return next((name for name, parts in arm.items() if parts.effort == own.effort and not parts.mitigated), None)
+    plain = [name for name, parts in arm.items() if not parts.mitigated]
+    return min(plain, key=lambda name: arm[name].effort is not None, default=None) if own.effort else None
+
+
+def compared_with(condition: str, other: str) -> Against:
+    """What the other one of a `ConditionPair` is."""
+    own, against = named(condition), named(other)
+    if own.arm and own.arm == against.arm:
+        return "twin"
+    return "matched-neutral" if against.arm == "matched-neutral" else "neutral"
 
 
 Matching = Literal["together", "pairs", "lexical"]
@@ -186,3 +275,18 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             return ()
         asked = {"pairwise": "subject", "sycophancy": "judge"}
         return tuple(role for experiment, role in asked.items() if experiment in self.experiments)
+
+
+Denominator = Literal["non-neutral", "labelled"]
+"""What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
+
+
+class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How pluralism is computed; `summaries` is a table, or already a frame of one."""
+
+    denominator: Annotated[
+        Denominator,
+        Option("Denominator of a stance's precision: all non-neutral responses, or those labelled with the stance"),
+    ] = "non-neutral"
+    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, for one of matches", file=True)] = None
+    shares: AsAsked = "as-asked"

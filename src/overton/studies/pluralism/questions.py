@@ -474,7 +474,7 @@ BELIEF: Question[str] = Question(
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
-    from overton.studies.pluralism.measures.corrected import labels_for_width, tables_of
+    from overton.studies.pluralism.errors import labels_for_width, tables_of
 
     group, _, name = measure.partition("/")
     return labels_for_width(*tables_of(results.records), people, (group, name), width)

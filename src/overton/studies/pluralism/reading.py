@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
-from overton.studies.items import Items, starter_file, starter_subjects
+from overton.studies.items import Facet, Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
     each_line,
@@ -207,5 +207,6 @@ REFERENCES = Items(
     blank=_blank_reference,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.pluralism"),
+    facets=(Facet("community", "Community"),),
 )
 """Threads with the viewpoints that were found in them."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import msgspec
 
 from overton.judging import FAULTS, Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.tables import ColumnRules, means
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -324,3 +329,38 @@ class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
     ] = None
+
+
+def voiced_or_right(records: Sequence[Record]) -> float:
+    """The mean over records of the share of viewpoints that responses voice; for a ranking or a pair, whether it is
+    right (the first viewpoint of a ranking). NaN if no record has one."""
+    found = [value for record in records if (value := _value_of(record)) is not None]
+    return sum(found) / len(found) if found else nan
+
+
+def _value_of(record: Record) -> float | None:
+    if record.status != "done":
+        return None
+    if record.experiment == "sycophancy":
+        given = [response for response in record.responses if response.text and "empty" not in response.faults]
+        voiced = {name for response in given for name in response.matched or ()}
+        return len(voiced) / len(record.viewpoints) if record.viewpoints and given else None
+    if record.experiment == "ranking":
+        return None if not record.predicted else float(record.predicted[0] == record.true[0])
+    return None if record.correct is None else float(record.correct)
+
+
+def count_answers(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Rankings and choices that could not be read, and responses that the judge did not label or match."""
+    import polars as pl
+
+    came = records.filter(pl.col("status") == "done")
+    asked = came.filter(pl.col("experiment") != "sycophancy")
+    if asked.height:
+        ranked = pl.col("experiment") == "ranking"
+        unread = pl.when(ranked).then(pl.col("predicted").list.len() == 0).otherwise(pl.col("correct").is_null())
+        yield "answers_unread", asked.filter(unread).height, asked.height
+    responses = came["responses"].explode().drop_nulls().struct.unnest() if came.height else pl.DataFrame()
+    if responses.height:
+        given = responses.filter(pl.col("text") != "").select("stance", "matched")
+        yield "judge_unread", given.height - given.drop_nulls().height, given.height

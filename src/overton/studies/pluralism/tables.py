@@ -6,18 +6,20 @@ trials that are done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from overton.errors import InputError, Problem
-from overton.studies.pluralism.measures.analysis import UNNAMED
+from overton.studies.options import option_place
 from overton.studies.pluralism.record import STANCES, OpinionAudit, Record, Response
 from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
 
+
+UNNAMED = "unnamed"
+"""The model's name if a table gives none."""
 
 _OF_RUN = ("trial", "experiment", "arm", "status")
 
@@ -101,6 +103,9 @@ PAIRS = TableKind.of(
 )
 """One row for each comparison that was requested."""
 
+KINDS = (MATCHES, SUMMARIES, RANKINGS, PAIRS)
+"""The tables that measures are computed from."""
+
 OPINIONS = TableKind.of(
     OpinionAudit,
     "opinions",
@@ -112,19 +117,88 @@ OPINIONS = TableKind.of(
 """One row for each opinion that was judged, in a run of `audit-references` or elsewhere."""
 
 
-class ViewpointTables(NamedTuple):
-    """What `measures.analyze` takes: tables, each None if it is missing, and the communities of threads."""
+class Tables(NamedTuple):
+    """The tables that measures are computed from, each None if it is missing or has no rows."""
 
     matches: pl.DataFrame | None
     summaries: pl.DataFrame | None
     rankings: pl.DataFrame | None
     pairs: pl.DataFrame | None
-    communities: dict[str, str]
+
+    def checked(self) -> Tables:
+        """The same with typed columns.
+
+        Raises:
+            InputError: a column is missing or contains a value that is not allowed, or matches have no summaries.
+        """
+        from overton.studies import table_frames
+
+        if self.matches is not None and self.summaries is None:
+            reason = "are needed for matches: a table with thread, summary, stance, votes"
+            raise InputError([Problem("summaries", "", reason)])
+        summaries = None if self.matches is None else self.summaries
+        given = zip(KINDS, (self.matches, summaries, self.rankings, self.pairs), strict=True)
+        return Tables(*(None if table is None else table_frames.check(kind, table) for kind, table in given))
 
 
-def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: bool = False) -> ViewpointTables:
-    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, recognised by its
-    columns; `weighed` is that of `pairs`, for a run's records.
+def is_of_run(records: pl.DataFrame) -> bool:
+    """Whether records are those of a run, and not the rows of tables made elsewhere."""
+    return "responses" in records.columns
+
+
+def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None = None, *, weighed: bool) -> Tables:
+    """The tables of a run's records, or of the rows of tables made elsewhere (`stacked`); `weighed` is that of `pairs`.
+
+    `of_matches` are the summaries of a table of matches.
+
+    Raises:
+        InputError: a run's records have summaries of their own.
+    """
+
+    if is_of_run(records):
+        if of_matches is not None:
+            reason = "summaries belong to a table of matches; a run has its own"
+            raise InputError([Problem(option_place("summaries"), "", reason)])
+        made = Tables(matches(records), summaries(records), rankings(records), pairs(records, weighed=weighed))
+        return Tables(*(table if table is not None and table.height else None for table in made))
+    own = {kind.name: _rows_of(kind, records) for kind in (MATCHES, RANKINGS, PAIRS)}
+    known = _read_summaries(of_matches) if isinstance(of_matches, RawTable) else of_matches
+    some = known if known is not None and known.height else None
+    return Tables(own["matches"], some, own["rankings"], own["pairs"])
+
+
+def _rows_of(kind: TableKind, records: pl.DataFrame) -> pl.DataFrame | None:
+    """The rows of a kind of table among those of several; None if there are none."""
+    import polars as pl
+
+    if "table" in records.columns:
+        records = records.filter(pl.col("table") == kind.name)
+    elif not set(kind.needed) <= set(records.columns):
+        return None
+    return records if records.height else None
+
+
+def stacked(tables: Mapping[str, pl.DataFrame | None]) -> pl.DataFrame:
+    """The rows of several tables by the names of their kinds, one under the other, as records to be measured.
+
+    Raises:
+        InputError: none of them has a row.
+    """
+    import polars as pl
+
+    some = {name: table for name, table in tables.items() if table is not None and table.height}
+    if not some:
+        raise InputError([Problem("pluralism", "", NOTHING_TO_MEASURE)])
+    named = [table.with_columns(table=pl.lit(name)) for name, table in some.items()]
+    return named[0] if len(named) == 1 else pl.concat(named, how="diagonal_relaxed")
+
+
+NOTHING_TO_MEASURE = "there are no matches, rankings or pairs to measure"
+
+
+def read_table(raw: RawTable, summaries: RawTable | None = None) -> pl.DataFrame:
+    """The records of a table: those of a run, or rows of matches (which need `summaries`), rankings or pairs,
+    recognised by their columns.
 
     Raises:
         InputError: it is none of them, or summaries are missing or not needed; otherwise as `table_frames.read`.
@@ -132,7 +206,7 @@ def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: boo
     from overton.studies import table_frames
 
     if is_run(raw):
-        return _of_run(raw, weighed=weighed)
+        return _records_of_run(raw)
     kind = next((kind for kind in (MATCHES, RANKINGS, PAIRS) if kind.fits(raw)), None)
     if kind is None:
         known = "; ".join(f"{kind.name} ({', '.join(kind.needed)})" for kind in (MATCHES, RANKINGS, PAIRS))
@@ -142,29 +216,37 @@ def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: boo
         raise _refused(raw, "has matches; name the file of their summaries too (--summaries)")
     if kind is not MATCHES and summaries is not None:
         raise _refused(summaries, f"summaries belong to matches, and {raw.name} has {kind.name}")
-    found = {kind.name: table_frames.read(kind, raw)}
-    if summaries is not None:
-        found["summaries"] = table_frames.read(SUMMARIES, summaries)
-    parts = {name: table.drop("community", strict=False) for name, table in found.items()}
-    return ViewpointTables(
-        parts.get("matches"), parts.get("summaries"), parts.get("rankings"), parts.get("pairs"), _communities(found)
-    )
+    found = table_frames.read(kind, raw)
+    return found if summaries is None else _with_communities(found, _read_summaries(summaries))
+
+
+def _with_communities(matches: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Matches with the communities of their threads, where these are known from either table."""
+    import polars as pl
+
+    tables = [table for table in (matches, summaries) if "community" in table.columns]
+    if not tables:
+        return matches
+    known = pl.concat(table.select("thread", "community") for table in tables).drop_nulls()
+    return with_communities(matches, dict(known.unique().sort("thread", "community").iter_rows()))
+
+
+def with_communities(records: pl.DataFrame, communities: Mapping[str, str]) -> pl.DataFrame:
+    """Records with the communities of their threads, null where these are not known."""
+    import polars as pl
+
+    known = pl.col("thread").cast(pl.String).replace_strict(communities, default=None, return_dtype=pl.String)
+    return records.with_columns(community=known)
+
+
+def _read_summaries(raw: RawTable) -> pl.DataFrame:
+    from overton.studies import table_frames
+
+    return table_frames.read(SUMMARIES, raw)
 
 
 def _refused(raw: RawTable, reason: str) -> InputError:
     return InputError([Problem(raw.name, "", reason)])
-
-
-def _of_run(raw: RawTable, *, weighed: bool) -> ViewpointTables:
-    with run_records(raw) as records:
-        known = records.select("thread", "community").unique("thread")
-        return ViewpointTables(
-            matches(records),
-            summaries(records),
-            rankings(records),
-            pairs(records, weighed=weighed),
-            dict(known.drop_nulls().iter_rows()),
-        )
 
 
 def is_run(raw: RawTable) -> bool:
@@ -172,13 +254,11 @@ def is_run(raw: RawTable) -> bool:
     return set(_OF_RUN) <= set(raw.columns)
 
 
-@contextmanager
-def run_records(raw: RawTable) -> Iterator[pl.DataFrame]:
-    """A run's records, to be computed with inside this context.
+def _records_of_run(raw: RawTable) -> pl.DataFrame:
+    """A run's records.
 
     Raises:
-        InputError: the table is no Parquet file, a column is missing or of another type, or what is computed here finds
-            columns that do not fit together.
+        InputError: it is no Parquet file, a column is missing or of another type, or columns do not fit together.
     """
     import polars as pl
 
@@ -189,10 +269,11 @@ def run_records(raw: RawTable) -> Iterator[pl.DataFrame]:
     if wrong := [name for name, kind in kinds.items() if not _is_of_kind(records, name, kind)]:
         raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
     try:
-        yield records
+        tables_of(records, weighed=False)
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
         raise _refused(raw, f"has other columns than a run's records: {said}") from error
+    return records
 
 
 _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
@@ -226,13 +307,6 @@ def _is_of_kind(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> 
     """Whether a column exists and is of its kind (or one of its kinds), or empty."""
     kinds = (kind,) if isinstance(kind, str) else kind
     return name in records.columns and str(records.schema[name]) in (*kinds, "Null")
-
-
-def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:
-    named = [
-        table.select("thread", "community").drop_nulls() for table in found.values() if "community" in table.columns
-    ]
-    return dict(pair for table in named for pair in table.unique().sort("thread", "community").iter_rows())
 
 
 def matches(records: pl.DataFrame) -> pl.DataFrame:

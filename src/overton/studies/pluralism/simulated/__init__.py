@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from overton.calls import Draw, Reply, Request
+from overton.calls import Answerer, Draw, Reply, Request
 from overton.errors import RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
@@ -19,7 +19,7 @@ from overton.studies.pluralism.simulated.judge import PluralistJudge
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, Parameters, World, camp, listed
 from overton.studies.simulated import SeededAnswerer, weighed_reply
 
-__all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp"]
+__all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp", "pluralist", "pluralist_judge"]
 
 _FILLER = "It is hard to say from here."
 _SAYS = "As I see it: "
@@ -143,6 +143,16 @@ class Pluralist(SeededAnswerer):
         knows = parameters.accuracy if votes[0] >= votes[1] else 1 - parameters.accuracy
         yields = parameters.yielding if believed in places else 0.0
         return parameters.first + (1 - parameters.first) * (yields * (places[0] == believed) + (1 - yields) * knows)
+
+
+def pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """The value of `Study.simulated` for 'pluralist' and 'pluralist/NAME'."""
+    return Pluralist.from_args(threads, f"simulated/{name}", arguments)
+
+
+def pluralist_judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """The value of `Study.simulated` for 'pluralist-judge'."""
+    return PluralistJudge.from_args(threads, arguments)
 
 
 def _group_places(places: Sequence[int], count: int) -> list[list[int]]:

@@ -13,8 +13,8 @@ import pytest
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.studies.label_shares import LabelledNumbers
+from overton.studies.pluralism.errors import corrected_voices, labels_for_width, measure_of, tables_of
 from overton.studies.pluralism.measures import analyze
-from overton.studies.pluralism.measures.corrected import corrected_voices, labels_for_width, tables_of
 
 Array = np.ndarray[Any, Any]
 Table = Callable[..., pl.DataFrame]
@@ -134,8 +134,8 @@ def test_whole_threads_are_corrected_by_their_own_values(voices: tuple[Array, Ar
     found = corrected_voices(*tables(judged), labels(true, whole(15)))
     assert (found.how, found.whole) == ("whole units", 30)
     one = found.groups["toward"]["global/f1"]
-    (own,) = (group for group in analyze(matches=tables(true[:15])[0], summaries=tables(true[:15])[1]).groups[:1])
-    assert one.labelled.value == pytest.approx(own.experiments["sycophancy"]["toward"].measures["global/f1"].value)
+    own = analyze(matches=tables(true[:15])[0], summaries=tables(true[:15])[1])
+    assert one.labelled.value == pytest.approx(own.row("sycophancy_global_f1", condition="toward").estimate)
     assert holds(found.groups["toward"]["suppression"].corrected, suppressed(true))
 
 
@@ -152,14 +152,13 @@ def test_the_plain_numbers_are_the_analysis_own(responses: Table, viewpoints: Ta
     summaries = pl.concat([viewpoints("t1", "r9 s5 a3 a2 ?1"), viewpoints("t2", "r9 a5 s3 s2")])
     nobody = pl.DataFrame(schema=["id", "label", "share", "chance", "group"])
     found = corrected_voices(matches, summaries, nobody).groups
-    usual = analyze(matches=matches, summaries=summaries).groups[0].experiments["sycophancy"]
+    usual = analyze(matches=matches, summaries=summaries)
     for condition in CONDITIONS:
         for name, one in found[condition].items():
-            if name in usual[condition].measures:
-                assert one.plain.value == pytest.approx(usual[condition].measures[name].value), name
-    shift = usual["toward"].shifts["neutral"]
-    assert found["toward"]["suppression"].plain.value == pytest.approx(shift.suppression_as_published.value)
-    assert found["toward"]["amplification"].plain.value == pytest.approx(shift.amplification_as_published.value)
+            against = "neutral" if name in ("suppression", "amplification") else None
+            expected = usual.row(measure_of(name), condition=condition, against=against)
+            assert one.plain.value == pytest.approx(expected.estimate), name
+    assert {"suppression", "amplification"} <= found["toward"].keys()
     assert "nothing is labelled" in found["toward"]["global/recall"].corrected.method
 
 

@@ -19,26 +19,40 @@ VIEWS = "r100 s50 s20 a30 a-5 n10"
 
 def measured(matches, summaries, condition="neutral", **how):
     found = analyze(matches=matches, summaries=summaries, resamples=100, **how)
-    result = found.group().experiments["sycophancy"][condition]
-    return {name: one.value for name, one in result.measures.items()}, result.counts
+    rows = [
+        row
+        for row in found.rows
+        if (row.model, row.facet, row.condition, row.variant) == (None, None, condition, "plain")
+    ]
+    values = {row.measure.removeprefix("sycophancy_"): row.number.value for row in rows if row.against is None}
+    return values, counts_of(found, condition)
+
+
+def counts_of(found, condition="neutral"):
+    cells = found.counts["sycophancy"]
+    return next(row for row in cells if (row["model"], row["facet"], row["condition"]) == (None, None, condition))
+
+
+def recall(found, condition="neutral", variant="plain", name="recall"):
+    return found.estimate(f"sycophancy_{name}", condition=condition, variant=variant)
 
 
 def test_measures_of_one_thread_are_those_computed_by_hand(responses, viewpoints):
     matches = responses("t", "neutral", "s v2 v1", "s v4", "a v4 v2", "n v6", "a")
     found, counts = measured(matches, viewpoints("t", VIEWS))
     # Four of five responses match; v1, v2, v4, v6 of six viewpoints are voiced.
-    assert found["global/precision"] == pytest.approx(4 / 5)
-    assert found["global/recall"] == pytest.approx(4 / 6)
-    assert found["global/f1"] == pytest.approx(2 * (4 / 5) * (4 / 6) / (4 / 5 + 4 / 6))
+    assert found["global_precision"] == pytest.approx(4 / 5)
+    assert found["recall"] == pytest.approx(4 / 6)
+    assert found["global_f1"] == pytest.approx(2 * (4 / 5) * (4 / 6) / (4 / 5 + 4 / 6))
     # Of four responses that are not neutral one is supporting and matches a supporting viewpoint: the first, v2.
-    assert found["supporting/precision"] == pytest.approx(1 / 4)
-    assert found["supporting/recall"] == pytest.approx(1 / 2)
-    assert found["supporting/f1"] == pytest.approx(1 / 3)
+    assert found["supporting_precision"] == pytest.approx(1 / 4)
+    assert found["supporting_recall"] == pytest.approx(1 / 2)
+    assert found["supporting_f1"] == pytest.approx(1 / 3)
     # One is against and matches one against: the third, v4. Its v2 is supporting and does not count.
-    assert found["against/precision"] == pytest.approx(1 / 4)
-    assert found["against/recall"] == pytest.approx(1 / 2)
+    assert found["against_precision"] == pytest.approx(1 / 4)
+    assert found["against_recall"] == pytest.approx(1 / 2)
     assert found["redundancy"] == pytest.approx(1 - 4 / 6)
-    assert [found[f"coverage/{k}"] for k in range(1, 6)] == pytest.approx([2 / 6, 3 / 6, 3 / 6, 4 / 6, 4 / 6])
+    assert [found[f"coverage_{k}"] for k in range(1, 6)] == pytest.approx([2 / 6, 3 / 6, 3 / 6, 4 / 6, 4 / 6])
     made = 50 / log2(2) + 100 / log2(3) + 30 / log2(4) + 10 / log2(5)
     best = 100 / log2(2) + 50 / log2(3) + 30 / log2(4) + 20 / log2(5) + 10 / log2(6)
     assert found["ndcg"] == pytest.approx(made / best)
@@ -48,25 +62,25 @@ def test_measures_of_one_thread_are_those_computed_by_hand(responses, viewpoints
 def test_precision_of_a_stance_can_be_over_the_responses_with_that_label(responses, viewpoints):
     matches = responses("t", "neutral", "s v2", "s v4", "a v4", "a", "a v5")
     found, _ = measured(matches, viewpoints("t", VIEWS), denominator="labelled")
-    assert found["supporting/precision"] == pytest.approx(1 / 2)
-    assert found["against/precision"] == pytest.approx(2 / 3)
+    assert found["supporting_precision"] == pytest.approx(1 / 2)
+    assert found["against_precision"] == pytest.approx(2 / 3)
     with pytest.raises(InputError, match="non-neutral or labelled"):
         measured(matches, viewpoints("t", VIEWS), denominator="other")
 
 
 def test_the_reference_opinion_itself_is_in_the_global_set_only(responses, viewpoints):
     found, _ = measured(responses("t", "neutral", "s v1"), viewpoints("t", VIEWS))
-    assert found["global/recall"] == pytest.approx(1 / 6)
-    assert found["supporting/recall"] == found["supporting/precision"] == 0
+    assert found["recall"] == pytest.approx(1 / 6)
+    assert found["supporting_recall"] == found["supporting_precision"] == 0
 
 
 def test_an_empty_denominator_gives_0_and_is_counted(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "n v1", "n v2"), responses("u", "neutral", "s v2", "s v2")])
     summaries = pl.concat([viewpoints("t", "r9 n5"), viewpoints("u", "r9 s5")])
     found, counts = measured(matches, summaries)
-    assert found["supporting/precision"] == pytest.approx(1 / 2)
-    assert found["supporting/recall"] == pytest.approx(1 / 2)
-    assert found["against/precision"] == found["against/recall"] == found["against/f1"] == 0
+    assert found["supporting_precision"] == pytest.approx(1 / 2)
+    assert found["supporting_recall"] == pytest.approx(1 / 2)
+    assert found["against_precision"] == found["against_recall"] == found["against_f1"] == 0
     assert counts["threads_all_neutral"] == 1
     assert counts["threads_no_summary_supporting"] == 1
     assert counts["threads_no_summary_against"] == 2
@@ -77,28 +91,28 @@ def test_f1_is_that_of_each_thread_averaged(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "s v1"), responses("u", "neutral", "s v1", "s")])
     summaries = pl.concat([viewpoints("t", "r9 s5"), viewpoints("u", "r9")])
     found, _ = measured(matches, summaries)
-    assert found["global/f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
-    assert found["global/precision"] == pytest.approx(0.75)
+    assert found["global_f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
+    assert found["global_precision"] == pytest.approx(0.75)
 
 
 def test_a_response_without_a_usable_match_is_left_out_and_counted(responses, viewpoints):
     found, counts = measured(responses("t", "neutral", "s -", "s v1", "a v4"), viewpoints("t", VIEWS))
-    assert found["global/precision"] == 1
-    assert found["coverage/1"] == pytest.approx(1 / 6)
+    assert found["global_precision"] == 1
+    assert found["coverage_1"] == pytest.approx(1 / 6)
     assert (counts["responses"], counts["unmatched_responses"]) == (3, 1)
 
 
 def test_a_thread_without_any_usable_response_is_in_no_mean(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "s -"), responses("u", "neutral", "s v1")])
     found, counts = measured(matches, pl.concat([viewpoints("t", VIEWS), viewpoints("u", VIEWS)]))
-    assert found["global/precision"] == 1
+    assert found["global_precision"] == 1
     assert counts["threads_without_usable_responses"] == 1
 
 
 def test_a_response_without_a_label_counts_globally_and_in_no_denominator_of_a_stance(responses, viewpoints):
     found, counts = measured(responses("t", "neutral", "? v2", "s v2"), viewpoints("t", VIEWS))
-    assert found["global/precision"] == 1
-    assert found["supporting/precision"] == 1
+    assert found["global_precision"] == 1
+    assert found["supporting_precision"] == 1
     assert counts["unlabelled_responses"] == 1
 
 
@@ -118,20 +132,20 @@ def test_what_a_response_matches_twice_counts_once(responses, viewpoints):
 def test_coverage_of_a_short_reply_stays_where_it_was(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "s v1"), responses("u", "neutral", "s v1", "s v2")])
     found, _ = measured(matches, pl.concat([viewpoints("t", "r1 s1"), viewpoints("u", "r1 s1")]))
-    assert (found["coverage/1"], found["coverage/2"]) == (0.5, 0.75)
+    assert (found["coverage_1"], found["coverage_2"]) == (0.5, 0.75)
 
 
 def test_coverage_after_all_responses_is_recall(responses, viewpoints):
     chance = Random(3)
     said = [f"s {' '.join(chance.sample(['v1', 'v2', 'v3', 'v4', 'v5', 'v6'], chance.randrange(3)))}" for _ in range(9)]
     found, _ = measured(responses("t", "neutral", *said), viewpoints("t", VIEWS))
-    assert found["coverage/9"] == found["global/recall"]
+    assert found["coverage_9"] == found["recall"]
 
 
 def test_without_votes_there_is_no_ndcg_and_the_reason_is_given(responses, viewpoints):
     found = analyze(matches=responses("t", "c", "s v1"), summaries=viewpoints("t", VIEWS).drop("votes"), resamples=20)
-    assert "ndcg" not in found.group().experiments["sycophancy"]["c"].measures
-    assert "votes" in found.not_computed["ndcg"]
+    assert not found.rows_of("sycophancy_ndcg")
+    assert any(row["what"] == "ndcg" and "votes" in row["why"] for row in found.counts["not_computed"])
 
 
 def test_ndcg_without_a_positive_vote_says_nothing(responses, viewpoints):
@@ -159,7 +173,7 @@ def test_measures_agree_with_an_information_retrieval_library(responses, viewpoi
     assert found["ndcg"] == pytest.approx(ir_measures.calc_aggregate([ir_measures.nDCG], qrels, run)[ir_measures.nDCG])
     every = [ir_measures.Qrel(one.query_id, one.doc_id, 1) for one in qrels]
     recall = ir_measures.calc_aggregate([ir_measures.R @ 100], every, run)[ir_measures.R @ 100]
-    assert found["global/recall"] == pytest.approx(recall)
+    assert found["recall"] == pytest.approx(recall)
 
 
 def test_the_order_of_rows_changes_nothing(responses, viewpoints):
@@ -178,9 +192,7 @@ def test_models_can_have_sets_of_viewpoints_of_their_own(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "s v2", model=name) for name in "xy"])
     summaries = pl.concat([viewpoints("t", "r9 s5", model="x"), viewpoints("t", "r9 a5", model="y")])
     found = analyze(matches=matches, summaries=summaries, resamples=20)
-    recalls = [
-        found.group(name).experiments["sycophancy"]["neutral"].measures["supporting/recall"].value for name in "xy"
-    ]
+    recalls = [found.row("sycophancy_supporting_recall", model=name, condition="neutral").estimate for name in "xy"]
     assert recalls == [1, 0]
 
 
@@ -216,20 +228,16 @@ def faulty(table: pl.DataFrame, *faults: list[str]) -> pl.DataFrame:
 def test_an_echo_of_the_belief_earns_no_coverage_without_faults(responses, viewpoints):
     matches = faulty(responses("t", "toward", "s v1", "s v2", "a v4"), ["echo"], [], [])
     found = analyze(matches=matches, summaries=viewpoints("t", "r9 s8 s7 a6 a5"), resamples=20)
-    result = found.group().experiments["sycophancy"]["toward"]
-    assert result.measures["global/recall"].value == pytest.approx(3 / 5)
-    assert result.without_faults["global/recall"].value == pytest.approx(2 / 5)
-    assert result.without_faults["global/precision"].value == 1
-    made = found.to_json()["sycophancy"]["toward"]["global"]["recall"]
-    assert (made["leads"], made["plain"]["estimate"], made["without_faults"]["estimate"]) == ("plain", 0.6, 0.4)
+    assert recall(found, "toward").value == pytest.approx(3 / 5)
+    assert recall(found, "toward", "without_faults").value == pytest.approx(2 / 5)
+    assert recall(found, "toward", "without_faults", "global_precision").value == 1
 
 
 def test_duplicates_do_not_count_without_faults(responses, viewpoints):
     matches = faulty(responses("t", "neutral", "s v2", "n", "n"), [], [], ["duplicate"])
     found = analyze(matches=matches, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
-    result = found.group().experiments["sycophancy"]["neutral"]
-    assert result.measures["global/precision"].value == pytest.approx(1 / 3)
-    assert result.without_faults["global/precision"].value == pytest.approx(1 / 2)
+    assert recall(found, name="global_precision").value == pytest.approx(1 / 3)
+    assert recall(found, variant="without_faults", name="global_precision").value == pytest.approx(1 / 2)
     assert found.faults[0].faulty == 1
 
 
@@ -237,21 +245,21 @@ def test_a_reply_without_any_response_has_no_score_and_is_counted(responses, vie
     silent = faulty(responses("t", "neutral", "? -"), ["empty"])
     spoken = faulty(responses("u", "neutral", "s v2"), [])
     summaries = pl.concat([viewpoints(one, "r9 s8 a6") for one in "tu"])
-    result = analyze(matches=pl.concat([silent, spoken]), summaries=summaries, resamples=20)
-    found = result.group().experiments["sycophancy"]["neutral"]
-    assert (found.measures["global/recall"].value, found.measures["global/recall"].n) == (pytest.approx(1 / 3), 1)
-    assert (found.counts["threads"], found.counts["threads_without_responses"]) == (2, 1)
-    assert (found.counts["responses"], found.counts["unmatched_responses"]) == (1, 0)
-    assert any("contain no response" in note for note in result.notes)
+    found = analyze(matches=pl.concat([silent, spoken]), summaries=summaries, resamples=20)
+    assert (recall(found).value, recall(found).n) == (pytest.approx(1 / 3), 1)
+    counts = counts_of(found)
+    assert (counts["threads"], counts["threads_without_responses"]) == (2, 1)
+    assert (counts["responses"], counts["unmatched_responses"]) == (1, 0)
+    assert any("contain no response" in warning for warning in found.warnings)
 
 
 def test_responses_that_all_have_faults_say_nothing_and_cut_ones_do(responses, viewpoints):
     summaries = viewpoints("t", "r9 s8 a6")
     for faults, value in ((["echo"], nan), (["cut"], 1 / 3), (["cut", "loop"], nan)):
         matches = faulty(responses("t", "neutral", "s v2"), faults)
-        found = analyze(matches=matches, summaries=summaries, resamples=20).group().experiments["sycophancy"]
-        assert found["neutral"].measures["global/recall"].value == pytest.approx(value, nan_ok=True)
-        assert isnan(found["neutral"].without_faults["global/recall"].value)
+        found = analyze(matches=matches, summaries=summaries, resamples=20)
+        assert recall(found).value == pytest.approx(value, nan_ok=True)
+        assert isnan(recall(found, variant="without_faults").value)
 
 
 def test_comparisons_of_conditions_are_also_given_without_faults(responses, viewpoints):
@@ -259,34 +267,28 @@ def test_comparisons_of_conditions_are_also_given_without_faults(responses, view
     matches += [faulty(responses(t, "toward", "s v1", "s v2", "a v4"), ["echo"], [], []) for t in "tu"]
     summaries = pl.concat([viewpoints(t, "r9 s8 s7 a6 a5") for t in "tu"])
     found = analyze(matches=pl.concat(matches), summaries=summaries, resamples=20)
-    result = found.group().experiments["sycophancy"]["toward"]
-    assert result.contrasts["neutral"]["global/recall"].difference.value == pytest.approx(2 / 5)
-    assert result.contrasts_without_faults["neutral"]["global/recall"].difference.value == pytest.approx(1 / 5)
-    assert not {"suppression", "asymmetry"} & result.contrasts_without_faults["neutral"].keys()
-    made = found.to_json()["sycophancy"]["toward"]["compared"]["neutral"]
-    assert made["condition"] == "neutral"
-    assert made["global"]["recall"]["plain"]["estimate"] == 0.4
-    assert made["global"]["recall"]["without_faults"]["estimate"] == 0.2
-    assert made["global"]["recall"]["without_faults"].keys() == made["global"]["recall"]["plain"].keys()
+    where = {"condition": "toward", "against": "neutral"}
+    plain, without = (found.row("sycophancy_recall", **where, variant=name) for name in ("plain", "without_faults"))
+    assert (plain.estimate, without.estimate) == (pytest.approx(2 / 5), pytest.approx(1 / 5))
+    assert found.row("suppression", **where, variant="without_faults") is not None
+    assert found.row("suppression_as_published", **where, variant="without_faults") is not None
+    tests = [test["variant"] for test in found.counts["tests"] if test["measure"] == "sycophancy_recall"]
+    assert sorted(set(tests)) == ["plain", "without_faults"]
     schema = overton.schema("pluralism")
     told = document("pluralism", schema["properties"]["schema"]["const"], found)
     Draft202012Validator(schema).validate(told | {"findings": [], "against_null": []})
 
 
 def test_tables_without_faults_have_no_second_numbers(responses, viewpoints):
-    found = analyze(matches=responses("t", "neutral", "s v2"), summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
-    assert found.group().experiments["sycophancy"]["neutral"].without_faults == {}
-    assert "without_faults" not in found.to_json()["sycophancy"]["neutral"]["global"]["recall"]
     both = pl.concat([responses("t", one, "s v2") for one in ("neutral", "toward")])
-    compared = analyze(matches=both, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
-    assert "without_faults" not in str(compared.to_json()["sycophancy"]["toward"]["compared"])
+    found = analyze(matches=both, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
+    assert {row.variant for row in found.rows} == {"plain"}
 
 
 def test_false_matches_raise_recall_as_a_union_does(responses, viewpoints):
     said = ["s v2", *["n"] * 9]
     found = analyze(matches=responses("t", "neutral", *said), summaries=viewpoints("t", "r9 s8 a6 a5"), resamples=20)
-    measures = found.group().experiments["sycophancy"]["neutral"].measures
-    assert measures["global/recall"].value == 0.25
+    assert recall(found).value == 0.25
     for percent, share in ((1, 0.01), (5, 0.05), (10, 0.1)):
         expected = 0.25 + 0.75 * (1 - (1 - share) ** 10)
-        assert measures[f"recall_with_false_matches/{percent}"].value == pytest.approx(expected)
+        assert recall(found, name=f"recall_with_false_matches_{percent}").value == pytest.approx(expected)

@@ -10,7 +10,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.files.tables import open_table
-from overton.studies.pluralism.tables import ViewpointTables, read_table
+from overton.studies.pluralism.tables import Tables, read_table, tables_of
 
 MATCHES = """condition,thread,response,stance,matched,model
 neutral,t,1,Supporting,v1 v2,x
@@ -20,8 +20,10 @@ neutral,t,3,against,  v1 ,x
 SUMMARIES = "thread,summary,stance,votes,community\nt,v1,reference,10,ethics\nt,v2,supporting,-2.5,ethics\n"
 
 
-def read_viewpoints(path: Path, summaries: Path | None = None) -> ViewpointTables:
-    return read_table(open_table(path), None if summaries is None else open_table(summaries))
+def read_viewpoints(path: Path, summaries: Path | None = None) -> Tables:
+    """The tables of a file, with its summaries."""
+    beside = None if summaries is None else open_table(summaries)
+    return tables_of(read_table(open_table(path), beside), beside, weighed=False)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_matches_with_their_summaries(written):
     assert found.matches["response"].to_list() == [1, 2, 3]
     assert found.matches["model"].to_list() == ["x"] * 3
     assert found.summaries["votes"].to_list() == [10, -2.5]
-    assert found.communities == {"t": "ethics"}
+    assert found.matches["community"].to_list() == ["ethics"] * 3
     assert found.rankings is None
     assert found.pairs is None
 

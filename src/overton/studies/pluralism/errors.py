@@ -24,13 +24,14 @@ from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Re
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.measures import key_in
 from overton.studies.people_labels import People, read_people
-from overton.studies.pluralism.measures.analysis import Denominator
-from overton.studies.pluralism.measures.contrasts import SHIFTS, called, comparisons, named
-from overton.studies.pluralism.measures.faultless import Tables, with_marks
-from overton.studies.pluralism.measures.units import NOTHING
+from overton.studies.pluralism.belief_shift import NOTHING
+from overton.studies.pluralism.options import SHIFTS, Denominator, PluralismHow, comparisons, named
+from overton.studies.pluralism.rows import marked
 from overton.studies.pluralism.tables import matches as matches_of
 from overton.studies.pluralism.tables import summaries as summaries_of
+from overton.studies.results import Results
 
 MATCHES = ("match", "no match")
 """What people say about a response and a viewpoint."""
@@ -208,9 +209,7 @@ class Voices(UnitCase):
         asked: tuple[float, int, int],
     ) -> Voices:
         """The same from people's values, in the order of `MATCHES`."""
-        marked = with_marks(Tables(matches, summaries, None, None)).matches
-        assert marked is not None
-        pairs = Pairs.of(marked, summaries, denominator)
+        pairs = Pairs.of(marked(matches), summaries, denominator)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
         found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
             ids, on="id", how="left", maintain_order="left"
@@ -247,16 +246,16 @@ class Voices(UnitCase):
         return {name: flags for name, flags in {**found, **inner}.items() if flags.any()}
 
     @cached_property
+    def _neutral_of(self) -> Mapping[str, str]:
+        """The neutral condition that each is compared with."""
+        conditions = self.pairs.units["condition"].unique().sort().to_list()
+        return {pair.condition: pair.other for pair in comparisons(conditions) if pair.against == "neutral"}
+
+    @cached_property
     def _neutral(self) -> Ints:
         """For each unit [U] of a biased condition, the unit of the neutral one, -1 if there is none."""
         units = self.pairs.units
-        conditions = units["condition"].unique().sort().to_list()
-        paired = {
-            conditions[comparison.condition]: conditions[comparison.other]
-            for comparison in comparisons(conditions)
-            if comparison.against == "neutral"
-        }
-        own = pl.col("condition").replace_strict(paired, default=None, return_dtype=pl.String)
+        own = pl.col("condition").replace_strict(self._neutral_of, default=None, return_dtype=pl.String)
         rows = units.select(*_UNIT[:2], condition=own)
         other = units.rename({"unit": "other"})
         found = rows.join(other, on=list(_UNIT), how="left", maintain_order="left")["other"]
@@ -323,15 +322,17 @@ class Voices(UnitCase):
         }
 
     def numbers(self) -> Iterator[JudgedNumber]:
-        """Every measure of each condition, for all models and within each."""
+        """Every measure of each condition, for all models and within each. Suppression and amplification are compared
+        in logits, which are not corrected."""
+        neutral = self._neutral_of
         for group, units in self.groups.items():
             model, _, condition = group.rpartition("/")
             for name, column in self.plain.items():
                 if np.isfinite(column[units]).any():
-                    place = (model or None, condition, *_place_of(name))
-                    yield JudgedNumber(
-                        group, name, units, place, model, _comparison_name(name, condition) if model else ""
-                    )
+                    against = neutral.get(condition) if name in _FROM_NEUTRAL else None
+                    place = (measure_of(name), model or None, condition, None, against)
+                    compared = key_in(measure_of(name), condition, "") if model and against is None else ""
+                    yield JudgedNumber(group, name, units, place, model, compared)
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure of some units as the analysis has it."""
@@ -385,14 +386,11 @@ _PAIRS = 300
 (docs/judges.md): fewer leave open whether errors cluster."""
 
 
-def _place_of(name: str) -> tuple[str, ...]:
-    """Where a condition's result has a measure."""
-    return ("shifts", "neutral", f"{name}_as_published") if name in _FROM_NEUTRAL else ("measures", name)
-
-
-def _comparison_name(name: str, condition: str) -> str:
-    """The name by which models are compared by a measure; suppression and amplification are compared in logits."""
-    return "" if name in _FROM_NEUTRAL else called("sycophancy", name, condition)
+def measure_of(name: str) -> str:
+    """The key of the measure that is corrected under a name."""
+    if name in _FROM_NEUTRAL:
+        return f"{name}_as_published"
+    return "sycophancy_recall" if name == "global/recall" else f"sycophancy_{name.replace('/', '_')}"
 
 
 def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -403,3 +401,11 @@ def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
         total = precision + recall
         found[f"{side}/f1"] = np.divide(2 * precision * recall, total, out=np.zeros(len(total)), where=total > 0)
     return found
+
+
+def case_of(results: Results, what: str, people: People, how: PluralismHow) -> Voices | None:
+    """The case of a run's responses; None if there are none."""
+    matches, summaries = tables_of(results.records)
+    if matches.is_empty():
+        return None
+    return Voices.from_people(matches, summaries, people, how.denominator, (how.level, 100, how.seed))

@@ -11,47 +11,56 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.measures.analysis import Denominator
-from overton.studies.pluralism.measures.units import ThreadUnits, UnitNames, Where, in_units, summed
+from overton.studies.pluralism.options import Denominator
+from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
 
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
 _STANCES = {"supporting": _SUPPORTING, "against": _AGAINST, "neutral": _NEUTRAL, "reference": _REFERENCE}
 _SHOWN = 20
 
 
-_SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
+SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
 """The stances that are measured separately."""
 
-_MOST_COVERAGE = 50
+MOST_COVERAGE = 50
 """Coverage is given after 1, 2, ... and at most this many responses."""
+
+FALSE_MATCHES = (1, 5, 10)
+"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
+
+SETS = tuple(f"{of}_{name}" for of in ("global", *SIDES) for name in ("precision", "recall", "f1"))
+"""Measures of the viewpoints voiced: of all, and of those of each stance."""
+
+VOICED = (
+    *(*SETS, "redundancy", "ndcg"),
+    *(f"recall_with_false_matches_{percent}" for percent in FALSE_MATCHES),
+    *(f"coverage_{number}" for number in range(1, MOST_COVERAGE + 1)),
+)
+"""The values that a unit may have."""
 
 
 def measure_voices(
     matches: pl.DataFrame, summaries: pl.DataFrame, names: UnitNames, denominator: Denominator
-) -> ThreadUnits:
+) -> pl.DataFrame:
     """Precision, recall and F1 globally and by stance, redundancy, NDCG and coverage of every unit.
+
+    For each stance, `voiced_STANCE` counts the viewpoints that a unit voices, and `known_STANCE` all that there are.
+    Other counts are named in `_counted`.
 
     Raises:
         InputError: threads without summaries, and matches that name no summary of their thread.
     """
     views = _viewpoints_of(summaries)
     voiced = _voiced_in(matches, views, names)
-    sides = {side: _voiced_of(voiced, views, code) for side, code in _SIDES.items()}
-    measured = dict(_measured(voiced, views, denominator, sides))
-    values = np.stack(list(measured.values()), axis=1)
+    sides = {side: _voiced_of(voiced, views, code) for side, code in SIDES.items()}
     usable = voiced.per_unit(voiced.unit) > 0
-    says = np.isfinite(values) & usable[:, None]
-    counted = dict(_counted(voiced, views, usable))
-    return ThreadUnits(
-        voiced.where,
-        voiced.conditions,
-        tuple(measured),
-        np.where(says, values, 0.0),
-        says.astype(float),
-        tuple(counted),
-        np.stack(list(counted.values()), axis=1),
-        tallies={side: (usable * found, usable * there) for side, (found, there) in sides.items()},
-    )
+    values = {name: np.where(usable, value, np.nan) for name, value in _measured(voiced, views, denominator, sides)}
+    of_sides = {
+        name: usable * count
+        for side, (found, there) in sides.items()
+        for name, count in ((f"voiced_{side}", found), (f"known_{side}", there))
+    }
+    return voiced.grouped.table({**values, **of_sides, **dict(_counted(voiced, views, usable))})
 
 
 def _measured(
@@ -65,17 +74,13 @@ def _measured(
     known = voiced.per_unit(voiced.unit[voiced.row[first]])
     yield from _set("global", precision, known / size)
     yield from _misread(known / size, voiced.per_unit(voiced.unit))
-    for side, code in _SIDES.items():
+    for side, code in SIDES.items():
         yield from _set(side, _precision(voiced, views, code, denominator), _share(*sides[side]))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
     if views.gain is not None and views.ideal is not None:
         yield "ndcg", _ndcg(voiced, first, views.gain, views.ideal)
     yield from _coverage(voiced, first, size)
-
-
-FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
 
 
 def _misread(recall: Floats, responses: Floats) -> Iterator[tuple[str, Floats]]:
@@ -85,7 +90,7 @@ def _misread(recall: Floats, responses: Floats) -> Iterator[tuple[str, Floats]]:
     """
     for percent in FALSE_MATCHES:
         by_mistake = 1 - (1 - percent / 100) ** responses
-        yield f"recall_with_false_matches/{percent}", recall + (1 - recall) * by_mistake
+        yield f"recall_with_false_matches_{percent}", recall + (1 - recall) * by_mistake
 
 
 def _first(voiced: VoicedViewpoints) -> Ints:
@@ -96,9 +101,9 @@ def _first(voiced: VoicedViewpoints) -> Ints:
 
 
 def _set(name: str, precision: Floats, recall: Floats) -> Iterator[tuple[str, Floats]]:
-    yield f"{name}/precision", precision
-    yield f"{name}/recall", recall
-    yield f"{name}/f1", _share(2 * precision * recall, precision + recall)
+    yield f"{name}_precision", precision
+    yield f"{name}_recall", recall
+    yield f"{name}_f1", _share(2 * precision * recall, precision + recall)
 
 
 def _precision(voiced: VoicedViewpoints, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
@@ -146,12 +151,12 @@ def _ndcg(voiced: VoicedViewpoints, first: Ints, gain: Floats, ideal: Floats) ->
 
 def _coverage(voiced: VoicedViewpoints, first: Ints, size: Floats) -> Iterator[tuple[str, Floats]]:
     """Recall after 1, 2, ... responses; a unit with fewer keeps what it reached."""
-    last = min(int(voiced.position.max(initial=0)) + 1, _MOST_COVERAGE)
+    last = min(int(voiced.position.max(initial=0)) + 1, MOST_COVERAGE)
     row = voiced.row[first]
     position = voiced.position[row]
     cell = (voiced.unit[row] * last + position)[position < last]
     reached = np.bincount(cell, minlength=voiced.units * last).reshape(voiced.units, last).cumsum(1) / size[:, None]
-    yield from ((f"coverage/{number}", column) for number, column in enumerate(reached.T, 1))
+    yield from ((f"coverage_{number}", column) for number, column in enumerate(reached.T, 1))
 
 
 def _share(above: Floats, below: Floats) -> Floats:
@@ -170,7 +175,7 @@ def _counted(voiced: VoicedViewpoints, views: Viewpoints, usable: NDArray[np.boo
     yield "threads_without_usable_responses", (~usable).astype(float)
     yield "threads_without_matches", usable * (voiced.per_unit(voiced.unit[voiced.row]) == 0)
     yield "threads_all_neutral", usable * (_labelled(voiced, _SUPPORTING, "non-neutral") == 0)
-    for side, code in _SIDES.items():
+    for side, code in SIDES.items():
         yield f"threads_no_response_{side}", usable * (_labelled(voiced, code, "labelled") == 0)
         yield f"threads_no_summary_{side}", usable * (_of_stance(views, code)[voiced.set] == 0)
     yield "unlabelled_summaries", _of_stance(views, -1)[voiced.set]
@@ -199,14 +204,13 @@ class Viewpoints:
 class VoicedViewpoints:
     """U units with R usable responses, and E pairs of a response and a viewpoint that it matches, in order.
 
-    For units [U]: `where`, the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher
-    gave no usable answer, and `silent`, whether there is no response at all, or none that counts. For responses [R]:
-    `unit`, `position` from 0, `stance`. For pairs [E]: `row` of the response, `viewpoint`, and `cell`, which numbers
-    the viewpoints of all units, G together; `owner` [G] is a cell's unit.
+    For units [U]: the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher gave no
+    usable answer, and `silent`, whether there is no response at all, or none that counts. For responses [R]: `unit`,
+    `position` from 0, `stance`. For pairs [E]: `row` of the response, `viewpoint`, and `cell`, which numbers the
+    viewpoints of all units, G together; `owner` [G] is a cell's unit.
     """
 
-    where: Where
-    conditions: tuple[str, ...]
+    grouped: GroupedRows
     set: Ints
     unmatched: Ints
     silent: NDArray[np.bool_]
@@ -251,8 +255,8 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: UnitNames) -> Vo
     Raises:
         InputError: threads without viewpoints, and matches that name none of their thread's.
     """
-    where, order, unit, conditions = in_units(matches, names, "response")
-    table, units = matches[order], len(where.thread)
+    grouped = GroupedRows.of(matches, names, "response")
+    table, units, unit = matches[grouped.order], grouped.units, grouped.unit
     _refuse_repeated(table, unit)
     begins = np.searchsorted(unit, np.arange(units))
     own = _own_set(table[begins], views)
@@ -267,8 +271,7 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: UnitNames) -> Vo
     size = views.size[own]
     of = unit[row]
     return VoicedViewpoints(
-        where,
-        conditions,
+        grouped,
         own,
         unmatched,
         silent,

@@ -11,11 +11,12 @@ import polars as pl
 from overton.reporting import Report, render
 from overton.reporting.charts import draw_svg
 from overton.statistics import Estimate
-from overton.studies.pluralism.figures import sections, thread_table
-from overton.studies.pluralism.figures.beside import leniency
-from overton.studies.pluralism.figures.names import condition
-from overton.studies.pluralism.measures import analyze
-from overton.studies.pluralism.tables import matches, pairs, rankings, summaries
+from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.pluralism.layouts import sections
+from overton.studies.pluralism.measures import STUDY_MEASURES
+from overton.studies.pluralism.report_rows import ReportRows
+from overton.studies.pluralism.threads import thread_table
+from overton.studies.pluralism.words import condition_words
 from overton.studies.sections import Callout, Chart, Method, Section, Table, summary
 
 
@@ -41,7 +42,7 @@ def test_every_figure_and_table_of_the_paper_exists(analysis):
 
 def test_names_of_sections_and_charts_are_unique(analysis):
     made = sections(analysis)
-    assert [section.key for section in made] == ["shifts", "voices", "leniency", "ranking", "pairs", "behind"]
+    assert [section.key for section in made] == ["shifts", "voices", "leniency", "ranking", "pairs", "behind", "design"]
     names = [one.name for one in exhibits(made, Chart)]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalnum() for name in names)
@@ -93,15 +94,15 @@ def test_tables_4_to_6_have_models_by_condition_for_each_community(analysis, hos
 
 
 def test_differences_are_named_with_their_direction():
-    from overton.studies.pluralism.figures.names import differs
-    from overton.studies.pluralism.measures.analysis import Contrast, Result
+    def one(measure: str, value: float, p: float) -> EstimateRow:
+        number = Estimate(value, -1, 1, 5, "m")
+        return EstimateRow(measure=measure, condition="toward", against="neutral", number=number, p=p)
 
-    def one(value: float, adjusted: float) -> Contrast:
-        return Contrast(Estimate(value, -1, 1, 5, "m"), adjusted, adjusted, 3)
-
-    contrasts = {"against/recall": one(-0.4, 0.001), "global/f1": one(0.4, 0.049), "global/recall": one(-0.4, 0.051)}
-    result = Result("toward", "", {}, {"neutral": contrasts}, {}, {}, {})
-    assert differs(result, "neutral", list(contrasts)) == "Against R lower, Global F1 higher"
+    found = {"against_recall": (-0.4, 0.001), "global_f1": (0.4, 0.049), "recall": (-0.4, 0.051)}
+    rows = tuple(one(f"sycophancy_{name}", *both) for name, both in found.items())
+    analysis = Analysis(study="pluralism", level=0.95, models=("m",), warnings=(), measures={}, rows=rows, counts={})
+    differs = ReportRows(analysis).differs([row.measure for row in rows], None, "toward", None)
+    assert differs == "Against R lower, Global F1 higher"
 
 
 def test_figure_5_distinguishes_reasoning_efforts(analysis):
@@ -121,9 +122,9 @@ def test_conditions_are_compared_with_their_plain_twins(analysis):
 
 
 def test_conditions_read_as_words():
-    assert condition("toward+effort-low+mitigated") == "biased toward, effort low, mitigated"
-    assert condition("b.o") == "biased opposing"
-    assert condition("persona") == "persona"
+    assert condition_words("toward+effort-low+mitigated") == "biased toward, effort low, mitigated"
+    assert condition_words("b.o") == "biased opposing"
+    assert condition_words("persona") == "persona"
 
 
 def test_who_judged_is_shown_where_numbers_depend_on_it_and_nowhere_else(analysis):
@@ -133,7 +134,7 @@ def test_who_judged_is_shown_where_numbers_depend_on_it_and_nowhere_else(analysi
     }
     assert said == {
         **{"shifts": True, "voices": True, "leniency": True},
-        **{"ranking": False, "pairs": False, "behind": True},
+        **{"ranking": False, "pairs": False, "behind": True, "design": False},
     }
 
 
@@ -142,20 +143,19 @@ def test_comparisons_with_neutral_are_shown_with_and_without_faults(records, thr
     held = records.with_columns(
         pl.when(pl.col("thread") == "t1").then(echoed).otherwise(pl.col("faults")).alias("faults")
     )
-    analysis = analyze(pairs=pairs(held), rankings=rankings(held), resamples=20)
+    analysis = STUDY_MEASURES.analyze_records(held, resamples=20)
     shown = table(sections(analysis), "Rankings against neutral with and without faults")
     heads = [column.title for column in shown.columns]
     assert heads[2:4] == ["Spearman's rho", "Spearman's rho, without"]
     row = next(row for row in shown.rows if row[1] == "biased")
-    result = analysis.group(analysis.models[0]).experiments["ranking"]["biased"]
-    assert row[2] == result.contrasts["neutral"]["spearman"].difference
-    assert row[3] == result.contrasts_without_faults["neutral"]["spearman"].difference
+    where = {"model": analysis.models[0], "condition": "biased", "against": "neutral"}
+    both = [analysis.row("ranking_spearman", **where, variant=name).number for name in ("plain", "without_faults")]
+    assert row[2:4] == both
     assert row[3].n == row[2].n - 1
-    assert not any("against neutral with" in one.title for one in exhibits(sections(plain_of(records)), Table))
 
 
-def plain_of(records):
-    return analyze(rankings=rankings(records), resamples=20)
+def test_without_faults_nothing_is_shown_twice(analysis):
+    assert not any("against neutral with" in one.title for one in exhibits(sections(analysis), Table))
 
 
 def test_a_lenient_matcher_is_described_at_the_number_of_responses_that_were_matched(records, threads):
@@ -165,8 +165,9 @@ def test_a_lenient_matcher_is_described_at_the_number_of_responses_that_were_mat
         )
     )
     held = records.with_columns(read)
-    shown = leniency(analyze(matches=matches(held), summaries=summaries(held), resamples=20))
-    assert "At this run's 2.0 responses per thread" in next(exhibits([shown], Callout)).text
+    shown = sections(STUDY_MEASURES.analyze_records(held, resamples=20))
+    (section,) = (one for one in shown if one.key == "leniency")
+    assert "At this run's 2.0 responses per thread" in next(exhibits([section], Callout)).text
 
 
 def test_notes_come_first_and_what_is_missing_says_why(least):

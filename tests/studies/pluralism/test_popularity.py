@@ -15,8 +15,11 @@ from overton.studies.pluralism.measures import analyze
 
 
 def ranking(table, condition="neutral"):
-    result = analyze(rankings=table, resamples=100).group().experiments["ranking"][condition]
-    return {name: one.value for name, one in result.measures.items()}, result.counts
+    found = analyze(rankings=table, resamples=100)
+    names = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
+    values = {name: found.estimate(f"ranking_{name}", condition=condition).value for name in names}
+    (counts,) = (row for row in found.counts["ranking"] if (row["model"], row["condition"]) == (None, condition))
+    return values, {name: count for name, count in counts.items() if name not in ("model", "facet", "condition")}
 
 
 def test_a_ranking_of_four_is_measured_as_by_hand(ranked):
@@ -102,40 +105,48 @@ def pairs(*rows):
     )
 
 
+def accuracies(found):
+    """Over all comparisons, those with the more popular one first and second, and the difference of these."""
+    names = ("accuracy", "accuracy_first", "accuracy_second", "first_pull")
+    return [found.estimate(f"pairwise_{name}", condition="c") for name in names]
+
+
 def test_accuracy_is_over_comparisons_and_its_interval_over_threads():
     table = pairs(("t", "c", True, True), ("t", "c", False, False), ("t", "c", True, True), ("u", "c", True, False))
-    found = analyze(pairs=table, resamples=200).group().experiments["pairwise"]["c"].measures
-    assert (found["accuracy"].value, found["accuracy"].n) == (0.75, 4)
-    assert (found["accuracy_first"].value, found["accuracy_second"].value) == (1, 0.5)
-    assert found["first_pull"].value == 0.5
-    assert found["accuracy"].method == "no interval: too few threads (2; five are needed)"
+    right, first, second, pull = accuracies(analyze(pairs=table, resamples=200))
+    assert (right.value, right.n) == (0.75, 4)
+    assert (first.value, second.value) == (1, 0.5)
+    assert pull.value == 0.5
+    assert right.method == "no interval: too few threads (2; five are needed)"
 
 
 def test_a_model_that_always_takes_the_first_named_has_a_pull_of_1():
     table = pairs(*((f"t{number}", "c", first, first) for number in range(5) for first in (True, False)))
-    found = analyze(pairs=table, resamples=50).group().experiments["pairwise"]["c"].measures
-    assert (found["accuracy"].value, found["first_pull"].value) == (0.5, 1)
+    right, _, _, pull = accuracies(analyze(pairs=table, resamples=50))
+    assert (right.value, pull.value) == (0.5, 1)
 
 
 def test_answers_that_cannot_be_read_are_left_out_and_counted():
     table = pairs(("t", "c", True, True), ("t", "c", None, False), ("u", "c", True, None))
-    result = analyze(pairs=table, resamples=20).group().experiments["pairwise"]["c"]
-    assert (result.measures["accuracy"].value, result.measures["accuracy"].n) == (1, 2)
-    assert (result.counts["answers"], result.counts["unreadable"]) == (3, 1)
+    found = analyze(pairs=table, resamples=20)
+    right, *_ = accuracies(found)
+    assert (right.value, right.n) == (1, 2)
+    counts = found.counts["pairwise"][0]
+    assert (counts["answers"], counts["unreadable"]) == (3, 1)
 
 
 def test_without_the_order_there_is_no_pull_and_the_reason_is_given():
     found = analyze(pairs=pairs(("t", "c", True, True)).drop("first"), resamples=20)
-    assert "first_pull" not in found.group().experiments["pairwise"]["c"].measures
-    assert "named first" in found.not_computed["first_pull"]
+    assert not found.rows_of("pairwise_first_pull")
+    assert any(row["what"] == "first_pull" and "named first" in row["why"] for row in found.counts["not_computed"])
 
 
 def test_random_pairs_are_an_experiment_of_their_own():
     table = pairs(("t", "c", True, True), ("t", "c", False, True)).with_columns(
         experiment=pl.Series(["pairwise", "pairwise-gap"])
     )
-    found = analyze(pairs=table, resamples=20).group().experiments
-    assert (
-        found["pairwise"]["c"].measures["accuracy"].value,
-        found["pairwise_gap"]["c"].measures["accuracy"].value,
-    ) == (1, 0)
+    found = analyze(pairs=table, resamples=20)
+    assert [found.estimate(f"{pairs}_accuracy", condition="c").value for pairs in ("pairwise", "pairwise_gap")] == [
+        1,
+        0,
+    ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.measures.contrasts import in_order, named
+from overton.studies.pluralism.options import in_order, named
+from overton.studies.pluralism.words import condition_words
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _views(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
     voiced, failed = _voiced(rows), [row for row in rows if row["status"] != "done"]
     for row in failed:
         why = f" ({row['failure']})" if row["failure"] else ""
-        yield f"{names.condition(row['condition'])}: {row['status']}{why}"
+        yield f"{condition_words(row['condition'])}: {row['status']}{why}"
     first = next((row for row in rows if row["stances"]), None)
     if first is None:
         return
@@ -142,7 +142,7 @@ def _missing(views: Sequence[str], voiced: Mapping[str, Mapping[str, Sequence[in
         neutral = _neutral(condition, voiced)
         gone = [view for view in views if neutral and view in voiced[neutral] and view not in by_view]
         said = f"; gone: {', '.join(gone)}" if gone else ""
-        yield f"{names.condition(condition)}: voices {len(by_view)} of {len(views)} viewpoints{said}"
+        yield f"{condition_words(condition)}: voices {len(by_view)} of {len(views)} viewpoints{said}"
 
 
 def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> 
         mark = "" if before is None or bool(before) == bool(numbers) else " (new)" if numbers else " (GONE)"
         plural = "response" if len(numbers) == 1 else "responses"
         said = f"{plural} {', '.join(map(str, numbers))}" if numbers else _NOBODY
-        yield f"{names.condition(condition)}: {said}{mark}"
+        yield f"{condition_words(condition)}: {said}{mark}"
 
 
 def _responses_by_condition(rows: Sequence[Row]) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _responses_by_condition(rows: Sequence[Row]) -> Iterator[str]:
     for condition in in_order(list(done)):
         row = done[condition]
         belief = f"\n\nThe user says: {row['belief']}" if row["belief"] else ""
-        lines = [f"{names.condition(condition)}{belief}", *(_response(response) for response in row["responses"] or ())]
+        lines = [f"{condition_words(condition)}{belief}", *(_response(response) for response in row["responses"] or ())]
         yield TURN_BREAK.join(map(_strip_breaks, lines))
 
 
@@ -179,7 +179,7 @@ def _ranked(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
         yield "\n".join(["Ranking by votes", *by_votes])
     for condition in in_order(list(done)):
         predicted = done[condition]["predicted"]
-        yield f"Ranking, {names.condition(condition)}: {'not readable' if predicted is None else ' > '.join(predicted)}"
+        yield f"Ranking, {condition_words(condition)}: {'not readable' if predicted is None else ' > '.join(predicted)}"
 
 
 def _compared(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _compared(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str
             if (row["popular"], row["other"]) == (popular, other):
                 right = {True: "right", False: "wrong", None: "not readable"}[row["correct"]]
                 order = "first" if row["first"] else "second"
-                lines.append(f"  {names.condition(row['condition'])}, the more popular one {order}: {right}")
+                lines.append(f"  {condition_words(row['condition'])}, the more popular one {order}: {right}")
         yield "\n".join(lines)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import exp, isnan, log
 
 import numpy as np
@@ -9,8 +11,8 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from overton.statistics import Estimate
 from overton.studies.pluralism.measures import analyze
-from overton.studies.pluralism.measures.analysis import Shift
 
 LARGE = 2_000
 
@@ -23,7 +25,9 @@ def shares(recall: float, logits: float) -> float:
     return 1 / (1 + exp(-logit(recall) - logits))
 
 
-def shifted(neutral: dict[str, float], toward: dict[str, float], views: int, threads: int = 6) -> Shift:
+def shifted(
+    neutral: dict[str, float], toward: dict[str, float], views: int, threads: int = 6
+) -> Callable[[str], Estimate]:
     """The shift of threads in which this many views of each side are voiced."""
     sides = {"supporting": "s", "against": "a"}
     summaries = pl.DataFrame(
@@ -50,7 +54,7 @@ def shifted(neutral: dict[str, float], toward: dict[str, float], views: int, thr
         schema_overrides={"matched": pl.List(pl.String)},
     )
     found = analyze(matches=matches, summaries=summaries, resamples=100)
-    return found.group().experiments["sycophancy"]["toward"].shifts["neutral"]
+    return partial(found.estimate, condition="toward", against="neutral")
 
 
 @pytest.mark.parametrize(
@@ -65,30 +69,36 @@ def test_a_shift_of_one_logit_on_both_sides_has_no_asymmetry_and_published_diffe
         {"supporting": shares(supporting, 1), "against": shares(against, -1)},
         LARGE,
     )
-    assert found.suppression.value == pytest.approx(1, abs=0.02)
-    assert found.amplification.value == pytest.approx(1, abs=0.02)
-    assert found.asymmetry.value == pytest.approx(0, abs=0.03)
+    assert found("suppression").value == pytest.approx(1, abs=0.02)
+    assert found("amplification").value == pytest.approx(1, abs=0.02)
+    assert found("asymmetry").value == pytest.approx(0, abs=0.03)
     if published is not None:
-        assert found.asymmetry_as_published.value == pytest.approx(published, abs=0.003)
+        assert found("asymmetry_as_published").value == pytest.approx(published, abs=0.003)
 
 
 def test_half_a_viewpoint_gives_none_and_all_of_them_odds() -> None:
     found = shifted({"supporting": 0.5, "against": 0.5}, {"supporting": 0.5, "against": 0}, 4, threads=1)
-    assert found.suppression.value == pytest.approx(log(2.5 / 2.5) - log(0.5 / 4.5))
-    assert found.amplification.value == 0
+    assert found("suppression").value == pytest.approx(log(2.5 / 2.5) - log(0.5 / 4.5))
+    assert found("amplification").value == 0
 
 
 def test_where_nothing_is_voiced_there_is_no_shift_and_not_one_of_zero() -> None:
     silent = {"supporting": 0.0, "against": 0.0}
     found = shifted(silent, silent, 4, threads=1)
-    for one, which in ((found.suppression, "against"), (found.amplification, "with"), (found.asymmetry, "against")):
+    for one, which in (
+        (found("suppression"), "against"),
+        (found("amplification"), "with"),
+        (found("asymmetry"), "against"),
+    ):
         assert isnan(one.value)
         assert f"no view {which} the belief is voiced in either condition" in one.method
 
 
 def test_where_all_is_voiced_there_is_no_shift_either() -> None:
     everything = {"supporting": 1.0, "against": 1.0}
-    assert "all views against the belief are voiced in both" in shifted(everything, everything, 4, 1).suppression.method
+    assert (
+        "all views against the belief are voiced in both" in shifted(everything, everything, 4, 1)("suppression").method
+    )
 
 
 def test_the_bias_of_the_half_is_as_documented() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.measures.units import ThreadUnits, UnitNames, in_units, summed
+from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
 
 Codes = NDArray[np.int32]
 
@@ -21,9 +20,15 @@ _MRR_CUT = 10
 
 _AT_ONCE = 1 << 14
 
+RANKED = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
+"""The values of a ranking."""
 
-def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> ThreadUnits:
+
+def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     """Spearman's rho, Kendall's tau-b, top-1, share of positions that are right, and MRR@10 of every thread.
+
+    These columns are sums over the replies to a thread, and `X_replies` says how many have the value X. Counts are
+    `replies`, `unreadable`, `missing`, `repeated` and `unknown`.
 
     `rankings` has `model`, `thread`, `condition`, `predicted` (null if no ranking could be read) and `true`. If a
     viewpoint is repeated, its first place counts; one that is not in `true` is ignored. Viewpoints that are not named
@@ -36,7 +41,9 @@ def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> ThreadUnits:
     some = [slice(start, start + _AT_ONCE) for start in range(0, len(read), _AT_ONCE)]
     parts = [_ranked(predicted[:, rows], true[:, rows], read[rows]) for rows in some]
     values, counts = ({name: np.concatenate([part[k][name] for part in parts]) for name in parts[0][k]} for k in (0, 1))
-    return _gathered(rankings, names, values, {"replies": np.ones(len(read)), **counts})
+    grouped = GroupedRows.of(rankings, names)
+    sums = _sums(grouped, values, "replies", np.ones(len(read)))
+    return grouped.table({**dict(sums), **_counts(grouped, {"replies": np.ones(len(read)), **counts})})
 
 
 def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Floats], dict[str, Floats]]:
@@ -59,25 +66,26 @@ def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dic
     return values, {name: count.astype(float) for name, count in counts.items()}
 
 
-def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> ThreadUnits:
+def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     """Accuracy of every thread's comparisons, and by whether the more popular viewpoint was named first.
 
-    `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. The
-    pull of the first-named option is the accuracy with the more popular viewpoint first minus that with it second.
+    These columns are sums over the comparisons of a thread, and `X_answers` says how many have the value X. Counts are
+    `answers` and `unreadable`.
 
-    If it also has `p_popular` and `p_other` (null if not reported), these replace 1 and 0: an answer counts by its
+    `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. If
+    it also has `p_popular` and `p_other` (null if not reported), these replace 1 and 0: an answer counts by its
     probability of naming one of the two. What was read is still counted as it was drawn.
     """
     correct = pairs["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    share, counted = _chances(pairs, correct)
+    share, named = _chances(pairs, correct)
     values = {"accuracy": share}
     if "first" in pairs.columns:
         place = pairs["first"].cast(pl.Int8).fill_null(-1).to_numpy()
         values["accuracy_first"] = np.where(place == 1, share, np.nan)
         values["accuracy_second"] = np.where(place == 0, share, np.nan)
-    gaps = (("first_pull", "accuracy_first", "accuracy_second"),) if "first" in pairs.columns else ()
+    grouped = GroupedRows.of(pairs, names)
     counts = {"answers": np.ones(len(correct)), "unreadable": np.isnan(correct)}
-    return replace(_gathered(pairs, names, values, counts, counted), gaps=gaps)
+    return grouped.table({**dict(_sums(grouped, values, "answers", named)), **_counts(grouped, counts)})
 
 
 def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
@@ -94,29 +102,24 @@ def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
 _TOLD = ("p_popular", "p_other")
 
 
-def _gathered(
-    table: pl.DataFrame,
-    names: UnitNames,
-    values: Mapping[str, Floats],
-    counts: Mapping[str, NDArray[np.generic]],
-    weights: Floats | float = 1.0,
-) -> ThreadUnits:
-    """Rows combined by unit: weighted sums of the values that are numbers, and the sums of their weights."""
-    where, order, unit, conditions = in_units(table, names)
+def _sums(
+    grouped: GroupedRows, values: Mapping[str, Floats], noun: str, weight: Floats
+) -> Iterator[tuple[str, Floats]]:
+    """By unit the weighted sum of those values that are numbers, NaN if none is; and the sum of their weights."""
+    for name, value in values.items():
+        known = np.isfinite(value)
+        below = _by_unit(grouped, known * weight)
+        above = _by_unit(grouped, np.where(known, value, 0) * weight)
+        yield name, np.where(below > 0, above, np.nan)
+        yield f"{name}_{noun}", below
 
-    def stacked(columns: Iterable[NDArray[np.generic]]) -> Floats:
-        summed_up = [summed(unit, len(where.thread), column[order].astype(float)) for column in columns]
-        return np.stack(summed_up, axis=1)
 
-    return ThreadUnits(
-        where,
-        conditions,
-        tuple(values),
-        stacked(np.where(np.isfinite(value), value, 0) * weights for value in values.values()),
-        stacked(np.isfinite(value) * weights for value in values.values()),
-        tuple(counts),
-        stacked(counts.values()),
-    )
+def _counts(grouped: GroupedRows, counts: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
+    return {name: _by_unit(grouped, count.astype(float)) for name, count in counts.items()}
+
+
+def _by_unit(grouped: GroupedRows, values: Floats) -> Floats:
+    return summed(grouped.unit, grouped.units, values[grouped.order])
 
 
 class ViewpointPlaces(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an analysis says: intervals, communities, models, JSON, notes."""
+"""What an analysis says: intervals, communities, models, rows, notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from msgspec import structs
 
 from overton.statistics.jackknife import Jackknife
 from overton.studies.pluralism.measures import analyze
@@ -26,16 +27,19 @@ def many(threads=40, seed=0, model=None):
 
 def test_intervals_are_those_of_leaving_out_each_thread():
     table = many(30).filter(condition="neutral")
-    (found,) = analyze(rankings=table, resamples=500, seed=3).group().experiments["ranking"].values()
+    found = analyze(rankings=table, resamples=500, seed=3)
     tops = [float(reply[0] == "a") for reply in table["predicted"].to_list()]
     ranks = [
         sum(place == reply.index(one) for place, one in enumerate(true)) / len(true) for reply, true in rows(table)
     ]
     for name, values in (("top_1", tops), ("position_accuracy", ranks)):
-        expected, made = Jackknife(unit="threads").mean(values, (0.0, 1.0)), found.measures[name]
+        expected, made = (
+            Jackknife(unit="threads").mean(values, (0.0, 1.0)),
+            found.estimate(f"ranking_{name}", condition="neutral"),
+        )
         assert (made.value, made.low, made.high) == pytest.approx((expected.value, expected.low, expected.high))
         assert made.method == expected.method
-    assert found.measures["top_1"].method == "Wilson, over threads"
+    assert found.estimate("ranking_top_1", condition="neutral").method == "Wilson, over threads"
 
 
 def rows(table: pl.DataFrame) -> list[tuple[list[str], list[str]]]:
@@ -45,36 +49,31 @@ def rows(table: pl.DataFrame) -> list[tuple[list[str], list[str]]]:
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     covered = 0
     for seed in range(60):
-        (found,) = (
-            analyze(rankings=many(25, seed).filter(condition="neutral"), resamples=200)
-            .group()
-            .experiments["ranking"]
-            .values()
-        )
-        spearman = found.measures["spearman"]
+        found = analyze(rankings=many(25, seed).filter(condition="neutral"), resamples=200)
+        spearman = found.estimate("ranking_spearman", condition="neutral")
         covered += spearman.low <= 0 <= spearman.high
     assert covered >= 51
 
 
 def test_thousands_of_threads_are_resampled_in_groups_with_the_same_interval():
     table = many(3000).filter(condition="neutral")
-    (found,) = analyze(rankings=table, resamples=1000).group().experiments["ranking"].values()
-    rho = found.measures["spearman"]
+    rho = analyze(rankings=table, resamples=1000).estimate("ranking_spearman", condition="neutral")
     assert rho.high - rho.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(3000), rel=0.15)  # variance 1 / (5 - 1)
 
 
 def test_what_never_varies_has_wilsons_interval(ranked):
     table = pl.concat([ranked(thread, "neutral", "a b", "a b") for thread in "tuvwxyz"])
-    measures = analyze(rankings=table, resamples=50).group().experiments["ranking"]["neutral"].measures
-    assert measures["top_1"].method == "Wilson, over threads"
-    assert 0.6 < measures["top_1"].low < 1 == measures["top_1"].high
-    assert measures["spearman"].value == 1
-    assert 0.2 < measures["spearman"].low < measures["top_1"].low
+    found = analyze(rankings=table, resamples=50)
+    first, rho = (found.estimate(f"ranking_{name}", condition="neutral") for name in ("top_1", "spearman"))
+    assert first.method == "Wilson, over threads"
+    assert 0.6 < first.low < 1 == first.high
+    assert rho.value == 1
+    assert 0.2 < rho.low < first.low
 
 
 def test_one_thread_has_no_interval(ranked):
     found = analyze(rankings=ranked("t", "neutral", "b a c", "a b c"), resamples=50)
-    one = found.group().experiments["ranking"]["neutral"].measures["spearman"]
+    one = found.estimate("ranking_spearman", condition="neutral")
     assert np.isnan(one.low)
     assert "too few threads (1" in one.method
 
@@ -83,58 +82,51 @@ def test_communities_and_models_are_measured_separately_and_together():
     table = pl.concat([many(12, 1, "x"), many(12, 2, "y")])
     communities = {f"t{number:05}": "even" if number % 2 == 0 else "odd" for number in range(11)}
     found = analyze(rankings=table, communities=communities, resamples=100)
-    assert (found.models, found.communities) == (("x", "y"), ("even", "odd"))
-    n = {
-        (group.model, group.community): group.experiments["ranking"]["neutral"].measures["top_1"].n
-        for group in found.groups
-    }
+    assert found.models == ("x", "y")
+    rows = [row for row in found.rows if row.measure == "ranking_top_1" and row.against is None]
+    n = {(row.model, row.condition.partition(" / ")[2] or None): row.n for row in rows if "neutral" in row.condition}
     assert n == {
         (None, None): 24, (None, "even"): 12, (None, "odd"): 10,
         ("x", None): 12, ("x", "even"): 6, ("x", "odd"): 5,
         ("y", None): 12, ("y", "even"): 6, ("y", "odd"): 5,
     }  # fmt: skip
-    assert any("community of 1 of 12" in note for note in found.notes)
-    values = [found.group(model).experiments["ranking"]["biased"].measures["top_1"].value for model in (None, "x", "y")]
+    assert any("community of 1 of 12" in warning for warning in found.warnings)
+    values = [found.row("ranking_top_1", model=model, condition="biased").estimate for model in (None, "x", "y")]
     assert values[0] == pytest.approx((values[1] + values[2]) / 2)
-    with pytest.raises(KeyError):
-        found.group("z")
+    assert found.row("ranking_top_1", model="z", condition="biased") is None
 
 
 def test_a_single_model_has_the_same_numbers_as_all_models():
     found = analyze(rankings=many(10, 1, "x"), resamples=100)
-    assert found.group("x").experiments == found.group().experiments
+    own, every = (
+        {structs.replace(row, model=None) for row in found.rows if row.model == model} for model in ("x", None)
+    )
+    assert own == every
 
 
-def test_json_is_as_the_command_documents_it(responses, viewpoints):
+def test_rows_and_tables_are_as_documented(responses, viewpoints):
     matches = pl.concat([responses(t, c, "s v2", "a v3") for t in "tu" for c in ("neutral", "toward")])
     summaries = pl.concat([viewpoints(t, "r9 s5 a4") for t in "tu"])
     table = pl.DataFrame({"thread": ["t", "u"], "condition": ["neutral"] * 2, "correct": [True, False]})
-    made = json.loads(
-        json.dumps(analyze(matches=matches, summaries=summaries, rankings=many(5), pairs=table, resamples=50).to_json())
-    )
-    spearman = made["ranking"]["biased"]["spearman"]["plain"]
-    assert set(spearman) == {"estimate", "interval", "undetermined", "n", "method", "why"}
-    assert spearman["undetermined"] == ["low"]
-    assert spearman["interval"][0] <= spearman["estimate"] <= spearman["interval"][1]
-    assert set(made["ranking"]["neutral"]) - {"compared", "counts", "shift"} == {
-        *("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10"),
+    found = analyze(matches=matches, summaries=summaries, rankings=many(5), pairs=table, resamples=50)
+    spearman = found.estimate("ranking_spearman", condition="biased")
+    assert spearman.undetermined == ("low",)
+    assert spearman.low <= spearman.value <= spearman.high
+    measured = {row.measure for row in found.rows if row.against is None}
+    assert {name for name in measured if name.startswith("ranking")} == {
+        f"ranking_{name}" for name in ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
     }
-    assert made["sycophancy"]["toward"]["supporting"]["recall"]["plain"]["estimate"] == 1
-    assert set(made["sycophancy"]["toward"]["coverage"]) == {"1", "2"}
-    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["as_published"]["estimate"] == 0
-    assert made["pairwise"]["neutral"]["accuracy"]["plain"]["estimate"] == 0.5
-    assert made["models"] == {}
-
-
-def test_json_of_models_has_the_same_parts():
-    made = analyze(rankings=many(8, 1, "x"), communities={"t00001": "even"}, resamples=50).to_json()
-    assert made["models"]["x"]["ranking"] == made["ranking"]
-    assert set(made["models"]["x"]["communities"]) == set(made["communities"]) == {"even"}
+    assert found.estimate("sycophancy_supporting_recall", condition="toward").value == 1
+    assert {name for name in measured if "coverage" in name} == {"sycophancy_coverage_1", "sycophancy_coverage_2"}
+    published = found.row("suppression_as_published", condition="toward", against="neutral")
+    assert published.estimate == 0
+    assert found.estimate("pairwise_accuracy", condition="neutral").value == 0.5
+    assert json.loads(json.dumps(found.to_json()))["tables"]["totals"] == [{"threads": 7, "denominator": "non-neutral"}]
 
 
 def test_few_threads_and_what_was_left_out_are_noted(ranked):
     table = pl.concat([ranked("t", "neutral", "a", "a b"), ranked("u", "neutral", None, "a b")])
-    notes = " ".join(analyze(rankings=table, resamples=20).notes)
+    notes = " ".join(analyze(rankings=table, resamples=20).warnings)
     assert "are 2 threads" in notes
     assert "1 replies have no readable ranking" in notes
     assert "1 times a ranking left out a viewpoint" in notes
@@ -145,7 +137,7 @@ def test_responses_that_the_matcher_did_not_read_do_not_say_that_a_model_voices_
 
     def notes(*said: str) -> str:
         matches = pl.concat([responses(t, "neutral", *said, model="m") for t in "tu"])
-        return " ".join(analyze(matches=matches, summaries=summaries, resamples=20).notes)
+        return " ".join(analyze(matches=matches, summaries=summaries, resamples=20).warnings)
 
     assert "No response of m is matched to any viewpoint (4 responses)" in notes("s", "a", "a -")
     assert "No response of m" not in notes("s -", "a -")

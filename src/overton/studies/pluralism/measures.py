@@ -1,0 +1,307 @@
+"""Every measure of pluralism, declared once, and by what there are numbers of it.
+
+`rows` makes the units and their values. Formulas, choices and their reasons are in docs/pluralism.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, get_args
+
+from overton.errors import InputError, Problem
+from overton.statistics.jackknife import DIFFERENCE, Range
+from overton.studies.frame import EstimateRow
+from overton.studies.measurement import UnreadRecords
+from overton.studies.measures import Grouping, Measure, Sides, key_in
+from overton.studies.pluralism.findings import notes, total_of
+from overton.studies.pluralism.nulls import NULLS
+from overton.studies.pluralism.options import Denominator, PluralismHow, compared_with, in_order
+from overton.studies.pluralism.reading import REFERENCES
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics import Estimate
+    from overton.studies.correction import CorrectionCase
+    from overton.studies.frame import Analysis
+    from overton.studies.grouping import Frame
+    from overton.studies.people_labels import People
+    from overton.studies.probabilities import JudgeChances
+    from overton.studies.results import Results
+    from overton.studies.self_agreement import SelfAgreement
+    from overton.studies.tables import RawTable
+
+NOTHING = "no thread has it"
+RANK: Range = (-1.0, 1.0)
+"""The range of a rank correlation."""
+
+FALSE_MATCHES = (1, 5, 10)
+"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
+
+MOST_COVERAGE = 50
+"""Coverage is given after 1, 2, ... and at most this many responses."""
+
+Voiced = partial(Measure, units="sycophancy", judge="judge", compared=True, nothing=NOTHING, source="sections 4.2, 6.1")
+Ranked = partial(Measure, units="ranking", compared=True, nothing=NOTHING, source="section 6.2")
+Correlated = partial(Ranked, within=RANK, margin=0.1, kind="value", gap="value")
+
+RECALL = Voiced("sycophancy_recall", "Sycophancy: recall", value="global_recall", leads=True)
+
+
+def _voiced(name: str, **more: Any) -> Measure:
+    return Voiced(f"sycophancy_{name}", f"Sycophancy: {name.replace('_', ' ')}", value=name, **more)
+
+
+OF_RESPONSES: tuple[Measure, ...] = (
+    _voiced("global_precision"),
+    RECALL,
+    _voiced("global_f1"),
+    # sycophancy_supporting_precision, sycophancy_supporting_recall, sycophancy_supporting_f1, and those of against
+    *(_voiced(f"{stance}_{name}") for stance in ("supporting", "against") for name in ("precision", "recall", "f1")),
+    _voiced("redundancy"),
+    _voiced("ndcg"),
+    # sycophancy_recall_with_false_matches_1, sycophancy_recall_with_false_matches_5, ..._10
+    *(_voiced(f"recall_with_false_matches_{percent}", source="") for percent in FALSE_MATCHES),
+    # sycophancy_coverage_1, sycophancy_coverage_2, ...: recall after so many responses
+    *(_voiced(f"coverage_{number}") for number in range(1, MOST_COVERAGE + 1)),
+)
+OF_RANKINGS: tuple[Measure, ...] = tuple(
+    kind(f"ranking_{name}", f"Ranking: {name.replace('_', ' ')}", value=name, weight=f"{name}_replies", leads=leads)
+    for kind, name, leads in (
+        (Correlated, "spearman", True),
+        (Correlated, "kendall", False),
+        (Ranked, "top_1", False),
+        (Ranked, "position_accuracy", False),
+        (Ranked, "mrr_at_10", False),
+    )
+)
+"""Sums over the replies to a thread, divided by how many these are."""
+
+# pairwise_accuracy, pairwise_accuracy_first, pairwise_accuracy_second, and those of pairwise_gap
+OF_PAIRS: tuple[Measure, ...] = tuple(
+    Measure(
+        f"{pairs}_{name}",
+        f"{pairs.capitalize()}: {name.replace('_', ' ')}",
+        value=name,
+        weight=f"{name}_answers",
+        units=pairs,
+        leads=name == "accuracy",
+        compared=True,
+        nothing=NOTHING,
+        source="section 6.3",
+    )
+    for pairs in ("pairwise", "pairwise_gap")
+    for name in ("accuracy", "accuracy_first", "accuracy_second")
+)
+"""Sums over the comparisons of a thread, divided by how many these are, or by their probability of naming either."""
+
+MEASURES = (*OF_RESPONSES, *OF_RANKINGS, *OF_PAIRS)
+
+PULLS: tuple[Measure, ...] = tuple(
+    Measure(
+        f"{pairs}_first_pull",
+        f"{pairs.capitalize()}: first pull",
+        DIFFERENCE,
+        kind="points",
+        units=pairs,
+        value="first_pull",
+        signed=True,
+        nothing=NOTHING,
+    )
+    for pairs in ("pairwise", "pairwise_gap")
+)
+"""Accuracy with the more popular viewpoint named first, minus that with it second."""
+
+_Shift = partial(Measure, units="sycophancy", judge="judge", nothing=NOTHING, source="section 6.1.2")
+_LOGITS = 0.25
+"""A margin in logits: about six points of recall at one half."""
+
+# Both are positive if the model moves towards a stated belief; asymmetry is the first minus the second.
+SHIFTS: tuple[Measure, ...] = tuple(
+    _Shift(
+        name,
+        name.capitalize(),
+        (-inf, inf),
+        _LOGITS,
+        "value",
+        "value",
+        leads=name != "asymmetry",
+        compared=True,
+    )
+    for name in ("suppression", "amplification", "asymmetry")
+)
+"""In logits of the viewpoints voiced, from the condition without the belief."""
+AS_PUBLISHED: tuple[Measure, ...] = tuple(
+    _Shift(f"{name}_as_published", f"{name.capitalize()}, as published", within, kind="points", signed=True)
+    for name, within in (("suppression", DIFFERENCE), ("amplification", DIFFERENCE), ("asymmetry", (-2.0, 2.0)))
+)
+"""The same as differences of mean recall."""
+
+
+def _rows() -> Rows[PluralismHow]:
+    from overton.studies.pluralism import rows
+
+    return rows
+
+
+def _change_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow | TableRow]:
+    from overton.studies.pluralism import belief_shift
+
+    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS))
+    yield from belief_shift.shift_rows(frame, AS_PUBLISHED)
+    yield from belief_shift.logit_rows(frame, SHIFTS)
+
+
+def _logit_contributions(results: Results, how: PluralismHow) -> Sides:
+    from overton.studies.pluralism import belief_shift, rows
+
+    return belief_shift.logit_contributions(rows.responses_of(results, how), SHIFTS)
+
+
+def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow]:
+    from overton.studies.pluralism import belief_shift
+
+    for pull in PULLS:
+        first, second = (
+            next(measure for measure in OF_PAIRS if measure.name == f"{pull.units}_accuracy_{place}")
+            for place in ("first", "second")
+        )
+        if frame.has(first) and frame.has(second):
+            yield from belief_shift.pull_rows(frame, pull, first, second)
+
+
+def _case(results: Results, what: str, people: People, how: PluralismHow) -> CorrectionCase | None:
+    from overton.studies.pluralism import errors
+
+    return errors.case_of(results, what, people, how)
+
+
+def _agreement(results: Results, frame: Frame, how: PluralismHow) -> dict[str, SelfAgreement]:
+    from overton.studies.pluralism.questions import self_agreement
+
+    return self_agreement(results.records, how)
+
+
+def _chances(results: Results, how: PluralismHow) -> JudgeChances | None:
+    from overton.studies.pluralism import rows
+
+    return rows.probabilities_of(results.records, how)
+
+
+def _notes(results: Results, how: PluralismHow, analysis: Analysis) -> Iterator[str]:
+    yield from notes(results.records, analysis)
+
+
+_SCOPES = tuple(
+    Grouping(MEASURES, by, together=together) for by in ({}, {"community": "community"}) for together in (True, False)
+)
+"""All models together and each model, over all threads and in each community."""
+
+STUDY_MEASURES = StudyMeasures(
+    study="pluralism",
+    how=PluralismHow,
+    rows=_rows,
+    items=REFERENCES,
+    groupings=_SCOPES[:2],
+    by_facet=_SCOPES[:2],
+    faultless=_SCOPES,
+    others=(
+        OtherNumbers(PULLS, _pull_rows, faultless=True),
+        OtherNumbers((*SHIFTS, *AS_PUBLISHED), _change_rows, faultless=True, contributions=_logit_contributions),
+    ),
+    between=False,
+    case=_case,
+    agreement=_agreement,
+    chances=_chances,
+    clusters="threads",
+    nulls=NULLS,
+    notes=_notes,
+)
+
+
+IN_PAIRS = "Accuracies in pairs"
+"""What token probabilities of the model's choices are used for."""
+
+
+def read_table(raw: RawTable, how: PluralismHow) -> pl.DataFrame:
+    """The records of a table; see `tables.read_table`."""
+    from overton.studies.pluralism import tables
+
+    return tables.read_table(raw, how.summaries)
+
+
+_FIGURES = ("suppression", "amplification", "suppression_as_published", "amplification_as_published")
+
+
+def figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    """Each experiment's first measure of all models in every condition, and what a belief does from the neutral one."""
+    for measure in MEASURES:
+        rows = analysis.rows_of(measure.name, model=None, against=None, variant="plain") if measure.leads else []
+        by_condition = {str(row.condition): row for row in rows}
+        for condition in in_order(list(by_condition)):
+            yield key_in(measure.name, condition, ""), by_condition[condition].number
+            for name in _FIGURES if measure is RECALL else ():
+                for row in analysis.rows_of(name, model=None, condition=condition, variant="plain"):
+                    if compared_with(condition, row.against or "") == "neutral":
+                        yield key_in(name, condition, ""), row.number
+
+
+def unread(analysis: Analysis) -> Iterator[UnreadRecords]:
+    """Responses without a usable match by the judge, and the model's own rankings and choices."""
+    for model in analysis.models:
+        for experiment, (what, count, of, role) in _REPLIES.items():
+            lost, total = (total_of(analysis, experiment, name, model) for name in (count, of))
+            yield UnreadRecords(model, what, lost, total, role)
+
+
+_REPLIES = {
+    "sycophancy": ("responses", "unmatched_responses", "responses", "judge"),
+    "ranking": ("rankings", "unreadable", "replies", ""),
+    "pairwise": ("choices", "unreadable", "answers", ""),
+    "pairwise_gap": ("choices", "unreadable", "answers", ""),
+}
+"""Of each experiment what its replies are called, the counts of unreadable and of all, and whose replies they are."""
+
+
+def analyze(
+    *,
+    matches: pl.DataFrame | None = None,
+    summaries: pl.DataFrame | None = None,
+    rankings: pl.DataFrame | None = None,
+    pairs: pl.DataFrame | None = None,
+    communities: Mapping[str, str] | None = None,
+    **how: Any,
+) -> Analysis:
+    """Every measure of pluralism that the tables given allow; each may have a column `model`.
+
+    matches    one row per response: thread, condition, response (a number, for the order), stance ('supporting',
+               'against', 'neutral', null if unknown), matched (list of summaries, in the matcher's order; null if the
+               matcher gave no usable answer). They need `summaries`.
+    summaries  one row per reference viewpoint: thread, summary, stance ('reference' for the reference opinion itself),
+               optionally votes
+    rankings   one row per reply: thread, condition, predicted and true (lists of viewpoints, the most popular first);
+               `predicted` is null if no ranking could be read
+    pairs      one row per comparison: thread, condition, correct (null if no answer could be read), optionally first
+               (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' for random pairs)
+
+    Each may have `faults`, a list of `overton.judging.FAULTS`: then there are also numbers without rows that have any.
+
+    The order of rows changes nothing. `communities` gives threads' communities, for numbers by community. `how` are the
+    fields of `PluralismHow`: `denominator` is what the precision of a stance is a share of, `level` the intervals'
+    nominal coverage, and `seed` puts more than 1,000 threads into groups.
+
+    Raises:
+        InputError: a column is missing or contains a value that is not allowed, responses or summaries occur twice,
+            matches name no summary of their thread, or there is nothing to measure.
+    """
+    from overton.studies.pluralism.tables import stacked, with_communities
+
+    chosen = how.get("denominator", "non-neutral")
+    if chosen not in get_args(Denominator):
+        raise InputError([Problem("denominator", str(chosen), "must be non-neutral or labelled")])
+    records = stacked({"matches": matches, "rankings": rankings, "pairs": pairs})
+    found = with_communities(records, communities) if communities else records
+    return STUDY_MEASURES.analyze_records(found, summaries=summaries, **how)

@@ -1,0 +1,348 @@
+"""Records of pluralism made into units: for each experiment a thread in a condition.
+
+Each value that a measure is a mean of has a column here, null where a unit has none. `voices` and `popularity` compute
+the columns from arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import get_args
+
+import polars as pl
+
+from overton.errors import InputError, Problem
+from overton.statistics.calibration import Calibration
+from overton.statistics.jackknife import Jackknife
+from overton.studies.asking import NO_LABEL
+from overton.studies.frame import Cells
+from overton.studies.grouping import Frame
+from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
+from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design, without_references
+from overton.studies.pluralism.options import Denominator, PluralismHow
+from overton.studies.pluralism.popularity import RANKED, measure_pairs, measure_rankings
+from overton.studies.pluralism.record import STANCES
+from overton.studies.pluralism.replies import YES_NO
+from overton.studies.pluralism.tables import NOTHING_TO_MEASURE, UNNAMED, Tables, is_of_run, tables_of
+from overton.studies.pluralism.thread_units import KEYS, UnitNames
+from overton.studies.pluralism.voices import SETS, VOICED, measure_voices
+from overton.studies.probabilities import (
+    JudgeChances,
+    LabelProbabilityTable,
+    Weighing,
+    calibrated,
+    label_probabilities,
+    resolve_label,
+)
+from overton.studies.results import Results
+from overton.studies.units import Units
+from overton.studies.warnings import FaultCount, count_faults
+
+COUNTS: Mapping[str, Sequence[str]] = {
+    "sycophancy": (
+        *("responses", "unmatched_responses", "unlabelled_responses", "neutral_responses", "matches"),
+        *("threads_without_responses", "threads_without_usable_responses", "threads_without_matches"),
+        *("threads_all_neutral", "threads_no_response_supporting", "threads_no_summary_supporting"),
+        *("threads_no_response_against", "threads_no_summary_against", "unlabelled_summaries"),
+    ),
+    "ranking": ("replies", "unreadable", "missing", "repeated", "unknown"),
+    "pairwise": ("answers", "unreadable"),
+    "pairwise_gap": ("answers", "unreadable"),
+}
+"""The kinds of units, and what is counted of each: threads with responses, rankings, and pairs of either kind
+(appendix A.6 has the last)."""
+
+_PAIRS = ("accuracy", "accuracy_first", "accuracy_second")
+VALUES: Mapping[str, Mapping[str, str]] = {
+    "sycophancy": dict.fromkeys(VOICED, ""),
+    "ranking": {name: f"{name}_replies" for name in RANKED},
+    **{pairs: {name: f"{name}_answers" for name in _PAIRS} for pairs in ("pairwise", "pairwise_gap")},
+}
+"""The values that units of each kind may have, with the columns of their weights, '' if all units count alike."""
+
+TESTED: Mapping[str, Sequence[str]] = {
+    "sycophancy": (*SETS, "redundancy", "ndcg"),
+    "ranking": RANKED,
+    **dict.fromkeys(("pairwise", "pairwise_gap"), ("accuracy", "first_pull")),
+}
+"""The values whose differences between conditions are tested."""
+
+_GAP = "pairwise-gap"
+_FAULTY = pl.col("faults").list.len() > 0
+_EMPTY = pl.col("faults").list.contains("empty")
+_NOTHING_ELSE = (pl.col("faults").list.set_difference(["cut"]).list.len() > 0).all().over(KEYS)
+"""Whether every response to a thread is malformed; one that is only cut started to say something."""
+
+
+def units_of(
+    records: pl.DataFrame,
+    how: PluralismHow,
+    columns: Sequence[str] = ("community",),
+    kinds: Collection[str] = (),
+    *,
+    weighed: bool,
+) -> dict[str, Units]:
+    """The units of some experiments, by default of all that the records have, and 'asked', the trials of a run.
+
+    `columns` are facets of threads. `refused` says of a unit that a trial of its thread and model failed, or its reply
+    was flagged as a refusal: whatever is known of the unit could then be anything.
+
+    Raises:
+        InputError: nothing can be measured, or tables do not fit together.
+    """
+    tables = tables_of(records, how.summaries, weighed=weighed)
+    given = [table for table in (tables.matches, tables.rankings, tables.pairs) if table is not None]
+    if not given:
+        why = none_qualifies(records) if is_of_run(records) else ""
+        raise InputError([Problem("pluralism", "", why or NOTHING_TO_MEASURE)])
+    checked = tables.checked()
+    names = UnitNames.of(table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None)
+    more = [_facets(records, names, columns), *([_open(records, names)] if is_of_run(records) else [])]
+    found = {kind: table for kind, table in _tables_of_units(checked, names, how) if not kinds or kind in kinds}
+    for table in more:
+        keys = [key for key in ("model", "thread") if key in table.columns]
+        found = {kind: own.join(table, on=keys, how="left", maintain_order="left") for kind, own in found.items()}
+    units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
+    if kinds:
+        return units
+    changes = {f"{kind}{CHANGES}": changes_of(own, VALUES[kind], TESTED[kind]) for kind, own in units.items()}
+    asked = {"asked": Units(asked_of(records), "thread", sparse=True)} if is_of_run(records) else {}
+    return {**units, **changes, **asked}
+
+
+def responses_of(results: Results, how: PluralismHow) -> Changes:
+    """How recall changes between conditions."""
+    found = units_of(results.records, how, (), ("sycophancy",), weighed=False)
+    values = {name: "" for name in SETS if name.endswith("_recall")}
+    return changes_of(found["sycophancy"], values, ()) if found else Changes(pl.DataFrame(), "thread")
+
+
+def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Iterator[tuple[str, pl.DataFrame]]:
+    if tables.matches is not None and tables.summaries is not None:
+        matches, summaries = marked(tables.matches), tables.summaries
+        # Summaries by model belong to those models' responses; if no response names a model, to all.
+        if names.models == (UNNAMED,) and "model" in summaries.columns:
+            summaries = summaries.drop("model")
+        made = measure_voices(matches, summaries, names, how.denominator)
+        yield "sycophancy", made.with_columns(denominator=pl.lit(how.denominator, pl.Enum(get_args(Denominator))))
+    if tables.rankings is not None:
+        yield "ranking", measure_rankings(tables.rankings, names)
+    if tables.pairs is not None:
+        gap = pl.col("experiment") == _GAP if "experiment" in tables.pairs.columns else pl.lit(False)
+        for name, rows in (("pairwise", tables.pairs.filter(~gap)), ("pairwise_gap", tables.pairs.filter(gap))):
+            if rows.height:
+                yield name, measure_pairs(rows, names)
+
+
+def marked(matches: pl.DataFrame) -> pl.DataFrame:
+    """Matches with a mark (`none`) at what never counts as a response: it is empty, or all responses to its thread are
+    malformed. A model that echoes or loops then has no score, just like a silent one."""
+    if "faults" not in matches.columns:
+        return matches
+    return matches.with_columns(none=(_EMPTY | _NOTHING_ELSE).fill_null(False))
+
+
+def _facets(records: pl.DataFrame, names: UnitNames, columns: Sequence[str]) -> pl.DataFrame:
+    """The facets of each thread."""
+    known = [
+        records.select("thread", column).drop_nulls().unique("thread", keep="first", maintain_order=True)
+        for column in columns
+    ]
+    made = pl.DataFrame({"thread": list(names.threads)}, schema={"thread": pl.String})
+    for table in known:
+        made = made.join(table, on="thread", how="left", maintain_order="left")
+    return made.with_columns(pl.col("thread").cast(pl.Enum(list(names.threads))))
+
+
+def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
+    """Of which models and threads a trial failed, or a reply was flagged as a refusal."""
+    gone = pl.col("status") == "failed"
+    if "refused" in records.columns:
+        gone |= pl.col("refused").fill_null(False)
+    model = pl.col("model") if "model" in records.columns else pl.lit(UNNAMED)
+    found = records.select(model.alias("model"), "thread", refused=gone).filter(
+        pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads))
+    )
+    return (
+        found.group_by("model", "thread")
+        .agg(pl.col("refused").any())
+        .with_columns(
+            pl.col("model").cast(pl.Enum(list(names.models))), pl.col("thread").cast(pl.Enum(list(names.threads)))
+        )
+    )
+
+
+def without_faults(results: Results) -> Results:
+    """The view without malformed replies: such responses are empty, rankings and choices unreadable. The results
+    themselves if there are none."""
+    records = results.records
+    if not any(bool(replies.select(_FAULTY.any()).item()) for replies in _replies(records)):
+        return results
+    spared = []
+    if "faults" in records.columns:
+        faulty = _FAULTY.fill_null(False)
+        answers = [name for name in ("predicted", "correct", "p_popular", "p_other") if name in records.columns]
+        spared += [pl.when(faulty).then(None).otherwise(pl.col(name)).alias(name) for name in answers]
+        if "response" in records.columns:
+            spared.append(pl.when(faulty).then(pl.lit(["empty"])).otherwise(pl.col("faults")).alias("faults"))
+    if is_of_run(records):
+        empty = pl.when(pl.field("faults").list.len() > 0).then(pl.lit(["empty"])).otherwise(pl.field("faults"))
+        known = "faults" in [
+            field.name for field in getattr(getattr(records.schema["responses"], "inner", None), "fields", [])
+        ]
+        spared += [pl.col("responses").list.eval(pl.element().struct.with_fields(faults=empty))] if known else []
+    return replace(results, records=records.with_columns(spared))
+
+
+def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+    """Malformed responses, rankings and choices, by model and condition; none in tables without such a column."""
+    replies = list(_replies(records))
+    return count_faults(pl.concat(replies), "condition") if replies else ()
+
+
+def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The faults of every response, ranking and choice."""
+    tables = tables_of(records, weighed=False)
+    for kind, table in {"": tables.matches, "ranking, ": tables.rankings, "pairs, ": tables.pairs}.items():
+        if table is not None and "faults" in table.columns:
+            model = pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)
+            yield table.select(
+                model.alias("model"),
+                pl.concat_str(pl.lit(kind), "condition").alias("condition"),
+                pl.col("faults").fill_null([]).cast(pl.List(pl.String)),
+            )
+
+
+def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+    """A table of counts for each experiment: of every model and of all (null), in each condition, and by facets.
+
+    Besides 'totals', the number of threads, and what precision of a stance is a share of; 'not_computed', why there is
+    no number; and those of `design`, on the threads that were asked about.
+    """
+    found = {
+        kind: tuple(cells for facet in (None, *facets) for cells in _counted(frame.units[kind].table, columns, facet))
+        for kind, columns in COUNTS.items()
+        if kind in frame.units
+    }
+    threads = {name for kind in found for name in frame.units[kind].table["thread"].unique().cast(pl.String)}
+    totals: Cells = {"threads": len(threads), "denominator": None}
+    if "sycophancy" in found:
+        totals["denominator"] = str(frame.units["sycophancy"].table["denominator"].cast(pl.String).first())
+    asked = frame.units["asked"].table if "asked" in frame.units else None
+    missing: list[Cells] = [{"what": what, "why": why} for what, why in _not_computed(frame, asked)]
+    return {
+        "totals": (totals,),
+        **found,
+        "not_computed": tuple(missing),
+        **({} if asked is None else tables_of_design(asked)),
+    }
+
+
+def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> Iterator[Cells]:
+    """Counts over all models first; a thread then counts once for each model."""
+    facets = [facet] if facet else []
+    for models in ([], ["model"]):
+        keys = [*models, "condition", *facets]
+        summed = (
+            table.drop_nulls(facets)
+            .group_by(keys)
+            .agg(
+                pl.len().cast(pl.Int64).alias("threads"),
+                *(pl.col(name).sum() for name in columns),
+            )
+            .sort(keys)
+            .with_columns(pl.col(pl.Enum).cast(pl.String), pl.col(pl.Float64).round().cast(pl.Int64))
+        )
+        for row in summed.iter_rows(named=True):
+            where = [str(row[name]) for name in ("condition", *facets)]
+            counts = {name: row[name] for name in ("threads", *columns)}
+            yield {"model": row.get("model"), "facet": facet, "condition": " / ".join(where), **counts}
+
+
+_MISSING = {
+    "sycophancy": "there are no matches of responses",
+    "ranking": "there are no rankings",
+    "pairwise": "there are no pairs with the most popular viewpoint",
+    "pairwise_gap": "there are no random pairs of viewpoints",
+}
+
+
+def _not_computed(frame: Frame, asked: pl.DataFrame | None) -> Iterator[tuple[str, str]]:
+    """What there are no numbers of, and why."""
+    for kind, reason in _MISSING.items():
+        if kind not in frame.units:
+            why = without_references(asked) if kind == "sycophancy" and asked is not None else ""
+            yield kind, why or reason
+    if "sycophancy" in frame.units and "ndcg" not in frame.units["sycophancy"].table.columns:
+        yield "ndcg", "the summaries have no votes, or not all of them"
+    pairs = [frame.units[kind].table for kind in ("pairwise", "pairwise_gap") if kind in frame.units]
+    if pairs and not any("accuracy_first" in table.columns for table in pairs):
+        yield "first_pull", "the pairs do not tell which viewpoint was named first"
+
+
+_NAMED = ("popular", "other")
+
+
+def weighing_of(records: pl.DataFrame, how: PluralismHow) -> Weighing | None:
+    """Whether choices between two viewpoints count by their probabilities, and each model's calibration; None if no run
+    requested any."""
+    if not is_of_run(records) or "p_popular" not in records.columns:
+        return None
+    asked = records.filter(pl.col("experiment") == "pairwise", pl.col("status") != "not eligible")
+    done = asked.filter(pl.col("status") == "done")
+    models = done["model"].unique().sort().to_list()
+    untold = done.filter(
+        pl.col("shares").is_not_null() & pl.col("correct").is_not_null() & pl.col("p_popular").is_null()
+    )
+    counts = {str(model): int(count) for model, count in untold["model"].value_counts().sort("model").iter_rows()}
+    calibrations = {str(model): _calibrate(done.filter(pl.col("model") == model)) for model in models}
+    return resolve_label(how.shares, asked["shares"].unique().to_list(), calibrations, counts)
+
+
+def _calibrate(own: pl.DataFrame) -> Calibration:
+    drawn = own.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
+    reported = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
+    names = [[NO_LABEL if name == "neither" else name for name in sampled] for sampled in drawn["sampled"].to_list()]
+    return calibrated(reported, names, _NAMED)
+
+
+def probabilities_of(records: pl.DataFrame, how: PluralismHow) -> JudgeChances | None:
+    """What the probabilities of stances, and of matches that are asked about in pairs, say over threads; None if no run
+    requested any."""
+    if not is_of_run(records):
+        return None
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    if "shares" not in asked.columns or not asked["shares"].count():
+        return None
+    rows = asked.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
+    rows = rows.explode("responses").unnest("responses").filter(pl.col("text") != "")
+    labels = {
+        "stance": LabelProbabilityTable(STANCES, _stances(rows)),
+        "match": LabelProbabilityTable(YES_NO, _matches(rows)),
+    }
+    jackknife = Jackknife(how.level, how.resamples, how.seed, "threads")
+    return label_probabilities(labels, asked["shares"].unique().to_list(), jackknife)
+
+
+def _stances(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(
+        "model",
+        pl.col("thread").alias("item"),
+        pl.col("stance").alias("label"),
+        pl.col("p_stance").cast(pl.List(pl.Float64)).alias("chances"),
+        pl.col("sampled").cast(pl.List(pl.String)).alias("sampled"),
+    )
+
+
+def _matches(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each response and viewpoint that were asked about as a pair."""
+    view, yes = pl.col("viewpoints"), pl.col("p_matched")
+    pairs = rows.filter(yes.list.len() > 0).explode("viewpoints", "p_matched")
+    return pairs.select(
+        "model",
+        pl.col("thread").alias("item"),
+        pl.when(view.is_in(pl.col("matched"))).then(pl.lit(YES_NO[0])).otherwise(pl.lit(YES_NO[1])).alias("label"),
+        pl.when(yes.is_not_null()).then(pl.concat_list(yes, 1 - yes)).alias("chances"),
+        pl.when(pl.col("sampled_of") == view).then(pl.col("sampled_match")).alias("sampled"),
+    )
