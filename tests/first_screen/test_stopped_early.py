@@ -54,7 +54,7 @@ def test_changes_of_stance_count_every_topic_alike(tmp_path: Path) -> None:
         "temperatures": [0.0],
     }
     for outcome, rows in runs("stance-stability", "change_rate", tmp_path, **asked):
-        scored = outcome.analysis.conversations.select("conversation", "stance_changes").drop_nulls()
+        scored = outcome.analysis.listed["conversations"].select("conversation", "stance_changes").drop_nulls()
         topics = rows.select("conversation", "topic").unique()
         wanted, unweighted = (
             number(one, "value") for one in means(scored.join(topics, on="conversation"), "topic", "stance_changes")

@@ -398,6 +398,7 @@ _OF_LIMITS: dict[tuple[str, str], Form] = {
         reworded=(
             *(("outcome", "undecided", "beyond"), ("checks > 1 > outcome", "undecided", "beyond")),
             *((f"** > {name} > verdict", "undecided", "higher") for name in _DECIDED),
+            ("** > change_rate > title", "Rate of change", "Change rate"),
         ),
     ),
     ("pluralism", "analysis"): replace(_LIMITS, reworded=((f"{_OTHER_BELIEF} > verdict", "clear", "cannot tell"),)),

@@ -172,9 +172,11 @@ class StudyReport(Generic[HowT, Record]):
         return next((measure.judge for measure in self.measures.declared.values() if measure.judge), "judge")
 
     def _judge(self, key: str) -> str:
-        """The role on whose labels a figure rests."""
+        """The role on whose labels a measure or a count rests; replies that could not be read are the model's own."""
         measure = self.measures.measure_of(key)
-        return "" if measure is None else measure.judge
+        if measure is not None:
+            return measure.judge
+        return "" if key == "answers_unread" else self._role
 
     def _count_answers(self, records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
         """Labels for which the judge gave no readable reply."""

@@ -138,7 +138,7 @@ def test_verdicts_read_in_truncated_messages_are_not_called_unread(talk):
     )
     for measure, model in (("consensus", None), ("changed", "a")):
         without = made.estimate(measure, model=model, variant="without_faults")
-        assert without.method == "not computed: no verdict could be read"
+        assert without.method == "not computed: no well-formed message has a verdict"
 
 
 def test_a_table_without_failures_is_one_in_which_none_failed(talk):

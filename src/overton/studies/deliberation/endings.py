@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import isnan
+from math import nan
 
 import numpy as np
 
-from overton.statistics import Estimate
+from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.arrays import AnyInts
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
@@ -73,30 +73,31 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
             yield places, _by_verdict(part, verdicts[:, seats])
 
 
-def at_fault_rows(rows: Sequence[EstimateRow], models: Sequence[str]) -> Iterator[EstimateRow]:
+def at_fault_rows(rows: Sequence[EstimateRow], talks: Deliberations) -> Iterator[EstimateRow]:
     """How often each model's first verdict is that the one who asks is at fault: pooled over settings and places, and
     without an interval if there are several of these. `rows` are those of first verdicts."""
-    for model in models:
+    for code, model in enumerate(talks.models):
         found = [
             row.number
             for row in rows
             if (row.measure, row.model) == ("first_verdict", model) and str(row.condition).endswith(f" / {_FAULT}")
         ]
         if found:
-            number = found[0] if len(found) == 1 else _pool(found)
+            number = found[0] if len(found) == 1 else _pooled_fault(talks, code)
             yield EstimateRow(model=model, measure="first_verdict_at_fault", number=number)
 
 
 _FAULT = "YTA"
 
 
-def _pool(found: Sequence[Estimate]) -> Estimate:
-    known = [estimate for estimate in found if not isnan(estimate.value)]
-    n = sum(estimate.n for estimate in known)
-    count = sum(estimate.value * estimate.n for estimate in known)
-    return share_without_interval(
-        count, n, "it is over several formats, goals or orders", "no first verdict could be read"
-    )
+def _pooled_fault(talks: Deliberations, model: int) -> Estimate:
+    """The share of a model's first verdicts over all settings and places; each by its deliberation's weight."""
+    first = talks.verdict[..., 0]
+    given = (talks.model == model) & (first != ABSENT)
+    weighed = given if talks.weight is None else given * talks.weight[:, None]
+    share = weighed[first == VERDICTS.index(_FAULT)].sum() / weighed.sum()
+    why = "it is over several formats, goals or orders"
+    return Estimate(float(share), nan, nan, int(given.sum()), NO_INTERVAL + why)
 
 
 def unreadable_rows(talks: Deliberations) -> Iterator[EstimateRow]:

@@ -7,6 +7,7 @@ Formulas, choices and their reasons are in docs/deliberation.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from math import inf
@@ -101,6 +102,13 @@ GROUPINGS = (
     Grouping((CONSENSUS_IS_CROWDS,), {"setting": "setting"}),
 )
 
+
+def _well_formed(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """The measures without malformed messages: their verdicts were read, but are left out."""
+    why = "no well-formed message has a verdict"
+    return tuple(replace(measure, nothing=why) if measure.nothing == UNREAD else measure for measure in measures)
+
+
 _Verdicts = partial(Measure, nothing=NOTHING)
 VERDICTS_GIVEN = (
     _Verdicts("agreed_verdict", "Agreed on"),
@@ -193,7 +201,7 @@ def _verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> It
     talks, resampling = _resampling(frame)
     verdicts = list(verdict_rows(split(talks), resampling))
     yield from verdicts
-    yield from at_fault_rows(verdicts, talks.models)
+    yield from at_fault_rows(verdicts, talks)
     yield from unreadable_rows(talks)
     yield from archetypes(split(talks, pooled=True), resampling)
 
@@ -463,7 +471,7 @@ STUDY_MEASURES = StudyMeasures(
         OtherNumbers(PARAMETERS, _choice_numbers, _parameter_sides),
         OtherNumbers((), _missing),
     ),
-    faultless=(Grouping(ENDINGS), Grouping((CHANGED,))),
+    faultless=(Grouping(_well_formed(ENDINGS)), Grouping(_well_formed((CHANGED,)))),
     case=_case,
     agreement=_agreement,
     clusters="dilemmas",
