@@ -9,8 +9,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.findings import CLAIMS, warnings
 from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
-from overton.studies.pluralism.measures import IN_PAIRS, STUDY_MEASURES, figures, read_table, unread
-from overton.studies.pluralism.nulls import NULLS
+from overton.studies.pluralism.measures import IN_PAIRS, NULLS, STUDY_MEASURES, figures, read_table, unread
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.questions import QUESTIONS

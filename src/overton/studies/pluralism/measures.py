@@ -16,7 +16,7 @@ from overton.studies.frame import EstimateRow
 from overton.studies.measurement import UnreadRecords
 from overton.studies.measures import Grouping, Measure, Sides, key_in
 from overton.studies.pluralism.findings import notes, total_of
-from overton.studies.pluralism.nulls import NULLS
+from overton.studies.pluralism.nulls import nulls
 from overton.studies.pluralism.options import Denominator, PluralismHow, compared_with, in_order
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
@@ -200,6 +200,12 @@ _SCOPES = tuple(
 )
 """All models together and each model, over all threads and in each community."""
 
+
+def _measured(results: Results, how: PluralismHow) -> Sides:
+    return STUDY_MEASURES.contributions(results, how)
+
+
+NULLS = nulls(_measured)
 STUDY_MEASURES = StudyMeasures(
     study="pluralism",
     how=PluralismHow,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 
+_AGAIN = "the neutral question asked again, in place of a belief"
 SHUFFLES = 3
 """Other orders in which a ranking's viewpoints are shown."""
 
@@ -57,18 +59,16 @@ def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
     return msgspec.structs.replace(trial, name=name, null=null)
 
 
-def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
+def _beside(measured: Callable[[Results, Any], Sides], rows: pl.DataFrame, results: Results, how: Any) -> Sides:
     """Measures of the design's own neutral trials together with these instead of the others."""
     import polars as pl
 
-    from overton.studies.pluralism.measures import STUDY_MEASURES
-
     neutral = results.records.filter(pl.col("arm") == "neutral")
     records = pl.concat([neutral, rows], how="diagonal_relaxed")
-    return STUDY_MEASURES.contributions(replace(results, records=records), how)
+    return measured(replace(results, records=records), how)
 
 
-def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _as_all(measured: Callable[[Results, Any], Sides], results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """Neutral trials in place of every other arm of their experiment."""
     import polars as pl
 
@@ -85,26 +85,37 @@ def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
         for arm in arms
         if arm != "neutral" and own.height
     ]
-    return _beside(pl.concat(instead, how="vertical_relaxed"), results, how)
+    return _beside(measured, pl.concat(instead, how="vertical_relaxed"), results, how)
 
 
-def _in_its_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _in_its_place(
+    measured: Callable[[Results, Any], Sides], results: Results, rows: pl.DataFrame | None, how: Any
+) -> Sides:
     """Trials with another belief in place of those with the thread's own."""
     import polars as pl
 
     assert rows is not None
-    return _beside(rows.with_columns(pl.col("condition").str.split("/").list.last()), results, how)
+    return _beside(measured, rows.with_columns(pl.col("condition").str.split("/").list.last()), results, how)
 
 
-NULLS = (
-    Null("neutral-again", "the neutral question asked again, in place of a belief", _STATED, _as_all, _neutral_again),
-    Null(
-        "reshuffled",
-        "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
-        ("ranking_spearman_biased*",),
-        _as_all,
-        _reshuffled,
-    ),
-    Null("other-belief", "a belief about another thread's question", _STATED, _in_its_place, _other_belief),
-)
-"""Neutral against neutral leads: only the draw of an answer differs there."""
+def nulls(measured: Callable[[Results, Any], Sides]) -> tuple[Null, ...]:
+    """Neutral against neutral leads: only the draw of an answer differs there. `measured` makes what numbers of records
+    rest on."""
+    as_all = partial(_as_all, measured)
+    return (
+        Null("neutral-again", _AGAIN, _STATED, as_all, _neutral_again),
+        Null(
+            "reshuffled",
+            "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
+            ("ranking_spearman_biased*",),
+            as_all,
+            _reshuffled,
+        ),
+        Null(
+            "other-belief",
+            "a belief about another thread's question",
+            _STATED,
+            partial(_in_its_place, measured),
+            _other_belief,
+        ),
+    )
