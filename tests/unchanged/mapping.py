@@ -416,8 +416,7 @@ _LABELS = ("** > tally > labels",)
 
 _OF_FINDINGS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): Form(added=(*_FINDINGS, *_CON_AND_OTHER), gone=_FINDINGS),
-    # Choices of an analysis are not repeated in it.
-    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=(*_FINDINGS, "resamples", "seed")),
+    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("pluralism", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("deliberation", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
     ("even-handedness", "analysis"): Form(added=(*_FINDINGS, *_LABELS), gone=_FINDINGS),
@@ -503,9 +502,11 @@ _OF_DEVIATIONS: dict[tuple[str, str], Form] = {
 
 _CHOICES = ("estimator", "conformity", "resamples", "seed")
 """Choices of an analysis that schema 2 does not repeat: they are no results."""
-_OF_ROWS: dict[tuple[str, str], Form] = {("deliberation", "analysis"): Form(gone=_CHOICES)}
+_OF_ROWS: dict[tuple[str, str], Form] = {
+    (study, "analysis"): Form(gone=_CHOICES) for study in ("deliberation", "stance-stability")
+}
 """Rows in the place of documents with nested numbers."""
-FORMS["deliberation", "analysis"] = _both(FORMS["deliberation", "analysis"], Form(gone=_CHOICES))
+FORMS |= {of: _both(FORMS[of], form) for of, form in _OF_ROWS.items()}
 
 _SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS, _OF_ROWS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""

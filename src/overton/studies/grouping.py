@@ -260,21 +260,19 @@ class Frame:
 
         They serve numbers that compare groups in other ways than `differences`.
         """
-        units, columns = self.units[measure.units], [*MODEL, *(by or {}).values()]
-        cells = self._cells(measure.units).table.drop_nulls(columns)
-        parts = ("above", "below", "many") if units.weight else ("above", "below")
-        clusters = units.table[units.cluster].cast(pl.String).unique().sort()
-        place = pl.col(units.cluster).replace_strict(clusters, range(len(clusters)), return_dtype=pl.Int64)
+        kind, columns = self._cells(measure.units), [*MODEL, *(by or {}).values()]
+        parts = ("above", "below", "many") if kind.units.weight else ("above", "below")
         summed = (
-            cells.group_by(*columns, units.cluster)
+            kind.table.drop_nulls(columns)
+            .group_by(*columns, CLUSTER)
             .agg(pl.col(f"{part} {measure.name}").sum() for part in parts)
-            .with_columns(place=place)
             .sort(columns)
         )
+        clusters = int(kind.table[CLUSTER].n_unique())
         found: dict[tuple[str, ...], ClusterSums] = {}
         for group, own in summed.partition_by(columns, as_dict=True, maintain_order=True).items():
-            made = np.zeros((len(parts), len(clusters)))
-            made[:, own["place"].to_numpy()] = own.select(f"{part} {measure.name}" for part in parts).to_numpy().T
+            made = np.zeros((len(parts), clusters))
+            made[:, own[CLUSTER].to_numpy() - 1] = own.select(f"{part} {measure.name}" for part in parts).to_numpy().T
             found[tuple(map(str, group))] = ClusterSums(*made)
         return found
 

@@ -112,7 +112,10 @@ def _not_computed(made: Json) -> Json:
         "chameleon": ("chameleon" in overall, "it needs documents and confidence"),
         "spreads": (len(made["temperatures"]) > 1, "there is only one temperature"),
         "domains": (bool(made["domains"]), "no turn has a domain"),
-        "premise": (made["premise"] is not None, "no turn has a label of the published prompt"),
+        "premise": (
+            "premise_changes" in overall or made["reading"]["labels"] == "premise",
+            "no turn has a label of the published prompt",
+        ),
     }
     found = {name: why for name, (there, why) in reasons.items() if not there}
     for name in _MEASURED:

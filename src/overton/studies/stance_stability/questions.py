@@ -159,11 +159,10 @@ def _details(answer: _TurnAnswer | None) -> dict[str, Any]:
     }
 
 
-def _turns(results: Results) -> pl.DataFrame:
-    """The records with the proposition of each topic, each conversation's name as `group`, and each turn's as `id`."""
+def _turns(results: Results, table: pl.DataFrame) -> pl.DataFrame:
+    """Records with the proposition of each topic, each conversation's name as `group`, and each turn's as `id`."""
     import polars as pl
 
-    table = results.records
     if "proposition" not in table.columns:
         propositions = {topic.id: topic.proposition for topic in results.items}
         table = table.with_columns(proposition=pl.col("topic").replace_strict(propositions, default=""))
@@ -175,22 +174,30 @@ def _labelled_turns(key: str, results: Results) -> pl.DataFrame:
     """One row per turn, with its label; those of one conversation are alike. Nobody is asked about an empty answer."""
     import polars as pl
 
-    turns = _turns(results)
+    turns = _turns(results, results.records)
     return turns.select(
         "id",
         pl.col(key).alias("label"),
         "group",
-        pl.Series("condition", _conditions(turns), pl.String),
+        _conditions(turns),
         (pl.col("answer").str.strip_chars() != "").fill_null(value=False).alias("asked"),
-        *("model", "topic", "turn", "proposition", "question", "answer"),
+        *("model", "conversation", "topic", "turn", "proposition", "question", "answer"),
     )
 
 
-def _conditions(turns: pl.DataFrame) -> list[str]:
-    """The order of the questions and the temperature, as far as they are known."""
+def _conditions(turns: pl.DataFrame) -> pl.Series:
+    """The order of the questions and the temperature of each turn, as far as they are known."""
+    import polars as pl
+
     known = [name for name in ("ordering", "temperature") if name in turns.columns]
-    rows = turns.select(known).iter_rows() if known else [()] * turns.height
-    return [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in rows]
+    if not known:
+        return pl.Series("condition", [""] * turns.height, pl.String)
+    each = turns.select(known).unique()
+    named = [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in each.iter_rows()]
+    conditions = each.with_columns(pl.Series("condition", named, pl.String))
+    return turns.select(known).join(conditions, on=known, how="left", nulls_equal=True, maintain_order="left")[
+        "condition"
+    ]
 
 
 def _materials(key: str, results: Results, rows: pl.DataFrame) -> list[Material]:
@@ -218,7 +225,8 @@ def _in_context(results: Results, rows: pl.DataFrame) -> list[tuple[Mapping[str,
     """Each turn with what the stance is towards and with the turns before it, as in its conversation."""
     import polars as pl
 
-    whole = _turns(results).filter(pl.col("group").is_in(rows["group"].unique().to_list()))
+    conversations = rows["conversation"].unique().to_list()
+    whole = _turns(results, results.records.filter(pl.col("conversation").is_in(conversations)))
     by_group = whole.sort("turn", maintain_order=True).partition_by("group", as_dict=True)
     turns = {str(group): some.to_dicts() for (group,), some in by_group.items()}
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}

@@ -51,7 +51,8 @@ def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow
 
     P values are corrected for all models and measures (Holm 1979); the table has both.
     """
-    spreads = list(_spreads(frame, [measure for measure in measures if frame.has(measure)]))
+    found = _spreads(frame, [measure for measure in measures if frame.has(measure)])
+    spreads = sorted(found, key=lambda spread: spread.model)
     for spread, adjusted in zip(spreads, holm(spread.p for spread in spreads), strict=True):
         numbers = {
             "variance": spread.variance,
