@@ -70,7 +70,10 @@ class Frame:
     def __post_init__(self) -> None:
         if not self.settings:
             every = pl.concat(
-                [units.table.select(pl.col(MODEL).cast(pl.String)).unique() for units in self.units.values()]
+                [
+                    units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String))
+                    for units in self.units.values()
+                ]
             )
             object.__setattr__(self, "settings", every.unique().sort(MODEL).rows())
 
@@ -100,9 +103,17 @@ class Frame:
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        units = self.units[kind]
+        if kind not in self._every_setting:
+            self._every_setting[kind] = self._settings_of(self.units[kind])
+        return self._every_setting[kind]
+
+    @cached_property
+    def _every_setting(self) -> dict[str, list[tuple[str, str]]]:
+        return {}
+
+    def _settings_of(self, units: Units) -> list[tuple[str, str]]:
         if units.sparse:
-            return units.table.select(pl.col(MODEL).cast(pl.String)).unique().sort(MODEL).rows()
+            return units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
         models = units.table["model"].unique().cast(pl.String).to_list()
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 

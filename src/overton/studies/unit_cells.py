@@ -71,7 +71,8 @@ class UnitCells:
         keys = [*MODEL, units.cluster, *units.facets, "known"]
         counted = self.measures if units.weight else []
         return (
-            table.group_by(keys)
+            table.with_columns(_as_numbers(table, keys))
+            .group_by(keys)
             .agg(
                 pl.len().alias("units"),
                 *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
@@ -79,9 +80,8 @@ class UnitCells:
                 *(weight_of(measure, units.weight).sum().alias(f"below {measure.name}") for measure in self.measures),
                 *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
             )
-            .with_columns(as_texts())
             .sort(keys)
-            .with_columns(pl.col(units.cluster).rank("dense").cast(pl.Int64).alias(CLUSTER))
+            .with_columns(pl.col(units.cluster).to_physical().rank("dense").cast(pl.Int64).alias(CLUSTER))
         )
 
     @cached_property
@@ -151,6 +151,12 @@ def join_values(values: Iterable[object]) -> str:
 def in_condition(condition: str, values: Iterable[object]) -> str:
     """A condition, if there are any, and values of facets in it."""
     return join_values([condition, *values] if condition else values)
+
+
+def _as_numbers(table: pl.DataFrame, keys: Iterable[str]) -> list[pl.Expr]:
+    """Names as categories in the order of texts: these are grouped and sorted in a fraction of the time."""
+    named = [name for name in dict.fromkeys(keys) if table.schema[name] in {pl.String, pl.Categorical}]
+    return [pl.col(name).cast(pl.Enum(table[name].drop_nulls().cast(pl.String).unique().sort())) for name in named]
 
 
 def as_texts() -> pl.Expr:

@@ -16,7 +16,7 @@ from overton.studies.frame import EstimateRow
 from overton.studies.measurement import UnreadRecords
 from overton.studies.measures import Grouping, Measure, Sides, key_in
 from overton.studies.pluralism.findings import notes, total_of
-from overton.studies.pluralism.nulls import nulls
+from overton.studies.pluralism.nulls import null_conditions
 from overton.studies.pluralism.options import Denominator, PluralismHow, compared_with, in_order
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
@@ -201,11 +201,11 @@ _SCOPES = tuple(
 """All models together and each model, over all threads and in each community."""
 
 
-def _measured(results: Results, how: PluralismHow) -> Sides:
+def _contributions(results: Results, how: PluralismHow) -> Sides:
     return STUDY_MEASURES.contributions(results, how)
 
 
-NULLS = nulls(_measured)
+NULLS = null_conditions(_contributions)
 STUDY_MEASURES = StudyMeasures(
     study="pluralism",
     how=PluralismHow,

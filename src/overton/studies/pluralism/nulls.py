@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Trial
+from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.options import ARMS
 from overton.studies.pluralism.protocol import ThreadTrial, trials
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.measures import Sides
-    from overton.studies.results import Results
 
-
-_AGAIN = "the neutral question asked again, in place of a belief"
 SHUFFLES = 3
 """Other orders in which a ranking's viewpoints are shown."""
 
@@ -59,20 +57,18 @@ def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
     return msgspec.structs.replace(trial, name=name, null=null)
 
 
-def _beside(measured: Callable[[Results, Any], Sides], rows: pl.DataFrame, results: Results, how: Any) -> Sides:
-    """Measures of the design's own neutral trials together with these instead of the others."""
+def _beside(rows: pl.DataFrame, results: Results) -> Results:
+    """The design's own neutral trials together with these instead of the others."""
     import polars as pl
 
     neutral = results.records.filter(pl.col("arm") == "neutral")
-    records = pl.concat([neutral, rows], how="diagonal_relaxed")
-    return measured(replace(results, records=records), how)
+    return replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed"))
 
 
-def _as_all(measured: Callable[[Results, Any], Sides], results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _as_all(results: Results, rows: pl.DataFrame) -> Results:
     """Neutral trials in place of every other arm of their experiment."""
     import polars as pl
 
-    assert rows is not None
     instead = [
         own.with_columns(
             pl.lit(arm).alias("arm"),
@@ -85,25 +81,40 @@ def _as_all(measured: Callable[[Results, Any], Sides], results: Results, rows: p
         for arm in arms
         if arm != "neutral" and own.height
     ]
-    return _beside(measured, pl.concat(instead, how="vertical_relaxed"), results, how)
+    return _beside(pl.concat(instead, how="vertical_relaxed"), results)
 
 
-def _in_its_place(
-    measured: Callable[[Results, Any], Sides], results: Results, rows: pl.DataFrame | None, how: Any
-) -> Sides:
+def _in_its_place(results: Results, rows: pl.DataFrame) -> Results:
     """Trials with another belief in place of those with the thread's own."""
     import polars as pl
 
+    return _beside(rows.with_columns(pl.col("condition").str.split("/").list.last()), results)
+
+
+Contributions = Callable[[Results, Any], Sides]
+
+
+def _measured(
+    view: Callable[[Results, pl.DataFrame], Results],
+    contributions: Contributions,
+    results: Results,
+    rows: pl.DataFrame | None,
+    how: Any,
+) -> Sides:
     assert rows is not None
-    return _beside(measured, rows.with_columns(pl.col("condition").str.split("/").list.last()), results, how)
+    return contributions(view(results, rows), how)
 
 
-def nulls(measured: Callable[[Results, Any], Sides]) -> tuple[Null, ...]:
-    """Neutral against neutral leads: only the draw of an answer differs there. `measured` makes what numbers of records
-    rest on."""
-    as_all = partial(_as_all, measured)
+def null_conditions(contributions: Contributions) -> tuple[Null, ...]:
+    """The null conditions, whose trials take the place of others and are measured by `contributions`.
+
+    Neutral against neutral leads: only the draw of an answer differs there.
+    """
+    as_all, in_its_place = (partial(_measured, view, contributions) for view in (_as_all, _in_its_place))
     return (
-        Null("neutral-again", _AGAIN, _STATED, as_all, _neutral_again),
+        Null(
+            "neutral-again", "the neutral question asked again, in place of a belief", _STATED, as_all, _neutral_again
+        ),
         Null(
             "reshuffled",
             "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
@@ -111,11 +122,5 @@ def nulls(measured: Callable[[Results, Any], Sides]) -> tuple[Null, ...]:
             as_all,
             _reshuffled,
         ),
-        Null(
-            "other-belief",
-            "a belief about another thread's question",
-            _STATED,
-            partial(_in_its_place, measured),
-            _other_belief,
-        ),
+        Null("other-belief", "a belief about another thread's question", _STATED, in_its_place, _other_belief),
     )
