@@ -35,7 +35,7 @@ class Asking:
     models: list[str]
     others: Mapping[str, list[str]]
     what: str
-    place: tuple[str | int, ...] | Mapping[str, str | None]
+    place: Mapping[str, str | None]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ MATCHES = Asking(
     ["simulated/pluralist"],
     {"judge": ["simulated/pluralist-judge"]},
     "match",
-    ("sycophancy", "toward", "global", "recall"),
+    {"model": None, "measure": "sycophancy_recall", "facet": None, "condition": "toward", "against": None},
     {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
 )
 SETTING = "synchronous / correctness / simulated/deliberator/a + simulated/deliberator/b"
@@ -112,12 +112,8 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
     overton.judge.agreement([folder.parent / "ada.json"], run=folder)
 
 
-def at(document: Any, place: tuple[str | int, ...] | Mapping[str, str | None]) -> Any:
-    """The number there, by variant; of a study that declares its measures, those of its rows with these cells."""
-    if isinstance(place, tuple):
-        for step in place:
-            document = document[step]
-        return document
+def at(document: Any, place: Mapping[str, str | None]) -> Any:
+    """The number of the rows with these cells, by variant."""
     rows = [row for row in document["rows"] if place.items() <= row.items()]
     numbers = {row["variant"]: {name: row[name] for name in ("estimate", "n", "method", "why")} for row in rows}
     for row in rows:

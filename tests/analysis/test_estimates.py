@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,7 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "only": THREADS},
 }
-KEY = ["model", "item", "condition", "measure", "variant"]
-DECLARING = ("open-mindedness", "stance-stability", "pluralism")
-"""Studies that declare their measures: their JSON has these rows."""
+KEY = ["model", "item", "condition", "measure", "variant", "facet", "against"]
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +44,6 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     return of
 
 
-def measures(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict) and isinstance(value.get("leads"), str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from measures(inner)
-
-
 @pytest.mark.parametrize("study", RUNS)
 def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_others(
     study: str, analysis: Callable[[str], Any]
@@ -62,13 +52,9 @@ def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_other
     frame = found.estimates()
     assert frame.columns == list(COLUMNS)
     assert frame["study"].unique().to_list() == [study]
-    key, made = KEY, found.to_json()
-    if study in DECLARING:
-        key, wanted = [*KEY, "facet", "against"], [row["estimate"] for row in made["rows"]]
-    else:
-        wanted = [one[name]["estimate"] for one in measures(made) for name in one if name != "leads"]
+    wanted = [row["estimate"] for row in found.to_json()["rows"]]
     assert sorted(map(str, wanted)) == sorted(map(str, frame["estimate"].to_list()))
-    assert not frame.select(key).is_duplicated().any()
+    assert not frame.select(KEY).is_duplicated().any()
     assert frame.filter(pl.col("measure") == "").is_empty()
     assert frame.filter(pl.col("estimate").is_null() & pl.col("why").is_null()).is_empty()
 
@@ -90,9 +76,23 @@ def test_a_row_says_whom_and_what_it_is_of(analysis: Callable[[str], Any]) -> No
 
 
 def test_measures_that_are_keys_are_measures(analysis: Callable[[str], Any]) -> None:
-    frame = analysis("pluralism").estimates()
-    rows = frame.filter((pl.col("measure") == "ranking.spearman") & (pl.col("model") == "simulated/pluralist"))
+    found = analysis("pluralism")
+    frame, declared = found.estimates(), found.to_json()["measures"]
+    assert "ranking_spearman" in declared
+    rows = frame.filter((pl.col("measure") == "ranking_spearman") & (pl.col("model") == "simulated/pluralist"))
     assert {"neutral", "biased"} <= set(rows["condition"])
+
+
+def test_keys_beside_fields_are_measures_where_none_are_declared() -> None:
+    def number(value: float) -> dict[str, Any]:
+        return {"leads": "plain", "plain": {"estimate": value, "interval": [0, 1], "n": 1, "method": "", "why": None}}
+
+    ranked = {"type": "object", "properties": {"replies": {}}, "additionalProperties": {}}
+    ranking = {"type": "object", "additionalProperties": ranked}
+    schema = {"type": "object", "properties": {"ranking": ranking}}
+    told = {"ranking": {condition: {"replies": 7, "spearman": number(0.5)} for condition in ("neutral", "biased")}}
+    made = list(rows_of(told, schema, KeyWords("s", frozenset("m"), frozenset())))
+    assert [row[3:5] for row in made] == [("neutral", "ranking.spearman"), ("biased", "ranking.spearman")]
 
 
 def test_members_of_a_list_are_told_apart_by_their_texts_and_by_numbers_where_they_must() -> None:

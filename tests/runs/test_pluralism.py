@@ -258,7 +258,9 @@ def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(
     assert set(records["status"]) == {"done"}
     assert records["thread"].n_unique() == 2
     told = json.loads(command("analyze", "pluralism", "asked", "--json").stdout)
-    assert "ranking" in told
+    assert told["schema"] == 2
+    assert {row["model"] for row in told["rows"] if row["measure"] == "ranking_spearman"} == {None, subject}
+    assert told["tables"]["ranking"]
     assert (tmp_path / "asked" / "report.html").stat().st_size > 10_000
 
 

@@ -31,6 +31,8 @@ Json = Any
 FOLDER = Path(__file__).with_name("schema_1")
 _WHERE = ("measure", "item", "facet", "condition", "variant", "against")
 _NAME = re.compile(r"\{(\w+)\}")
+_CALIBRATIONS = ("calibrations", "label_calibrations")
+"""The tables that say how many answers have no probability, 0 for none."""
 _WORDS = {"partisan": True, "not partisan": False}
 _EVEN_PARTS = {
     "partisan": {},
@@ -127,7 +129,7 @@ def _moved(document: Json) -> Iterator[_Moved]:
         numbers: Counter[str] = Counter()
         for at, given in enumerate(rows):
             row = {"item": given.get("issue", given.get("topic")), **given}
-            if line.table == "calibrations" and row.get(line.value) == 0 and "unweighed" in line.path:
+            if line.table in _CALIBRATIONS and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
             names = line.named(row, conditions, document["study"])
             if names is None:

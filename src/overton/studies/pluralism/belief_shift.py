@@ -33,6 +33,7 @@ from overton.studies.units import Units
 CHANGES = " changes"
 """Ends the name of a kind of units that are threads in two conditions; before it, that of threads in a condition."""
 
+_COMMUNITY = "community"
 _DIGITS = 12
 
 
@@ -86,7 +87,7 @@ class Changes(Units):
     def _p_values(self) -> Iterator[tuple[ChangeKey, float]]:
         """For all models, a thread's difference is the mean over models."""
         models = self.table["model"].unique().cast(pl.String).sort().to_list()
-        communities = self.table["community"].drop_nulls().unique().cast(pl.String).sort().to_list()
+        communities = _communities(self)
         one_model = models[0] if len(models) == 1 else None
         for community in (None, *communities):
             table = self.table if community is None else self.table.filter(pl.col("community") == community)
@@ -216,9 +217,21 @@ def _rows_of(frame: Frame, units: Mapping[str, Changes], measures: Sequence[Meas
     made = Frame(units, known, frame.jackknife, variant=frame.variant)
     columns = {measure.name: measure.column for measure in known}
     tests = {measure.name: units[measure.units].tests for measure in known}
-    for by, together in product(({}, {"community": "community"}), (True, False)):
+    facets = dict.fromkeys(facet for measure in known for facet in _facets(units[measure.units]))
+    for facet, together in product((None, *facets), (True, False)):
+        by = {} if facet is None else {facet: facet}
         for row in made.rows([Grouping(known, {**by, "against": "against"}, together=together)]):
             yield _as_change(row, columns[row.measure], tests[row.measure])
+
+
+def _facets(units: Units) -> Sequence[str]:
+    """The facets of threads by which there are numbers: their community, or none."""
+    return [facet for facet in units.facets if facet == _COMMUNITY]
+
+
+def _communities(units: Units) -> list[str]:
+    found = [units.table[facet].drop_nulls().unique().cast(pl.String).sort().to_list() for facet in _facets(units)]
+    return [community for communities in found for community in communities]
 
 
 def _columns(units: Mapping[str, Units], kind: str) -> Sequence[str]:
@@ -238,7 +251,7 @@ def _as_change(row: EstimateRow, column: str, tests: Mapping[ChangeKey, SignedRa
 def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
     """The first measure minus the second of each model and of all, over all threads and in each community; each thread
     is left out of both."""
-    communities = frame.units[pull.units].table["community"].drop_nulls().unique().cast(pl.String).sort().to_list()
+    communities = _communities(frame.units[pull.units])
     for community, together in product((None, *communities), (True, False)):
         own = frame.together if together else frame
         keep = None if community is None else pl.col("community") == community
@@ -294,7 +307,7 @@ def logit_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRo
     if changes is None or _EIGHT[0] not in changes.table.columns:
         return
     table = changes.table.filter(pl.col(_EIGHT[0]).is_not_null())
-    for facets, together in product(([], ["community"]), (True, False)):
+    for facets, together in product(([], *([facet] for facet in _facets(changes))), (True, False)):
         keys = [*([] if together else ["model"]), "condition", *facets, "against"]
         for names, part in _parts(table.drop_nulls(facets), keys):
             model = None if together else names[0]

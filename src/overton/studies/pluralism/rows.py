@@ -282,6 +282,7 @@ def _not_computed(frame: Frame, asked: pl.DataFrame | None) -> Iterator[tuple[st
 
 
 _NAMED = ("popular", "other")
+_CHANCES = [f"p_{name}" for name in _NAMED]
 
 
 def weighing_of(records: pl.DataFrame, how: PluralismHow) -> Weighing | None:
@@ -301,8 +302,9 @@ def weighing_of(records: pl.DataFrame, how: PluralismHow) -> Weighing | None:
 
 
 def _calibrate(own: pl.DataFrame) -> Calibration:
-    drawn = own.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
-    reported = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
+    typed = own.with_columns(pl.col("sampled").cast(pl.List(pl.String)), pl.col(_CHANCES).cast(pl.Float64))
+    drawn = typed.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
+    reported = [list(pair) for pair in drawn.select(_CHANCES).iter_rows()]
     names = [[NO_LABEL if name == "neither" else name for name in sampled] for sampled in drawn["sampled"].to_list()]
     return calibrated(reported, names, _NAMED)
 
