@@ -245,15 +245,17 @@ class Frame:
         units = self.units[measure.units]
         value, has_value = value_of(measure, units.weight), pl.col(measure.column).is_not_null()
         weight = pl.col(measure.weight or units.weight) if measure.weight or units.weight else pl.lit(1.0)
-        flags = {
-            name: (expression if name in units.table.columns else pl.lit(value=False)) * weight
-            for name, expression in (("failed", pl.col("failed")), ("refused", pl.col("refused") & has_value))
-        }
+        flags = {"failed": pl.col("failed"), "refused": pl.col("refused") & has_value}
+        known = {name: flag * weight for name, flag in flags.items() if name in units.table.columns}
         table = units.table if keep is None else units.table.filter(keep)
-        summed = table.group_by(*MODEL, units.cluster).agg(
-            value.sum().alias("above"),
-            weight_of(measure, units.weight).sum().alias("below"),
-            *(flag.cast(pl.Float64).sum().alias(name) for name, flag in flags.items()),
+        summed = (
+            table.group_by(*MODEL, units.cluster)
+            .agg(
+                value.sum().alias("above"),
+                weight_of(measure, units.weight).sum().alias("below"),
+                *(flag.cast(pl.Float64).sum().alias(name) for name, flag in known.items()),
+            )
+            .with_columns(pl.lit(0.0).alias(name) for name in flags if name not in known)
         )
         parts = (
             summed.with_columns(as_texts())
