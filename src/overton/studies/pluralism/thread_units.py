@@ -76,7 +76,7 @@ class GroupedRows:
     def table(self, columns: Mapping[str, Floats]) -> pl.DataFrame:
         """A row for each unit, with `columns` [U], null where they are NaN."""
         keys = {
-            name: pl.Series(codes.astype(np.uint32)).cat.to(pl.Enum(list(known)))
+            name: pl.Series(list(known), dtype=pl.Enum(list(known))).gather(codes)
             for name, codes, known in zip(KEYS, self.where, self.names, strict=True)
         }
         values = {name: pl.Series(np.asarray(values, float)) for name, values in columns.items()}
