@@ -36,8 +36,8 @@ OTHER = "other"
 """A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
 
 ANY = "any"
-"""A claim that is against this one is about every difference between two conditions of a model, and is named by its own
-condition alone; `more` may leave some of them out."""
+"""A claim against this one is about every difference between two conditions of a model. Its own condition alone names
+it, and `more` may leave some of them out."""
 
 _SEPARATOR = " / "
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.exhibits import exhibits, table, walk
 
 from overton.calls import Draw
 from overton.reporting import Report, render
@@ -18,7 +18,7 @@ from overton.studies.deliberation.layouts.numbers import p_value
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.frame import Analysis
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Callout, Chart, Section, Table
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Callout, Chart, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 MODELS = ("claude", f"gpt {HOSTILE}")
@@ -80,14 +80,6 @@ def least() -> Analysis:
     columns = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
     rows = [(f"t{k}", f"d{k}", "synchronous", 1, None, model, "NTA") for k in range(3) for model in ("a", "b")]
     return analyze(pl.DataFrame(rows, schema=columns, orient="row"), resamples=20, others=True)
-
-
-def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
-    return (exhibit for section in made for exhibit in section.exhibits if isinstance(exhibit, kind))
-
-
-def table(made: list[Section], title: str) -> Table:
-    return next(table for table in exhibits(made, Table) if table.title.startswith(title))
 
 
 def test_every_figure_and_table_of_the_paper_is_there(analysis):
@@ -212,16 +204,6 @@ def test_text_of_models_is_data_in_charts_and_never_a_name_or_an_expression(anal
         for scale in ("domain", "labels", "sort"):
             assert f"{scale}Expr" not in json.dumps(spec)
         assert HOSTILE not in json.dumps([value for key, value in walk(spec) if key in ("field", "expr", "labelExpr")])
-
-
-def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key, inner
-            yield from walk(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from walk(inner)
 
 
 def test_p_values_show_the_corrected_one_first():

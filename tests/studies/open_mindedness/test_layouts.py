@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.exhibits import chart, exhibits
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.calls import Draw
@@ -92,14 +93,6 @@ def analysis(records: pl.DataFrame) -> Analysis:
 @pytest.fixture(scope="module")
 def one(records: pl.DataFrame) -> Analysis:
     return analyze(records.filter(pl.col("model") == "openai/a"), resamples=50)
-
-
-def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
-    return (exhibit for section in made for exhibit in section.exhibits if isinstance(exhibit, kind))
-
-
-def chart(made: list[Section], name: str) -> Chart:
-    return next(chart for chart in exhibits(made, Chart) if chart.name == name)
 
 
 def table(made: list[Section], title: str) -> Table:

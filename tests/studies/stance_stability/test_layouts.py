@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.studies.exhibits import chart, exhibits, table, walk
 
 from overton.reporting import Report, render
 from overton.reporting.charts import draw_svg
-from overton.studies.sections import Callout, Chart, Method, Section, Table
+from overton.studies.sections import Callout, Chart, Method, Table
 from overton.studies.stance_stability.browsing import conversation_table
 from overton.studies.stance_stability.layouts import sections
 from overton.studies.stance_stability.measures import analyze
-
-
-def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
-    return (exhibit for section in made for exhibit in section.exhibits if isinstance(exhibit, kind))
-
-
-def table(made: list[Section], title: str) -> Table:
-    return next(table for table in exhibits(made, Table) if table.title.startswith(title))
-
-
-def chart(made: list[Section], name: str) -> Chart:
-    return next(chart for chart in exhibits(made, Chart) if chart.name == name)
 
 
 def test_few_faulty_answers_leave_the_score_and_stand_beside_it(talk: Any) -> None:
@@ -147,16 +135,6 @@ def test_text_of_models_is_data_in_charts_and_never_a_name_or_an_expression(anal
     for one in exhibits(sections(analysis), Chart):
         spec = {key: value for key, value in one.spec.items() if key != "data"}
         assert hostile not in json.dumps([value for key, value in walk(spec) if key in ("field", "expr", "labelExpr")])
-
-
-def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key, inner
-            yield from walk(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from walk(inner)
 
 
 def test_every_chart_can_be_drawn(analysis, least):

@@ -186,8 +186,8 @@ def sides_of(contrasts: Sequence[Contrast], differences: Sequence[Difference]) -
 
 
 def together(differences: Sequence[Difference]) -> Iterator[EstimateRow | TableRow]:
-    """Differences as rows, and both tests of each in the table 'tests', corrected for the number of comparisons made
-    together (Holm 1979); a row's P value is that of the paired test."""
+    """Differences as rows, and both tests of each in the table 'tests'. Tests are corrected for the number of
+    comparisons made together (Holm 1979). A row's P value is that of the paired test."""
     unpaired, paired = [found.unpaired for found in differences], [found.paired for found in differences]
     return _rows(differences, _adjust(unpaired), _adjust(paired))
 

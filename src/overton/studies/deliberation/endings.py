@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import nan
 
 import numpy as np
 
-from overton.statistics import NO_INTERVAL, Estimate
+from overton.statistics import Estimate
 from overton.statistics.arrays import AnyInts
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
@@ -94,10 +93,11 @@ def _pooled_fault(talks: Deliberations, model: int) -> Estimate:
     """The share of a model's first verdicts over all settings and places; each by its deliberation's weight."""
     first = talks.verdict[..., 0]
     given = (talks.model == model) & (first != ABSENT)
-    weighed = given if talks.weight is None else given * talks.weight[:, None]
-    share = weighed[first == VERDICTS.index(_FAULT)].sum() / weighed.sum()
+    weight = np.ones(len(talks)) if talks.weight is None else talks.weight
+    counts = given * weight[:, None]
+    share, n = counts[first == VERDICTS.index(_FAULT)].sum() / counts.sum(), int(given.sum())
     why = "it is over several formats, goals or orders"
-    return Estimate(float(share), nan, nan, int(given.sum()), NO_INTERVAL + why)
+    return share_without_interval(share * n, n, why, "no first verdict could be read")
 
 
 def unreadable_rows(talks: Deliberations) -> Iterator[EstimateRow]:
@@ -136,9 +136,9 @@ _ENDS: list[tuple[str, str, str | None]] = [
     *(("ended_elsewhere", first, last) for first in VERDICTS for last in VERDICTS),
     *((kind, verdict, None) for kind in ("held_out", "unresolved") for verdict in VERDICTS),
 ]
-"""Kinds of archetypes with first and last verdict: changes from one to another, holdouts (it never changed its verdict
-and there was no consensus, as table 2's caption says), and no consensus, changed or not (what table 2's numbers can
-be)."""
+"""Kinds of archetypes with first and last verdict, in this order: changes from one to another; holdouts, which never
+changed their verdict and reached no consensus (table 2's caption); no consensus, changed or not (which table 2's
+numbers may mean)."""
 _STARTS = (0, _V * _V, _V * _V + _V, _V * _V + 2 * _V)
 """Where each kind starts, and where the last one ends."""
 

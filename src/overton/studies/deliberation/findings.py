@@ -350,8 +350,8 @@ def _read_anyway(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
 
 
 _ALIKE, _ALL_BUT = 0.75, 0.02
-"""A model's verdict is taken not to depend on the dilemma if at least 98% of its first verdicts are the same and the
-lower limit of their share over dilemmas is above 75%: 12 dilemmas without exception."""
+"""A model gives its verdict regardless of the dilemma if at least 98% of its first verdicts are the same. The lower
+limit of their share over dilemmas must be above 75%, too, which takes 12 dilemmas without an exception."""
 
 
 def _regardless(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import polars as pl
 import pytest
+from tests.studies.open_mindedness.paraphrases.asks import CannedAsk
 
-from overton.calls import Form, Message, Reply
+from overton.calls import Reply
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import CallFailed
 from overton.runs.items import read_items
@@ -39,35 +39,9 @@ GOOD = '{"reason": "Both are named.", "verdict": "neutral", "fair": true, "a_sup
 MATERIAL = {"question": ISSUE.question, "paraphrase": ISSUE.paraphrases[4].text, "pro": None, "con": None}
 
 
-class Judge:
-    """An `ask` that gives the replies it was made with, and keeps what it was asked."""
-
-    def __init__(self, *replies: Reply | Exception) -> None:
-        self.replies = list(replies)
-        self.asked: list[tuple[Message, ...]] = []
-
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        **other: object,
-    ) -> Reply:
-        assert not any(other.values())
-        assert role == "judge"
-        assert form is not None
-        assert form.schema is not None
-        assert list(form.schema["properties"]) == ["reason", "verdict", "fair", "a_supports"]
-        self.asked.append(tuple(messages))
-        reply = self.replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    async def all(self, questions: object) -> list[Reply]:
-        raise AssertionError("a judge is asked one thing at a time")
+class Judge(CannedAsk):
+    role = "judge"
+    fields = ("reason", "verdict", "fair", "a_supports")
 
 
 def trials(issue: Issue = ISSUE) -> list[ParaphraseTrial]:
@@ -75,7 +49,7 @@ def trials(issue: Issue = ISSUE) -> list[ParaphraseTrial]:
 
 
 async def audit(*replies: str | Exception) -> tuple[ParaphraseVerdict, Judge]:
-    judge = Judge(*(Reply(reply) if isinstance(reply, str) else reply for reply in replies))
+    judge = Judge(*replies)
     (record,) = await STUDY.conduct(trials()[4], judge)
     return record, judge
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.studies.open_mindedness.paraphrases.asks import CannedAsk
 
-from overton.calls import Form, Message, Reply
 from overton.errors import CallFailed
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.open_mindedness.paraphrases.rephrasing import STUDY, RephraseOptions, Rephrasing, with_paraphrases
@@ -17,33 +16,8 @@ ISSUE = Issue("night-buses", DATA["question"], (Argument("pro-1", "For."),), (Ar
 GOOD = json.dumps(SIX)
 
 
-class Writer:
-    """An `ask` that gives the replies it was made with, and keeps what it was asked."""
-
-    def __init__(self, *replies: str | Exception) -> None:
-        self.replies = list(replies)
-        self.asked: list[tuple[Message, ...]] = []
-
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        **other: object,
-    ) -> Reply:
-        assert not any(other.values())
-        assert role == "writer"
-        assert form is not None
-        self.asked.append(tuple(messages))
-        reply = self.replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return Reply(reply)
-
-    async def all(self, questions: object) -> list[Reply]:
-        raise AssertionError("a writer is asked one thing at a time")
+class Writer(CannedAsk):
+    role = "writer"
 
 
 async def rephrase(*replies: str | Exception) -> tuple[Rephrasing, Writer]:
