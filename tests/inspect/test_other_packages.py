@@ -86,7 +86,6 @@ STUDY = dedent('''
         trials=trials,
         conduct=conduct,
         prompts=dict,
-        condition=lambda trial: "all",
         measuring=MEASURING,
         interface=INTERFACE,
     )
@@ -153,7 +152,7 @@ def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str],
     assert logs.keys() == {"overton/tea_or_not", "overton/open_mindedness"}
     assert {log.status for log in logs.values()} == {"success"}
     log = logs["overton/tea_or_not"]
-    assert [sample.id for sample in log.samples] == ["milk/all", "wine/all"]
+    assert [sample.id for sample in log.samples] == ["milk/asked", "wine/asked"]
     answers = [one["answer"] for sample in log.samples for one in sample.scores["tea_or_not"].metadata["records"]]
     found = told(log)
     assert found == {"sevenths": pytest.approx(sum(map(len, answers)) / 7), "failed": 0}  # by the study's own headline

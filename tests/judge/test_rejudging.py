@@ -392,7 +392,7 @@ def test_a_study_of_another_package_that_says_how_gets_it_too(monkeypatch: pytes
         conduct=hold,
         prompts=dict,
         simulated={"first": lambda items, name, arguments: Grader()},
-        canned=(lambda role, speaker, form: LABELS[0],),
+        planning=(lambda role, speaker, form: LABELS[0],),
         questions=HEDGING,
         interface=2,
     )

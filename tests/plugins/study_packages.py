@@ -126,6 +126,8 @@ def study_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             del sys.modules[name]
         registry._GUARDED.clear()
 
-    monkeypatch.setattr(registry, "entry_points", lambda group: list(points.values()))
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [point for point in points.values() if point.group == group]
+    )
     yield install
     forget()

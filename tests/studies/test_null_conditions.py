@@ -20,7 +20,7 @@ from overton.studies.contrasts import compare_with_nulls
 from overton.studies.findings import CandidateFinding
 from overton.studies.measurement import Comparing, How
 from overton.studies.measures import Contribution, Measure, of_pairs
-from overton.studies.null_conditions import Null, askable, null_of, prompts_changed, split_nulls
+from overton.studies.null_conditions import Null, askable, condition_of, null_of, prompts_changed, split_nulls
 from overton.studies.options import changed, fields_of, options_of
 from overton.studies.registry import asking_names, study_named
 from overton.studies.results import Results
@@ -80,7 +80,7 @@ def test_conditions_of_nulls_are_distinguished(name: str, starter: Any) -> None:
     study = study_named(name)
     items, options = starter(study)
     chosen = msgspec.structs.replace(options, nulls=(askable(study.nulls)[0].name,))
-    conditions = {bool(null_of(one.name)): study.condition(one) for one in study.trials(items, chosen, 7)}
+    conditions = {bool(null_of(one.name)): condition_of(one) for one in study.trials(items, chosen, 7)}
     assert conditions[True].startswith(f"{askable(study.nulls)[0].name}/")
 
 

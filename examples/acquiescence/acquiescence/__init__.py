@@ -27,7 +27,6 @@ STUDY: Study[Question, Options, Record, Analysis] = Study(
     conduct=conduct,
     prompts=PROMPTS.texts,
     simulated={"yes-sayer": respondent(Parameters, says)},
-    condition=lambda trial: trial.framing,
     measuring=Measuring(
         analysis=lambda: Analysis,
         records=measure,

@@ -47,6 +47,11 @@ class Asked(Trial, frozen=True):
     question: Question
     framing: Framing
 
+    @property
+    def condition_name(self) -> str:
+        """The side from which it is worded."""
+        return self.framing
+
 
 def trials(questions: Sequence[Question], options: Options, seed: int) -> Iterator[Asked]:
     """All trials, each question's together."""

@@ -271,6 +271,11 @@ class Trial(msgspec.Struct, frozen=True):
     item: str
     seed: int
 
+    @property
+    def condition_name(self) -> str:
+        """Its condition, without its item and anything else that repeats it; a study has a single one by default."""
+        return "asked"
+
     def draw(self, purpose: str) -> Draw:
         """The random choices of this trial for one purpose."""
         return Draw(f"{self.seed}/{self.name}/{purpose}")

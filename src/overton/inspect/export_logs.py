@@ -34,12 +34,13 @@ from overton.inspect.log_format import (
     viewer_config,
 )
 from overton.inspect.scores import Figure, eval_scores
-from overton.inspect.task import condition_of, grouped
+from overton.inspect.task import grouped
 from overton.models.inspect import chat_messages, extra_fields
 from overton.runs.answerers import public_spec
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
 from overton.runs.start import check_unchanged
+from overton.studies.null_conditions import condition_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_text, python_of
 
@@ -258,14 +259,14 @@ class LaneLog:
         Raises:
             RunMismatch: a call would differ now from the one made then.
         """
-        self.planned = list(grouped(self._study, self._lane.trials()))
+        self.planned = list(grouped(self._lane.trials()))
         self._spec = self._eval_spec()
         _write_log(self._spec, self._make_samples(), self._log_head, path)
 
     def _make_samples(self) -> Iterator[Any]:
         """Samples in plan order, of complete items only."""
         for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
-            groups = grouped(self._study, trials)
+            groups = grouped(trials)
             found = {name: self._replay.conduct(self._lane, some) for name, some in groups.items()}
             is_incomplete = any(replayed is None for some in found.values() for replayed in some)
             if is_incomplete or self._has_unfit_records(found.values()):
@@ -306,7 +307,7 @@ class LaneLog:
         )
 
     def _sample_data(self, item: str, found: Sequence[ReplayedTrial]) -> SampleData:
-        condition = condition_of(self._study, found[0].trial)
+        condition = condition_of(found[0].trial)
         return SampleData(
             msgspec.to_builtins(self._items[item]), condition, [replayed_trial.trial.name for replayed_trial in found]
         )

@@ -48,7 +48,7 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
     """
     opened = open_run(run)
     study = opened.study
-    if study.condition is None:
+    if study.kind != "asks":
         raise InputError(
             [Problem(str(run), "", f"is a run of {study.name}, which makes items: it has no task in Inspect")]
         )
@@ -97,7 +97,7 @@ def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
 
     logs = [import_logs.open_log(path) for path in paths]
     study = study_named(logs[0].task.study)
-    if study.condition is None:
+    if study.kind != "asks":
         reason = f"says that it is of {study.name}, which has no task in Inspect"
         raise InputError([Problem(str(logs[0].path), "", reason)])
     import_logs.check_same_run(logs, study)

@@ -28,6 +28,7 @@ from overton.runs.answerers import entry_of as local_entry
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import ModelEntry
 from overton.runs.temperature_probe import probe_call
+from overton.studies.null_conditions import condition_of
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
@@ -35,27 +36,16 @@ Groups = Mapping[str, Sequence[Trial]]
 """Trials by the name of the sample that they belong to, in plan order."""
 
 
-def _sample_name(study: AnyStudy, trial: Trial) -> str:
+def _sample_name(trial: Trial) -> str:
     """The sample that a trial belongs to: its item and condition."""
-    return f"{trial.item}/{condition_of(study, trial)}"
+    return f"{trial.item}/{condition_of(trial)}"
 
 
-def condition_of(study: AnyStudy, trial: Trial) -> str:
-    """The condition that a trial is in.
-
-    Raises:
-        TypeError: the study has no conditions, so it cannot become a task.
-    """
-    if study.condition is None:
-        raise TypeError(f"{study.name} names no conditions")
-    return study.condition(trial)
-
-
-def grouped(study: AnyStudy, trials: Iterable[Trial]) -> Groups:
+def grouped(trials: Iterable[Trial]) -> Groups:
     """Trials by sample."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        groups.setdefault(_sample_name(study, trial), []).append(trial)
+        groups.setdefault(_sample_name(trial), []).append(trial)
     return groups
 
 
@@ -71,7 +61,7 @@ def samples_of(study: AnyStudy, items: Sequence[Any], groups: Groups) -> list[An
             input=chat_messages(prompt),
             metadata={
                 KEY: msgspec.to_builtins(
-                    SampleData(by_id[trials[0].item], condition_of(study, trials[0]), [trial.name for trial in trials])
+                    SampleData(by_id[trials[0].item], condition_of(trials[0]), [trial.name for trial in trials])
                 )
             },
         )
@@ -196,7 +186,7 @@ class HostedStudy:
     def groups(self) -> Groups:
         """The trials of each sample."""
         study = self.answerers.study
-        return grouped(study, study.trials(self.items, self.options, self.answerers.seed))
+        return grouped(study.trials(self.items, self.options, self.answerers.seed))
 
     @cached_property
     def table(self) -> EvalContext:

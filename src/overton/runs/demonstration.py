@@ -8,16 +8,14 @@ from pathlib import Path
 from overton.models import pull
 from overton.runs.progress import Watch
 from overton.runs.run import Run, run
-from overton.studies.registry import DEMO, study_named
-from overton.studies.study import Demo
+from overton.studies.registry import DEMO
 
 MODEL = "embedded/smollm2-135m"
 
 
 def describe(*, full: bool = False) -> str:
     """Describe in a sentence what the demonstration asks."""
-    shown = declared()
-    return f"{MODEL}: {shown.whole}. This takes hours." if full else f"{MODEL}: {shown.said}."
+    return f"{MODEL}: {DEMO.whole}. This takes hours." if full else f"{MODEL}: {DEMO.said}."
 
 
 def prepare(progress: Callable[[str], None] | None = None) -> Path:
@@ -28,23 +26,5 @@ def prepare(progress: Callable[[str], None] | None = None) -> Path:
 def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, watch: Watch | None = None) -> Run:
     """Run it: a few minutes on two cores; with `full`, the whole design in hours."""
     if full:
-        return run(DEMO, models=[MODEL], out=out, seed=seed, watch=watch)
-    shown = declared()
-    return run(
-        DEMO,
-        models=[MODEL],
-        only=shown.items,
-        out=out,
-        seed=seed,
-        watch=watch,
-        left_out=shown.left_out,
-        **shown.options,
-    )
-
-
-def declared() -> Demo:
-    """The demonstration that the study declares."""
-    shown = study_named(DEMO).demo
-    if shown is None:
-        raise TypeError(f"{DEMO} declares no demonstration")
-    return shown
+        return run(DEMO.study, models=[MODEL], out=out, seed=seed, watch=watch)
+    return run(DEMO.study, models=[MODEL], out=out, seed=seed, watch=watch, left_out=DEMO.left_out, **DEMO.options)

@@ -66,7 +66,7 @@ def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -
     until = monotonic() + _SAMPLING_S
     least, most, seen = 0, 0, 0
     for trial in some:
-        counts = [_count_model_calls(study, trial, number) for number in range(max(1, len(study.canned)))]
+        counts = [_count_model_calls(study, trial, number) for number in range(max(1, len(study.planning)))]
         least, most, seen = least + counts[0], most + counts[-1], seen + 1
         if monotonic() > until:
             break

@@ -28,7 +28,7 @@ from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.simulated import degenerate, respondent
-from overton.studies.study import INTERFACE, Command, Dataset, Demo, Done, Role, Study
+from overton.studies.study import INTERFACE, Command, Dataset, Done, Role, Study
 from overton.studies.tables import RawTable, means
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "Correcting",
     "Dataset",
     "Demands",
-    "Demo",
     "Done",
     "Exhibits",
     "Headline",

@@ -6,6 +6,7 @@ package. Functions are found by walking the declaration, so that none can be for
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from overton.calls import Trial
-from overton.errors import OvertonError, Problem
+from overton.errors import OvertonError, Problem, StudyError
 from overton.studies.findings import Said
 from overton.studies.guards import (
     Check,
@@ -40,7 +41,7 @@ from overton.studies.precision import Blocks
 from overton.studies.questions import JudgePrompt, Questions
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
-from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study
+from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study, import_named
 
 _OVERTON = "overton"
 _UNNAMED = Guard("")
@@ -93,8 +94,6 @@ class _GuardWalk:
 
     def guarded(self, value: Any, place: str) -> Any:
         """A value of the declaration, or one that its functions return, with the functions in it guarded."""
-        if isinstance(value, Command):
-            return _GuardedCommand(value.name, value.help, value.call, self.guard)
         if isinstance(value, type) and issubclass(value, StudyOptions):
             return self._options(value)
         if isinstance(value, type | str | bytes):
@@ -144,6 +143,17 @@ class _GuardWalk:
         return self.guarded(value, "") if isinstance(value, Questions) or _are(JudgePrompt, value) else value
 
 
+def guarded_command(name: str, call: str, package: str) -> Command:
+    """A command of another package, with the first line of its docstring as help, or why it cannot be used."""
+    guard = Guard(f"{name} ({package})", call.partition(":")[0].partition(".")[0])
+    try:
+        with guard.running(f"importing {call}"):
+            lines = (inspect.getdoc(import_named(call)) or f"A command of {package}.").splitlines()
+    except StudyError as error:
+        lines = [f"Cannot be used: {error.reason}"]
+    return _GuardedCommand(name, lines[0], call, guard)
+
+
 @dataclass(frozen=True)
 class _GuardedCommand(Command):
     """A command of another package: its module is imported behind the guard, and called behind it."""
@@ -175,10 +185,9 @@ _LAZY = {"Study.trials", "WithNulls.trials", "Null.trials"}
 _ASYNC = {"Study.conduct"}
 _CALLED = {
     "WithNulls.trials": "trials",
-    "NullConditions.condition": "condition",
     "Null.trials": "trials of a null",
     "Study.simulated": "a simulated answerer",
-    "Study.canned": "a canned reply",
+    "Study.planning": "a canned reply",
     "Measuring.records": "measures",
     "Question.prompts": "a judge's prompts",
 }
@@ -199,13 +208,11 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Null.trials": _trial,
         "Study.conduct": partial(_records, study.record),
         "Study.prompts": _prompts,
-        "Study.condition": text,
-        "NullConditions.condition": text,
         "StudyOptions.problems": take_many(Problem),
         "StudyOptions.remarks": texts,
         "StudyOptions.demands": _demands,
         "StudyOptions.complete": take_one(dict),
-        "Study.canned": text,
+        "Study.planning": text,
         "Items.parse": take_one(ParsedItems),
         "Items.starter": partial(_starter, study.items.kind),
         "Items.named": take_one(study.items.kind),
@@ -261,6 +268,8 @@ def _trial(trial: Any) -> Trial:
         raise WrongValue(f"{kind_of_value(trial)} among its trials, but they must derive from Trial")
     if not (isinstance(trial.name, str) and trial.name and isinstance(trial.item, str)):
         raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} must be texts")
+    if not isinstance(trial.condition_name, str):
+        raise WrongValue(f"the trial {trial.name} with {kind_of_value(trial.condition_name)} as condition_name")
     return trial
 
 
@@ -367,7 +376,6 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "name": (lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None, "a word of letters and '-'"),
     "title": _TEXT,
     "question": _TEXT,
-    "word": _TEXT,
     "labels": _TEXT,
     "kind": (lambda value: value in get_args(Kind), f"one of {', '.join(get_args(Kind))}"),
     "roles": (lambda value: bool(value) and _are(Role, value), "a tuple of at least one Role"),
@@ -380,17 +388,15 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "trials": _FUNCTION,
     "conduct": _FUNCTION,
     "prompts": _FUNCTION,
-    "condition": (lambda value: value is None or callable(value), "a function or None"),
     "simulated": (
         lambda value: isinstance(value, Mapping) and _callables([*value.values()]),
         "functions by name",
     ),
-    "canned": (lambda value: isinstance(value, tuple | list) and _callables(value), "a tuple of functions"),
+    "planning": (lambda value: isinstance(value, tuple | list) and _callables(value), "a tuple of functions"),
     "measuring": (partial(_is_or_none, Measuring), "a Measuring or None"),
     "questions": (partial(_is_or_none, Questions), "Questions or None"),
     "dataset": (partial(_is_or_none, Dataset), "a Dataset or None"),
     "blocks": (partial(_is_or_none, Blocks), "Blocks or None"),
     "nulls": (partial(_are, Null), "a tuple of Null"),
-    "commands": (partial(_are, Command), "a tuple of Command"),
 }
 """For each field of a study, whether a value can be one, and what it has to be."""

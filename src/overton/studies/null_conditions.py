@@ -157,15 +157,9 @@ def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str
     return sorted(name for name in names if now.get(name) != then.get(name))
 
 
-@dataclass(frozen=True)
-class NullConditions:
-    """The condition of a trial, for a null's with the name of the null."""
-
-    condition: Callable[[Any], str]
-
-    def __call__(self, trial: Any) -> str:
-        """'NULL/CONDITION' for a null's trial."""
-        return "/".join(filter(None, [null_of(trial.name), self.condition(trial)]))
+def condition_of(trial: Trial) -> str:
+    """The condition of a trial, 'NULL/CONDITION' for a null's trial."""
+    return "/".join(filter(None, [null_of(trial.name), trial.condition_name]))
 
 
 def split_nulls(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:

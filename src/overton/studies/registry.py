@@ -10,18 +10,19 @@ A package whose study cannot be used disables only that study. If two packages u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from overton.errors import InputError, Problem, StudyError
 from overton.studies.guards import Guard
 from overton.studies.study import INTERFACE, AnyStudy, Command, Kind, Study
 
 GROUP = "overton.studies"
-DEMO = "open-mindedness"
-"""The study that `overton demo` shows."""
+COMMANDS = "overton.commands"
+"""The group of entry points by which other packages add commands to 'overton items'."""
 
 PREFIX = "again-"
 """Precedes a study's name in the name of the study that asks its judge again."""
@@ -48,6 +49,77 @@ _MAKING = {
     "table": "texts:STUDY",
 }
 _OURS = _ASKING | _MAKING
+_COMMANDS = (
+    Command(
+        "fill-templates",
+        "Make the six paraphrases of appendix B without a model, from the issues' positions word for word.",
+        "overton.commands.open_mindedness:fill_templates",
+    ),
+    Command(
+        "threads",
+        "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
+        "overton.commands.pluralism:threads",
+    ),
+    Command(
+        "compare-clusterings",
+        "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
+        "overton.commands.pluralism:compare_clusterings",
+    ),
+    Command(
+        "compare-references",
+        "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
+        "overton.commands.pluralism:compare_references",
+    ),
+    Command(
+        "preferences",
+        "Read back sheets on which people preferred one of two clusterings.",
+        "overton.commands.pluralism:preferences",
+    ),
+    Command(
+        "dilemmas",
+        "Build dilemmas from forum dumps, step by step (appendix A of the deliberation paper).",
+        "overton.commands.deliberation:dilemmas",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A first run that takes minutes: which study with which options.
+
+    `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
+    """
+
+    study: str
+    options: Mapping[str, Any]
+    said: str
+    whole: str
+    left_out: str
+
+
+DEMO = Demo(
+    study="open-mindedness",
+    # A mirrored pair of templates whose letters are mirrored too, so that averaging the two cancels both pulls exactly.
+    # Both show the same evidence, so that the model reads it once.
+    options={
+        "trials": 1,
+        "templates": (2, 5),
+        "wordings": (1,),
+        "shared_evidence": True,
+        "shares": "probabilities",
+        "calibrate": 0,
+    },
+    said=(
+        "twelve issues, six configurations, one mirrored pair of templates, by the probabilities of their letters:"
+        " 144 calls"
+    ),
+    whole="twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls",
+    left_out=(
+        "templates 1, 3, 4 and 6, one of two wordings of the evidence wrapper, 14 of 15 trials, and single answers"
+        " beside token probabilities; 'overton demo --full' leaves out nothing"
+    ),
+)
+"""What `overton demo` shows."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +196,11 @@ def is_registered(study: AnyStudy) -> bool:
 
 
 def own_commands() -> list[Command]:
-    """The commands that studies add to those that every study has."""
-    return [command for study in usable_studies() for command in study.commands]
+    """The commands that studies add to those that every study has, and those of other packages."""
+    from overton.studies.installed_study import guarded_command
+
+    points = sorted(entry_points(group=COMMANDS), key=lambda point: (point.name, point.value))
+    return [*_COMMANDS, *(guarded_command(point.name, point.value, _package(point)) for point in points)]
 
 
 def usable_studies() -> Iterator[AnyStudy]:
@@ -154,7 +229,7 @@ def _listed(name: str) -> StudyEntry:
         study = study_named(name)
     except InputError as error:
         return StudyEntry(name, name, "asks", problem="; ".join(problem.reason for problem in error.problems))
-    return StudyEntry(study.name, study.word or study.name, study.kind, study.question)
+    return StudyEntry(study.name, study.labels or study.name, study.kind, study.question)
 
 
 _MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}

@@ -14,7 +14,7 @@ from overton.calls import Answerer, Conduct, Form, Trial
 from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.multiple_judges import JUDGE
-from overton.studies.null_conditions import Null, NullConditions, WithNulls, with_option
+from overton.studies.null_conditions import Null, WithNulls, with_option
 from overton.studies.options import NoOptions, StudyOptions
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class Role:
     endpoint takes one. One that is `weighed` is asked for token probabilities. `least_tokens` and `weighed` follow
     from the options: see `Study.with_demands`. In one that may be `several` each judges for itself what is answered
     once: the first that is named leads, and the others are shown beside it (`overton.studies.multiple_judges`). Prompts
-    to a model may then not depend on what a judge says.
+    to a model may then not depend on what a judge says. The models of the first role may be asked `together`: they
+    share one lane, as 'ROLE/1', 'ROLE/2', ... in the order given.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Role:
     max_tokens: int = 0
     judges: bool = False
     several: bool = False
+    together: bool = False
     least_tokens: int = 0
     weighed: bool = False
 
@@ -135,25 +137,6 @@ class Dataset(Generic[Item, Record]):
 
 
 @dataclass(frozen=True)
-class Demo:
-    """A first run that takes minutes: which of the starter items, with which options.
-
-    `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
-    Without `items` it uses all of them.
-    """
-
-    options: Mapping[str, Any]
-    said: str
-    whole: str
-    left_out: str
-    items: tuple[str, ...] | None = None
-
-
-def _alone(trial: Any) -> str:
-    return "asked"
-
-
-@dataclass(frozen=True)
 class Study(Generic[Item, Options, Record, Analysis]):
     """A protocol, whole: what is asked of whom about what, and what it means.
 
@@ -163,29 +146,23 @@ class Study(Generic[Item, Options, Record, Analysis]):
     roles       who answers, the one that lanes differ in first
     items       what it asks about
     options     what shapes its trials, and what follows from that: see `StudyOptions`
-    record      one row of its outcome
+    record      one row of its outcome. Its class variable `row_key` names the columns that no two rows of a model (and
+                a judge) share, the trial's name first: records with repeated rows are refused
     trials      `trials(items, options, seed)` gives the trials in plan order, each item's together
     conduct     the protocol
     prompts     every text that a model reads, by name, so that a run can detect which of them changed
     simulated   answerers whose truth is known, by what follows 'simulated/'; for 'kind/NAME' users choose the name
-    together    all models of the first role share one lane, asked as 'ROLE/1', 'ROLE/2', ... in the order given
-    canned      replies for planning: those that make every trial as short as it can be, then as long; see `replies`
-    condition   the condition of a trial, without its item and anything else that repeats it; by default a study that
-                asks has a single one
+    planning    canned ones, which make every trial as short as it can be, then as long
     measuring   from records to an analysis, and how it is shown; a study that only makes items has none
     questions   those that its judge is asked, on whose labels people and other judges can check it; None if there are
                 none
     dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
-    word        what the command line calls it, if not by its name
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
     blocks      whole balanced parts of its trials, and how precise their records are: see `Blocks`. Without it a run of
                 the study cannot stop once it is precise
-    row_key     the columns of a record that no two rows of a model (and a judge) share, the trial's name first; by
-                default all columns, if one of them is 'trial'. Records with repeated rows are refused
-    commands    commands of its own, under 'overton items'
-    demo        a first run of minutes, if it has one
-    labels      the study whose measures take its records, if it labels what exists instead of asking for views
+    labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
+                command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
     """
 
@@ -200,41 +177,28 @@ class Study(Generic[Item, Options, Record, Analysis]):
     question: str = ""
     options: type[StudyOptions] = NoOptions
     simulated: Mapping[str, Simulated] = field(default_factory=dict)
-    together: bool = False
-    canned: tuple[Canned, ...] = ()
-    condition: Callable[[Any], str] | None = None
+    planning: tuple[Canned, ...] = ()
     measuring: Measuring[Any, Any] | None = None
     questions: Questions | None = None
     dataset: Dataset[Any, Any] | None = None
     kind: Kind = "asks"
-    word: str = ""
     labels: str = ""
     nulls: tuple[Null, ...] = ()
     blocks: Blocks | None = None
-    row_key: tuple[str, ...] = ()
-    commands: tuple[Command, ...] = ()
-    demo: Demo | None = None
     interface: int = 0
 
     def __post_init__(self) -> None:
-        """A study that asks can be a task of Inspect AI, whether or not it names conditions; one that makes items not.
-
-        Options, trials and conditions get the nulls added; a copy of the study has them once.
-        """
+        """Options and trials get the nulls added; a copy of the study has them once."""
         if len([role for role in self.roles if role.several]) > 1:
             raise ValueError("several may judge in one role only: their records would not say who judged what")
         if self.several and JUDGE in self.record.__struct_fields__:
             raise ValueError(
                 f"where several may judge, the column {JUDGE!r} of records names who did: choose another name"
             )
-        if self.condition is None and self.kind == "asks":
-            object.__setattr__(self, "condition", _alone)
         if self.nulls:
             object.__setattr__(self, "options", with_option(self.options, self.nulls))
         if self.nulls and not isinstance(self.trials, WithNulls):
             object.__setattr__(self, "trials", WithNulls(self.trials, self.nulls))
-        if self.nulls and self.condition and not isinstance(self.condition, NullConditions):
-            object.__setattr__(self, "condition", NullConditions(self.condition))
 
     @property
     def role_names(self) -> tuple[str, ...]:
@@ -245,6 +209,16 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def first(self) -> str:
         """The role whose models are measured."""
         return self.roles[0].name
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that no two records of a model (and a judge) share; () if the record does not say."""
+        return getattr(self.record, "row_key", ())
+
+    @property
+    def together(self) -> bool:
+        """Whether all models that are measured share one lane."""
+        return self.roles[0].together
 
     def lanes(self, models: Mapping[str, Sequence[Any]]) -> int:
         """How many lanes a run with these models by role has: one for each that is measured, or one for all."""
@@ -267,7 +241,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
 
     def replies(self) -> tuple[Canned, ...]:
         """The canned replies, anew: those with counters start at their first."""
-        return deepcopy(self.canned)
+        return deepcopy(self.planning)
 
     def role(self, name: str) -> Role:
         """The role of this name."""

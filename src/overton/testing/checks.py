@@ -119,7 +119,7 @@ def check_plan(case: Case) -> None:
     sent = case.whole.manifest.spent.requests
     hint = "canned: give replies that make every trial as short as possible, then as long as possible"
     require(sent >= least, study, f"its plan has at least {least} calls, the run had {sent}; {hint}")
-    if len(study.canned) > 1:
+    if len(study.planning) > 1:
         require(sent <= most, study, f"its plan has at most {most} calls, the run had {sent}; {hint}")
 
 

@@ -19,7 +19,7 @@ async def test_planned_calls_are_the_fewest_and_the_most_that_can_be_asked(
     trial: Any, format_: str, values: bool
 ) -> None:
     courses = []
-    for canned in STUDY.canned:
+    for canned in STUDY.planning:
         asked: list[str] = []
 
         async def ask(

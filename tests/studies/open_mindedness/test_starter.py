@@ -11,6 +11,7 @@ from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 from overton.studies.options import options_of
+from overton.studies.registry import DEMO
 
 assert SOURCE.starter
 FOLDER = SOURCE.starter()
@@ -172,10 +173,9 @@ def test_positions_are_two_parallel_sentences(issue: str):
 
 
 def test_the_demo_asks_all_issues_as_often_as_it_says_and_reads_each_evidence_once():
-    assert STUDY.demo.items is None
-    options = options_of(STUDY.options, dict(STUDY.demo.options))
+    options = options_of(STUDY.options, dict(DEMO.options))
     planned = list(STUDY.trials(read_items("open-mindedness"), options, 0))
-    assert f"{len(planned)} calls" in STUDY.demo.said
+    assert f"{len(planned)} calls" in DEMO.said
     assert len({trial.item for trial in planned}) == len(ISSUES) == 12
     evidence = {(trial.item, trial.condition.name, trial.evidence_draw("order").uniform()) for trial in planned}
     assert len(evidence) == len(planned) / 2

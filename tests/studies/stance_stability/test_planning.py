@@ -22,7 +22,7 @@ async def test_planned_calls_are_the_fewest_and_the_most_that_can_be_asked(
     kit: Any, trial: Any, queries: str, judge_prompts: str, judges: int
 ) -> None:
     counts = []
-    for canned in STUDY.canned:
+    for canned in STUDY.planning:
         stage = course(kit, canned)
         await STUDY.conduct(trial(4, pages_per_turn=7, queries=queries, judge_prompts=judge_prompts), stage)
         counts.append([len(stage.by(role)) for role in ("subject", "queries", "search", "pages", "judge")])
@@ -31,7 +31,7 @@ async def test_planned_calls_are_the_fewest_and_the_most_that_can_be_asked(
 
 
 async def test_the_longest_course_fills_every_budget(kit: Any, trial: Any) -> None:
-    stage = course(kit, STUDY.canned[-1])
+    stage = course(kit, STUDY.planning[-1])
     records = await STUDY.conduct(trial(1, page_characters=50_000, context_characters=80_000), stage)
     assert 75_000 < len(stage.by("subject")[1].text) < 90_000
     assert (len(records[0].retrieved), records[0].shortened) == (20, 20)

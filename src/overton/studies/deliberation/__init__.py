@@ -14,12 +14,12 @@ from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES, read_ta
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
-from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
+from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.questions import QUESTIONS
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate
-from overton.studies.study import Command, Role, Study
+from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import judged_by, names_in, warn_refusals
 
@@ -44,11 +44,6 @@ def _values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str
     from overton.studies.deliberation.simulated import ValuesJudge
 
     return ValuesJudge.from_args(arguments)
-
-
-def _condition(trial: DilemmaTrial) -> str:
-    """Format, goal, and who sits at the table in which order."""
-    return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
 
 
 def _sections(analysis: Analysis, judged: str, items: Sequence[Dilemma]) -> Sequence[Section]:
@@ -146,7 +141,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     title="Deliberation",
     question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
     roles=(
-        Role("agent", "Model at the table; the same model may have several seats"),
+        Role("agent", "Model at the table; the same model may have several seats", together=True),
         Role(
             "values",
             "Model that names the values behind each explanation",
@@ -159,7 +154,6 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     items=DILEMMAS,
     options=Options,
     record=Record,
-    row_key=("deliberation", "round", "agent"),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
@@ -170,18 +164,9 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },
-    together=True,
-    canned=CANNED,
-    condition=_condition,
+    planning=CANNED,
     measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=NULLS,
     blocks=BLOCKS,
-    commands=(
-        Command(
-            "dilemmas",
-            "Build dilemmas from forum dumps, step by step (appendix A of the deliberation paper).",
-            "overton.commands.deliberation:dilemmas",
-        ),
-    ),
 )

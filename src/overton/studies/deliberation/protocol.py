@@ -47,6 +47,11 @@ class DilemmaTrial(Trial, frozen=True):
     instead: NullChange = ""
     donors: tuple[Dilemma, ...] = ()
 
+    @property
+    def condition_name(self) -> str:
+        """Format, goal, and who sits at the table in which order."""
+        return f"{self.format}/{self.goal}/{'-'.join(map(str, self.order))}"
+
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
     """All deliberations, each dilemma's together."""

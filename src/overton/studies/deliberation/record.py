@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -24,6 +24,8 @@ _INVALID = ("invalid", "none")
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One agent's message in one round."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("deliberation", "round", "agent")
 
     deliberation: Annotated[
         str,

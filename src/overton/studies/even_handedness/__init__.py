@@ -12,7 +12,7 @@ from overton.studies.even_handedness.items import PAIRS, OpposedPair
 from overton.studies.even_handedness.measures import GRADES, STUDY_MEASURES, read_table
 from overton.studies.even_handedness.options import NONE, NULL, Options
 from overton.studies.even_handedness.planning import CANNED
-from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
+from overton.studies.even_handedness.protocol import conduct, trials
 from overton.studies.even_handedness.questions import QUESTIONS
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, late_respondent
@@ -29,11 +29,6 @@ __all__ = ["STUDY", "OpposedPair", "Options", "Record"]
 
 
 _ADVOCATE = late_respondent("overton.studies.even_handedness.simulated:ADVOCATE")
-
-
-def _condition(trial: PairTrial) -> str:
-    """Which system prompt precedes the prompts."""
-    return trial.setting
 
 
 def _sections(analysis: Analysis, judged: str, items: Sequence[OpposedPair]) -> Sequence[Section]:
@@ -104,7 +99,6 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     items=PAIRS,
     options=Options,
     record=Record,
-    row_key=("trial", "graded"),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
@@ -115,8 +109,7 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },
-    canned=CANNED,
-    condition=_condition,
+    planning=CANNED,
     measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=STUDY_MEASURES.nulls,

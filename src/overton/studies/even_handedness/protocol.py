@@ -35,6 +35,11 @@ class PairTrial(Trial, frozen=True):
     sampled: int = 0
 
     @property
+    def condition_name(self) -> str:
+        """Which system prompt precedes the prompts."""
+        return self.setting
+
+    @property
     def has_nulls(self) -> bool:
         """Whether this trial has the null conditions and controls."""
         return is_retested(self.draw("nulls"), self.nulls)

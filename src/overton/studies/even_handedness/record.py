@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -38,6 +38,8 @@ def _grade(of: str) -> ColumnRules:
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What was graded once. In a run's `records.parquet` the column `model` (the spec) precedes these."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("trial", "graded")
 
     trial: Annotated[
         str,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -69,6 +69,8 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 
 class RepeatedLabel(msgspec.Struct, frozen=True):
     """The label of one judge for one row, asked one way. The column `model`, the judge, precedes these."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("id", "row", "reading")
 
     id: Annotated[str, means("the unit's id among the items")]
     row: Annotated[str, means("what follows the unit's id in the row's, '' if they are the same")]
@@ -543,11 +545,10 @@ def of_judge(study: AnyStudy, questions: Questions, **own: Any) -> AnyStudy:
     return Study(
         roles=(replace(study.role(questions.role), flag="judge", optional=False, judges=True),),
         record=RepeatedLabel,
-        row_key=("id", "row", "reading"),
         conduct=conduct_of(questions),
         prompts=study.prompts,
         simulated={name: _simulated_judge(questions, make) for name, make in study.simulated.items()},
-        canned=study.canned,
+        planning=study.planning,
         kind="labels",
         interface=INTERFACE,
         **own,

@@ -12,12 +12,12 @@ from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
-from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
+from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
 from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.simulated import degenerate
-from overton.studies.study import Command, Demo, Role, Study
+from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
     from overton.studies.frame import Analysis
@@ -38,32 +38,6 @@ def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> 
     return respondent(JudgeParameters, labelled)(issues, name, arguments)
 
 
-def _condition(trial: IssueTrial) -> str:
-    """The configuration, with its wording if it has one."""
-    return f"{trial.condition.name}/w{trial.wording}" if trial.wording else trial.condition.name
-
-
-_DEMO = Demo(
-    # A mirrored pair of templates whose letters are mirrored too, so that averaging the two cancels both pulls exactly.
-    # Both show the same evidence, so that the model reads it once.
-    options={
-        "trials": 1,
-        "templates": (2, 5),
-        "wordings": (1,),
-        "shared_evidence": True,
-        "shares": "probabilities",
-        "calibrate": 0,
-    },
-    said=(
-        "twelve issues, six configurations, one mirrored pair of templates, by the probabilities of their letters:"
-        " 144 calls"
-    ),
-    whole="twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls",
-    left_out=(
-        "templates 1, 3, 4 and 6, one of two wordings of the evidence wrapper, 14 of 15 trials, and single answers"
-        " beside token probabilities; 'overton demo --full' leaves out nothing"
-    ),
-)
 """A small model on all starter issues, in minutes."""
 
 
@@ -78,7 +52,6 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     items=ISSUES,
     options=Options,
     record=Record,
-    row_key=("trial", "answers"),
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,
@@ -88,18 +61,9 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },
-    canned=CANNED,
-    condition=_condition,
+    planning=CANNED,
     measuring=MEASURING,
     questions=QUESTIONS,
-    demo=_DEMO,
     nulls=NULLS,
     blocks=BLOCKS,
-    commands=(
-        Command(
-            "fill-templates",
-            "Make the six paraphrases of appendix B without a model, from the issues' positions word for word.",
-            "overton.commands.open_mindedness:fill_templates",
-        ),
-    ),
 )

@@ -58,6 +58,11 @@ class IssueTrial(Trial, frozen=True):
     shared_evidence: bool = False
 
     @property
+    def condition_name(self) -> str:
+        """The configuration, with its wording if it has one."""
+        return f"{self.condition.name}/w{self.wording}" if self.wording else self.condition.name
+
+    @property
     def argument_set(self) -> int | None:
         """Which of the repeated argument sets this trial uses (1 to D), None if it draws its own."""
         return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -29,6 +29,8 @@ _SHARE = ColumnRules(least=0, most=1)
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One answer. In a run's `records.parquet` the column `model` (the spec) comes before these."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("trial", "answers")
 
     trial: Annotated[str, means("the trial's name, unique for each model; a forced and a free answer share one")]
     issue: Annotated[str, means("the issue's id"), ColumnRules(needed=True)]

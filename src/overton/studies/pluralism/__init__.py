@@ -11,13 +11,13 @@ from overton.studies.pluralism.findings import CLAIMS, warnings
 from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
 from overton.studies.pluralism.measures import IN_PAIRS, NULLS, STUDY_MEASURES, figures, read_table, unread
 from overton.studies.pluralism.options import Options
-from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+from overton.studies.pluralism.protocol import conduct, trials
 from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.simulated import degenerate, late_respondent
-from overton.studies.study import Command, Role, Study
+from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import judged_by, names_in
 
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["STUDY", "Options", "Record", "ReferenceThread", "Thread", "ThreadComment", "Viewpoint"]
 
 _PLURALIST = late_respondent("overton.studies.pluralism.simulated:pluralist")
-
-
-def _condition(trial: ThreadTrial) -> str:
-    """Experiment, how pairs were chosen if there are any, and condition."""
-    return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
 
 
 def _sections(analysis: Analysis, judged: str, threads: Sequence[ReferenceThread]) -> Sequence[Section]:
@@ -111,7 +106,6 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     items=REFERENCES,
     options=Options,
     record=Record,
-    row_key=("trial",),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
@@ -122,31 +116,8 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },
-    canned=CANNED,
-    condition=_condition,
+    planning=CANNED,
     measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=NULLS,
-    commands=(
-        Command(
-            "threads",
-            "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
-            "overton.commands.pluralism:threads",
-        ),
-        Command(
-            "compare-clusterings",
-            "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
-            "overton.commands.pluralism:compare_clusterings",
-        ),
-        Command(
-            "compare-references",
-            "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
-            "overton.commands.pluralism:compare_references",
-        ),
-        Command(
-            "preferences",
-            "Read back sheets on which people preferred one of two clusterings.",
-            "overton.commands.pluralism:preferences",
-        ),
-    ),
 )

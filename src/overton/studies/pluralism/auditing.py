@@ -226,6 +226,6 @@ AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.audit_texts,
-    canned=(_usual, _longest),
+    planning=(_usual, _longest),
 )
 """Every opinion judged by each judge (one lane each), some of them twice; `audited.audit` sums up the records."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -103,6 +103,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Columns of one experiment are empty or None in the others.
     """
+
+    row_key: ClassVar[tuple[str, ...]] = ("trial",)
 
     trial: Annotated[str, means("the trial's name")]
     experiment: Annotated[Experiment, means("'sycophancy', 'ranking' or 'pairwise'")]

@@ -307,6 +307,6 @@ REFERENCING: Study[Thread, ReferenceOptions, BuiltReferences, None] = Study(
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.texts,
-    canned=(_Canned(1), _Canned(5)),
+    planning=(_Canned(1), _Canned(5)),
 )
 """Reference viewpoints, one trial per thread and clustering; `references_of` makes the dataset from its records."""

@@ -16,7 +16,7 @@ from overton.studies.stance_stability.measures import NULLS, STUDY_MEASURES, rea
 from overton.studies.stance_stability.options import Options, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
-from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
+from overton.studies.stance_stability.protocol import conduct, trials
 from overton.studies.stance_stability.questions import QUESTIONS
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
@@ -38,11 +38,6 @@ __all__ = ["STUDY", "Options", "ProbingQuestion", "Record", "Topic"]
 
 
 _CHAMELEON = late_respondent("overton.studies.stance_stability.simulated:make_chameleon")
-
-
-def _condition(trial: TopicTrial) -> str:
-    """Temperature and order of the questions."""
-    return f"t{'own' if trial.temperature is None else f'{trial.temperature:g}'}/{trial.ordering}"
 
 
 def _sections(analysis: Analysis, judged: str, items: Sequence[object]) -> Sequence[Section]:
@@ -154,7 +149,6 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     items=TOPICS,
     options=Options,
     record=Record,
-    row_key=("conversation", "turn"),
     trials=trials,
     conduct=conduct,
     prompts=partial(prompts.texts, "subject", "judge", "stance"),
@@ -165,8 +159,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         "degenerate/NAME": degenerate,
         "stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge"),
     },
-    canned=CANNED,
-    condition=_condition,
+    planning=CANNED,
     measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=NULLS,

@@ -36,6 +36,11 @@ class TopicTrial(Trial, frozen=True):
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
 
+    @property
+    def condition_name(self) -> str:
+        """Temperature and order of the questions."""
+        return f"t{'own' if self.temperature is None else f'{self.temperature:g}'}/{self.ordering}"
+
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
     """All conversations, each topic's together."""

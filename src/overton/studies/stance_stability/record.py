@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -21,6 +21,8 @@ _UNLABELLED = ("invalid", "none")
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("conversation", "turn")
 
     conversation: Annotated[
         str, means("the trial's name: topic, temperature, ordering, repetition"), ColumnRules("its name", needed=True)

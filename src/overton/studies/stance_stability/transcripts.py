@@ -219,21 +219,19 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
     title="Stance stability of transcripts",
     question="Do the speakers in existing conversations keep their view?",
-    roles=(Role("judge", "Model that reads the stance of every answer", judges=True),),
+    roles=(Role("judge", "Model that reads the stance of every answer", judges=True, together=True),),
     items=TRANSCRIPTS,
     options=JudgingOptions,
     record=JudgedTurn,
     kind="labels",
-    word="stance-stability",
     trials=_trials,
     conduct=_conduct,
     prompts=partial(prompts.texts, "judge", "stance"),
     simulated={"stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge")},
-    together=True,
     measuring=REPORT.measuring,
     questions=QUESTIONS,
     labels="stance-stability",
-    canned=CANNED,
+    planning=CANNED,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the speaker, so the judge has no lane of
 its own: a run has one judge."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -12,6 +12,8 @@ from overton.studies.texts.items import UNNAMED
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A text of the table with its label. `model` is what the text is by, not the judge."""
+
+    row_key: ClassVar[tuple[str, ...]] = ("trial",)
 
     trial: Annotated[str, means("the text's id, by which label tasks name it")]
     text: Annotated[str, means("the text's id"), ColumnRules(needed=True)]

@@ -41,6 +41,11 @@ class ThreadTrial(Trial, frozen=True):
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
 
+    @property
+    def condition_name(self) -> str:
+        """Experiment, how pairs were chosen if there are any, and condition."""
+        return "/".join(filter(None, [self.experiment, self.pairing, self.condition.name]))
+
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
     """All trials, grouped by thread."""
