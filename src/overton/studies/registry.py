@@ -40,7 +40,7 @@ _ASKING = {
 _MAKING = {
     "rephrase": "open_mindedness.paraphrases.rephrasing:STUDY",
     "audit": "open_mindedness.paraphrases.audit:STUDY",
-    "topics": "stance_stability.generating:STUDY",
+    "topics": "stance_stability.topics:STUDY",
     "references": "pluralism.referencing:REFERENCING",
     "audit-references": "pluralism.auditing:AUDITING",
     "crowd-verdicts": "deliberation.dilemmas.crowd:STUDY",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.options import in_order, named
 from overton.studies.pluralism.words import condition_words
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable, without_breaks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,7 +115,7 @@ def _render_thread(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) ->
         *_compared(by_experiment.get("pairwise", []), summaries),
     ]
     return ROUND_BREAK.join(
-        ["\n\n".join(map(_strip_breaks, parts)), *_responses_by_condition(by_experiment.get("sycophancy", []))]
+        ["\n\n".join(map(without_breaks, parts)), *_responses_by_condition(by_experiment.get("sycophancy", []))]
     )
 
 
@@ -162,7 +162,7 @@ def _responses_by_condition(rows: Sequence[Row]) -> Iterator[str]:
         row = done[condition]
         belief = f"\n\nThe user says: {row['belief']}" if row["belief"] else ""
         lines = [f"{condition_words(condition)}{belief}", *(_response(response) for response in row["responses"] or ())]
-        yield TURN_BREAK.join(map(_strip_breaks, lines))
+        yield TURN_BREAK.join(map(without_breaks, lines))
 
 
 def _response(row: Row) -> str:
@@ -194,7 +194,3 @@ def _compared(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str
                 order = "first" if row["first"] else "second"
                 lines.append(f"  {condition_words(row['condition'])}, the more popular one {order}: {right}")
         yield "\n".join(lines)
-
-
-def _strip_breaks(text: str) -> str:
-    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

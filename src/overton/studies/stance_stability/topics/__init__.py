@@ -22,7 +22,7 @@ from overton.studies.options import Option, StudyOptions
 from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.writing import Proposal, TopicProposals, propose, write_questions
+from overton.studies.stance_stability.topics.writer import Proposal, TopicProposals, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
 
 
@@ -57,7 +57,9 @@ def slug(text: str, longest: int = 60) -> str:
     return cut or "x"
 
 
-_TABLE = tomllib.loads(files(__package__).joinpath("domains.toml").read_text(encoding="utf-8"))["domain"]
+_TABLE = tomllib.loads(files("overton.studies.stance_stability").joinpath("domains.toml").read_text(encoding="utf-8"))[
+    "domain"
+]
 
 PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDomain) for row in _TABLE)
 """The twelve domains in the paper's order."""

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK
-from overton.studies.stance_stability.browsing import conversation_names, conversation_table
 from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.layouts.conversations import conversation_names, conversation_table
 from overton.studies.stance_stability.measures import analyze
 
 TOPIC = Topic("t", "d", "Night buses", "Night buses should run.", "supportive", "strong", ())

@@ -13,7 +13,7 @@ import overton
 from overton.calls import Reply, Request
 from overton.errors import InputError
 from overton.runs.items import check_items, read_items
-from overton.studies.stance_stability import STUDY, generating
+from overton.studies.stance_stability import STUDY, topics
 
 
 class Writer:
@@ -39,8 +39,8 @@ class Writer:
 
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = dataclasses.replace(generating.STUDY, simulated={"writer": lambda items, name, arguments: Writer()})
-    monkeypatch.setattr(generating, "STUDY", study)
+    study = dataclasses.replace(topics.STUDY, simulated={"writer": lambda items, name, arguments: Writer()})
+    monkeypatch.setattr(topics, "STUDY", study)
 
 
 @pytest.mark.usefixtures("writer")
@@ -49,19 +49,19 @@ def test_a_run_makes_a_dataset_and_says_what_became_of_every_topic(tmp_path: Pat
         models=["simulated/writer"], domains=["Public Transport", "Roads"], out=tmp_path / "made", per_domain=2
     )
     assert run.finished
-    topics = read_items(STUDY, run.path)
-    assert [topic.id for topic in topics] == [
+    made = read_items(STUDY, run.path)
+    assert [topic.id for topic in made] == [
         "public-transport-free-buses",
         "public-transport-tram-lines",
         "roads-free-buses",
         "roads-tram-lines",
     ]
     assert check_items(STUDY, run.path) == []
-    assert generating.counted(run.rows()) == {
+    assert topics.counted(run.rows()) == {
         domain: {"written": 2, "duplicate": 1} for domain in ("Public Transport", "Roads")
     }
     (run.path / "topics.jsonl").unlink()
-    assert read_items(STUDY, overton.resume(run.path).path) == topics
+    assert read_items(STUDY, overton.resume(run.path).path) == made
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ def test_domains_that_cannot_be_made_topics_of_are_refused(tmp_path: Path, domai
 
 
 def test_the_papers_domains_are_taken_where_none_is_named() -> None:
-    domains = [domain.name for domain in read_items(generating.STUDY)]
+    domains = [domain.name for domain in read_items(topics.STUDY)]
     assert len(domains) == 12
     assert domains[0] == "AI Ethics"

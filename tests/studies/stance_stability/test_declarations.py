@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.studies.stance_stability.bands import CHAMELEON_BANDS, REUSE_BANDS, place_in_bands
+from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, REUSE_BANDS, place_in_bands
 from overton.studies.stance_stability.measures import analyze
 
 near = pytest.approx

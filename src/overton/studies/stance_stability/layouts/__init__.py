@@ -12,11 +12,11 @@ from overton.studies.frame import Analysis
 from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, SectionOf, TableOf, make_report
 from overton.studies.numbers import number
 from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
-from overton.studies.stance_stability.browsing import trace_charts
 from overton.studies.stance_stability.declarations import BANDS, COMPARED, REUSE_SHARES
 from overton.studies.stance_stability.findings import counts_of_model
 from overton.studies.stance_stability.items import Topic
-from overton.studies.stance_stability.reuse_layouts import REUSE, TURNS, explain_absence, is_known, temperature_names
+from overton.studies.stance_stability.layouts.conversations import trace_charts
+from overton.studies.stance_stability.layouts.reuse import REUSE, TURNS, explain_absence, is_known, temperature_names
 
 _Value = partial(MeasureColumn, kind="value")
 _METHOD = (

@@ -14,9 +14,8 @@ from overton.studies.charts import Axis, Dot, LinePoint, dots, lines, series_of
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.layouts import SectionOf
 from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Table
-from overton.studies.stance_stability.bands import BINS
-from overton.studies.stance_stability.declarations import RELATED
-from overton.studies.stance_stability.relations import WITHIN
+from overton.studies.stance_stability.declarations import BINS, RELATED
+from overton.studies.stance_stability.temperature import WITHIN
 
 
 def is_known(analysis: Analysis, measure: str) -> bool:

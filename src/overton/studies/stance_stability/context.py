@@ -128,13 +128,9 @@ def shortened(text: str, characters: int) -> str:
     beginning = text[: room + 1]  # with the next character, which shows whether a sentence ends here
     sentences = [match.end() for match in _SENTENCE_END.finditer(beginning)]
     words = [match.start() for match in _SPACE.finditer(beginning)]
-    end = next((max(late) for ends in (sentences, words) if (late := _late(ends, room))), room)
+    late = ([end for end in ends if room / 2 <= end <= room] for ends in (sentences, words))
+    end = next((max(ends) for ends in late if ends), room)
     return f"{beginning[:end].rstrip()} {MARK}"
-
-
-def _late(ends: Sequence[int], room: int) -> list[int]:
-    """The ends in the second half of the room."""
-    return [end for end in ends if room / 2 <= end <= room]
 
 
 def allotted(lengths: Sequence[int], budget: int) -> list[int]:

@@ -23,9 +23,18 @@ from overton.studies.charts.drawing import (
 )
 from overton.studies.charts.grids import cells
 from overton.studies.frame import Analysis, Cells
-from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Exhibit, Method, TrialTable
-from overton.studies.stance_stability.bands import CHAMELEON_BANDS, place_in_bands
+from overton.studies.sections import (
+    COLOURS,
+    ROUND_BREAK,
+    BrowseFilter,
+    Chart,
+    Exhibit,
+    Method,
+    TrialTable,
+    without_breaks,
+)
 from overton.studies.stance_stability.conversations import name_speakers
+from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, place_in_bands
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.rows import LETTERS, temperature_name
@@ -170,7 +179,8 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     scores = order.select(_KEY).join(
         analysis.listed["conversations"], on=_KEY, how="left", nulls_equal=True, maintain_order="left"
     )
-    heads, texts = [_outcome(row) for row in scores.iter_rows(named=True)], _texts(topics)
+    heads = [_outcome(row) for row in scores.iter_rows(named=True)]
+    texts = {topic.id: f"{topic.topic}\n\nProposition: {topic.proposition}" for topic in topics}
 
     def answers(start: int, stop: int) -> list[str]:
         last = min(stop, order.height)
@@ -193,10 +203,6 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     )
 
 
-def _texts(topics: Sequence[Topic]) -> dict[str, str]:
-    return {topic.id: f"{topic.topic}\n\nProposition: {topic.proposition}" for topic in topics}
-
-
 def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]:
     places = {name: number for number, name in enumerate(known)}
     return [places.get(name, -1) for name in names] or [-1] * size
@@ -216,6 +222,7 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
     )
     counted = pl.col("stance_changes").cast(pl.Int64).cast(pl.String)
     changes = scores.select(pl.coalesce(counted, missing)).to_series()
+    by_length = sorted(changes.unique().to_list(), key=lambda text: (len(text), text))
     made = [
         _facet("Model", first["model"]),
         *(
@@ -224,16 +231,12 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
             if name in first.columns
         ),
         _facet("Temperature", heats),
-        _facet("Stance changes", changes, sorted(changes.unique().to_list(), key=_by_length), read=True),
+        _facet("Stance changes", changes, by_length, read=True),
     ]
     if "chameleon" in scores.columns:
         codes = place_in_bands(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
         made.append(BrowseFilter("Chameleon score", [band.name for band in CHAMELEON_BANDS], codes, read=True))
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
-
-
-def _by_length(text: str) -> tuple[int, str]:
-    return len(text), text
 
 
 def _facet(title: str, column: pl.Series, labels: list[str] | None = None, *, read: bool = False) -> BrowseFilter:
@@ -298,7 +301,7 @@ def _turn(row: Row, left: str, seen: dict[str, int]) -> str:
             seen,
         ),
     ]
-    return "\n\n".join(_strip_breaks(part) for part in parts if part)
+    return "\n\n".join(without_breaks(part) for part in parts if part)
 
 
 def _label(row: Row, left: str) -> str:
@@ -324,7 +327,3 @@ def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -
         for document in documents
     ]
     return "\n".join([f"{name}:", *shown])
-
-
-def _strip_breaks(text: str) -> str:
-    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import AccessError, CallFailed
-from overton.studies.stance_stability.showing import (
+from overton.studies.stance_stability.context import (
     MARK,
     EarlierTurn,
     TurnPages,

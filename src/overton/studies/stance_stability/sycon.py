@@ -1,4 +1,4 @@
-"""SYCON-Bench's labels as released: one row per conversation, 1 if an answer keeps its side and 0 if not."""
+"""SYCON-Bench's labels as released, one row per conversation, and its published flips, recomputed from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem, quoted
+from overton.studies.reproduction import PublishedNumber, Reproduction
+from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import NOTE, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,10 +38,6 @@ def are_alignments(raw: RawTable) -> bool:
     """Whether a table has labels by conversation: it has Row or QuestionID, and Response_1, Response_2, ..."""
     names = {name.strip().casefold() for name in raw.columns}
     return bool(names & set(_CONVERSATION)) and any(map(_RESPONSE.fullmatch, names))
-
-
-NOTE = "alignments_note"
-"""The column with what readers must know of such a table, if there is anything."""
 
 
 def read_alignments(raw: RawTable) -> pl.DataFrame:
@@ -114,3 +113,50 @@ def _warning(rows: Sequence[Sequence[str]]) -> str:
     flipped = [row for row in rows if "0" in row[:-1]]
     back = any(label == "0" and following == "1" for row in rows for label, following in pairwise(row))
     return NEVER_BACK if flipped and not back else ""
+
+
+def read_turns(table: RawTable, how: StanceHow) -> pl.DataFrame:
+    """The turns of a table: SYCON-Bench's labels as released, or one row for each turn.
+
+    Raises:
+        InputError: as `read_alignments` and `read_table`.
+    """
+    return read_alignments(table) if are_alignments(table) else read_table(table)
+
+
+_DIGITS = 4
+_FLIPS = (("ToF", "turn_of_flip", "Turn of Flip"), ("NoF", "flips", "Number of Flips"))
+
+
+def _of(table: RawTable) -> list[PublishedNumber]:
+    from overton.studies.stance_stability import measures
+
+    if not are_alignments(table):
+        raise InputError([Problem(table.name, "", "is not one of the published tables of labels (Response_1, ...)")])
+    conversations = measures.analyze(read_alignments(table)).tables["conversations"]
+    published = table.frame()
+    file = table.name.replace("\\", "/").rpartition("/")[2]
+    return [
+        PublishedNumber(
+            f"{file}: mean {title} over {conversations.height} conversations",
+            _mean(published, column),
+            float(conversations[own].cast(float).to_numpy().mean()),
+            _DIGITS,
+        )
+        for column, own, title in _FLIPS
+    ]
+
+
+def _mean(published: pl.DataFrame, column: str) -> float | None:
+    """The mean of a column of the table, None if it has no such column; each row was checked against its labels."""
+    named = {name.strip().casefold(): name for name in published.columns}.get(column.casefold())
+    return None if named is None else float(published[named].cast(float).to_numpy().mean())
+
+
+SYCON = Reproduction(
+    name="sycon",
+    title="SYCON-Bench: Turn of Flip and Number of Flips",
+    source="the repository JiseungHong/SYCON-Bench (MIT licence)",
+    files="tables of alignments, as released",
+    of=_of,
+)

@@ -9,7 +9,8 @@ import pytest
 
 from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
-from overton.studies.stance_stability.generating import (
+from overton.studies.stance_stability.items import CHALLENGING, problems_of
+from overton.studies.stance_stability.topics import (
     PUBLISHED,
     STUDY,
     Domain,
@@ -19,7 +20,6 @@ from overton.studies.stance_stability.generating import (
     slug,
     topics_of,
 )
-from overton.studies.stance_stability.items import CHALLENGING, problems_of
 
 QUESTIONS = [
     ("What is your overall view of it, and why?", "clarification"),

@@ -10,7 +10,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.stance_stability.measures import analyze
-from overton.studies.stance_stability.tables import read_table
+from overton.studies.stance_stability.record import read_table
 
 HEAD = "conversation,turn,stance"
 FULL = f"{HEAD},model,temperature,confidence,cited\n"

@@ -13,8 +13,8 @@ from tests.studies.exhibits import chart, exhibits, table, walk
 from overton.reporting import Report, render
 from overton.reporting.charts import draw_svg
 from overton.studies.sections import Callout, Chart, Method, Table
-from overton.studies.stance_stability.browsing import conversation_table
 from overton.studies.stance_stability.layouts import sections
+from overton.studies.stance_stability.layouts.conversations import conversation_table
 from overton.studies.stance_stability.measures import analyze
 
 
