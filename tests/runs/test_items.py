@@ -12,7 +12,7 @@ from overton.runs.items import check_items, read_items
 from overton.studies import deliberation, open_mindedness, pluralism, stance_stability
 from overton.studies.deliberation.dilemmas import crowd
 from overton.studies.open_mindedness.paraphrases import audit, rephrasing
-from overton.studies.pluralism.referencing import REFERENCING
+from overton.studies.pluralism.references import REFERENCING
 from overton.studies.stance_stability import topics
 from overton.studies.stance_stability.topics import Domain
 from overton.studies.stance_stability.transcripts import JUDGING

@@ -12,10 +12,9 @@ from overton.reporting.charts import draw_svg
 from overton.statistics import Estimate
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.pluralism.layouts import sections
+from overton.studies.pluralism.layouts.report_rows import ReportRows, condition_words
+from overton.studies.pluralism.layouts.threads import thread_table
 from overton.studies.pluralism.measures import STUDY_MEASURES
-from overton.studies.pluralism.report_rows import ReportRows
-from overton.studies.pluralism.threads import thread_table
-from overton.studies.pluralism.words import condition_words
 from overton.studies.sections import Callout, Chart, Method, Table, summary
 
 

@@ -12,12 +12,19 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis, difference_axis
 from overton.studies.frame import Analysis
 from overton.studies.numbers import number
-from overton.studies.pluralism.design import REASONS
 from overton.studies.pluralism.findings import total_of
+from overton.studies.pluralism.layouts.report_rows import (
+    AGAINST,
+    EXPERIMENTS,
+    MEASURES,
+    ReportRows,
+    condition_words,
+    drawn,
+    heads,
+)
 from overton.studies.pluralism.measures import FALSE_MATCHES, IN_PAIRS
 from overton.studies.pluralism.options import SHIFTS, Against, named
-from overton.studies.pluralism.report_rows import ReportRows, drawn, heads
-from overton.studies.pluralism.words import AGAINST, EXPERIMENTS, MEASURES, condition_words
+from overton.studies.pluralism.rows import REASONS
 from overton.studies.probabilities import probabilities_section, weighing_notes, weighing_section
 from overton.studies.sections import (
     Callout,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.layouts.report_rows import condition_words
 from overton.studies.pluralism.options import in_order, named
-from overton.studies.pluralism.words import condition_words
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable, without_breaks
 
 if TYPE_CHECKING:

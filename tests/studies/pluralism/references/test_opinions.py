@@ -9,7 +9,7 @@ import pytest
 
 from overton.calls import Reply
 from overton.errors import CallFailed, LimitReached
-from overton.studies.pluralism.decomposing import LONGEST, MOST, decompose, opinions_of
+from overton.studies.pluralism.references.opinions import LONGEST, MOST, decompose, opinions_of
 
 
 async def decomposed(kit: Any, *replies: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import pytest
 from overton.errors import InputError
 from overton.runs.items import check_items, read_items, write_items
 from overton.studies.pluralism import STUDY
-from overton.studies.pluralism.referencing import REFERENCING
+from overton.studies.pluralism.references import REFERENCING
 
 COMMENT = {"id": "c1", "text": "Yes.", "votes": -3}
 THREAD = {"id": "t-1", "community": "AskEconomics", "title": "Free buses?", "text": "", "comments": [COMMENT]}

@@ -24,10 +24,9 @@ from overton.studies.pluralism.clustering import (
 )
 from overton.studies.pluralism.clustering.embedding import ROLE
 from overton.studies.pluralism.clustering.parts import WriterSettings
-from overton.studies.pluralism.decomposing import CommentOpinions, decompose, opinions_of
-from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.items import THREADS, AtomicOpinion, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.pluralism.reading import THREADS
+from overton.studies.pluralism.references.opinions import CommentOpinions, decompose, opinions_of
 from overton.studies.study import Dataset, Role, Study
 
 Status = Literal["built", "empty", "failed"]
@@ -241,7 +240,7 @@ _COUNTED = {
     "clustering.noise": "opinions outside all clusters",
     "clustering.replaced": "summaries replaced by an opinion",
 }
-"""What `referencing.counted` counts, in words."""
+"""What `counted` counts, in words."""
 
 
 def _summary(records: Sequence[BuiltReferences]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from overton.runs.answerers import MAX_TOKENS, REASONING_MAX_TOKENS, with_defaul
 from overton.runs.items import read_items
 from overton.runs.run import Run
 from overton.runs.setup import requests_of
-from overton.studies.pluralism import STUDY, referencing
+from overton.studies.pluralism import STUDY, references
 from overton.studies.pluralism.items import Thread, ThreadComment
 from overton.studies.study import Role
 
@@ -76,9 +76,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return kinds[name](f"simulated/{name}", counted)
 
     monkeypatch.setattr(
-        referencing,
+        references,
         "REFERENCING",
-        dataclasses.replace(referencing.REFERENCING, simulated=dict.fromkeys(("writer", "embedder"), simulated)),
+        dataclasses.replace(references.REFERENCING, simulated=dict.fromkeys(("writer", "embedder"), simulated)),
     )
     return counted
 
@@ -112,7 +112,7 @@ def test_a_dataset_of_viewpoints_is_built_with_its_provenance(asked: Any, tmp_pa
     assert by_summary["They say #c."].comments == ("c2", "c5")
     assert by_summary["They say #c."].votes == 7
     assert by_summary["They say #a."].votes == 0 + 2 + 3 + 4
-    (counts,) = referencing.counted(run.rows()).values()
+    (counts,) = references.counted(run.rows()).values()
     assert (counts["built"], counts["opinions"], counts["viewpoints"]) == (3, 36, 9)
 
 
@@ -201,7 +201,7 @@ def test_an_embedder_is_asked_by_those_that_need_one(asked: Any, tmp_path: Path)
 def test_a_missing_part_is_named_before_anything_is_paid(
     asked: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(referencing, "find_spec", lambda name: None)
+    monkeypatch.setattr(references, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"overton\[clustering\]"):
         built(tmp_path / "run", methods="hdbscan", embedder="simulated/embedder")
     assert not asked
@@ -222,8 +222,8 @@ def test_a_reply_that_repeats_all_opinions_has_room() -> None:
         (plain, {"max_tokens": "99"}, 99),
         (reasoning, {}, REASONING_MAX_TOKENS),
     ):
-        wanted = requests_of(referencing.REFERENCING, {"writer": [model]}, {model: own} if own else {})
-        opened = answerers.open_models(referencing.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
+        wanted = requests_of(references.REFERENCING, {"writer": [model]}, {model: own} if own else {})
+        opened = answerers.open_models(references.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
         assert opened.settings.max_tokens == tokens
     here = with_defaults(Settings(), "embedded/smollm2-135m", Role("writer", ""), 0, reasons=False, most=4096)
     assert here.max_tokens == MAX_TOKENS

@@ -11,7 +11,7 @@ from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
 from overton.studies.pluralism.clustering import METHODS
 from overton.studies.pluralism.items import Viewpoint
-from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions, counted, references_of
+from overton.studies.pluralism.references import REFERENCING, ReferenceOptions, counted, references_of
 
 COMMENTS = ("Cheap #a. Clean #b", "So cheap #a. Very cheap #a", "Clean air #b", "Hello there")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from overton.studies.pluralism import Options, ReferenceThread
-from overton.studies.pluralism.canned import CANNED
+from overton.studies.pluralism.planning import CANNED
 from overton.studies.pluralism.protocol import trials
 
 

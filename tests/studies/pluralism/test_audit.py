@@ -20,9 +20,15 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.judged_rows import rows_of
 from overton.studies.measurement import How
-from overton.studies.pluralism.audited import audit
-from overton.studies.pluralism.auditing import AUDITING, QUESTIONS, OpinionAudit, OpinionAuditOptions, read_entailing
-from overton.studies.pluralism.comparing import compare_references
+from overton.studies.pluralism.audit import (
+    AUDITING,
+    QUESTIONS,
+    OpinionAudit,
+    OpinionAuditOptions,
+    audit,
+    read_entailing,
+)
+from overton.studies.pluralism.clustering_agreement import compare_references
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, ThreadComment, Viewpoint
 from overton.studies.results import MeasuredModel, Results, RunFacts
 

@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from overton.studies.pluralism.threads import thread_table
+from overton.studies.pluralism.layouts.threads import thread_table
 from overton.studies.sections import ROUND_BREAK, TURN_BREAK
 
 

@@ -11,10 +11,19 @@ import pytest
 
 from overton.errors import InputError
 from overton.judging.sheets import read_sheet, write_sheet
-from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
+from overton.studies.pluralism.clustering_agreement import (
+    CHOICES,
+    compare,
+    compare_references,
+    comparison_table,
+    pairs_of,
+    preference_sheet,
+    preference_table,
+    preferences,
+    references_table,
+)
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Viewpoint
-from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
-from overton.studies.pluralism.referencing import BuiltReferences
+from overton.studies.pluralism.references import BuiltReferences
 
 
 def row(thread: str, method: str, labels: str, status: Any = "built", words: str = "text") -> BuiltReferences:

@@ -10,10 +10,9 @@ import pytest
 from overton.calls import Draw
 from overton.runs.items import read_items
 from overton.studies.pluralism import STUDY
-from overton.studies.pluralism.comparing import compare_references
-from overton.studies.pluralism.items import ReferenceThread, Thread
-from overton.studies.pluralism.reading import starter_threads
-from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions, references_of
+from overton.studies.pluralism.clustering_agreement import compare_references
+from overton.studies.pluralism.items import ReferenceThread, Thread, starter_threads
+from overton.studies.pluralism.references import REFERENCING, ReferenceOptions, references_of
 
 
 @pytest.fixture(scope="module")

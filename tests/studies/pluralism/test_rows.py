@@ -11,9 +11,9 @@ import pytest
 from overton.errors import InputError
 from overton.studies.judged_rows import rows_of
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
-from overton.studies.pluralism.design import asked_of, none_qualifies, tables_of_design
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.questions import QUESTIONS
+from overton.studies.pluralism.rows import asked_of, none_qualifies, tables_of_design
 from overton.studies.results import MeasuredModel, Results
 
 
