@@ -11,7 +11,7 @@ from typing import Any
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, difference_axis
 from overton.studies.frame import Analysis
-from overton.studies.numbers import number
+from overton.studies.numbers import number, rounded_p
 from overton.studies.pluralism.findings import total_of
 from overton.studies.pluralism.layouts.report_rows import (
     AGAINST,
@@ -449,12 +449,8 @@ def _p_value(test: Mapping[str, Any] | None) -> str:
     """The corrected p value, and the uncorrected one if that differs."""
     if test is None or test["p"] is None:
         return "–"
-    adjusted = _p(test["adjusted"])
-    return adjusted if test["comparisons"] < 2 else f"{adjusted} ({_p(test['p'])})"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    adjusted = rounded_p(test["adjusted"])
+    return adjusted if test["comparisons"] < 2 else f"{adjusted} ({rounded_p(test['p'])})"
 
 
 _HEADLINES = {
