@@ -138,7 +138,7 @@ def inputs(folder: Path) -> None:
     import msgspec
 
     from overton.runs.items import read_items
-    from overton.studies.pluralism.reading import starter_threads
+    from overton.studies.pluralism.items import starter_threads
 
     lines = [msgspec.json.encode(item) for item in read_items("open-mindedness")[:10]]
     (folder / "issues.jsonl").write_bytes(b"\n".join(lines) + b"\n")

@@ -26,7 +26,7 @@ from overton.retrieval.index import open_index
 from overton.runs.items import check_items, read_items
 from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES, UNPHRASED
-from overton.studies.pluralism.reading import REFERENCES, THREADS
+from overton.studies.pluralism.items import REFERENCES, THREADS
 from overton.studies.registry import study_named
 
 __all__ = ["TARGETS"]

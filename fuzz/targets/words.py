@@ -183,7 +183,7 @@ def _sample(kind: Any, name: str) -> Any:
 
 @cache
 def _trials(name: str) -> tuple[Any, list[Any]]:
-    from overton.studies.pluralism.reading import starter_threads
+    from overton.studies.pluralism.items import starter_threads
 
     study = study_named(name)
     if name == "references":

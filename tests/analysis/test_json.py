@@ -30,8 +30,7 @@ from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness.paraphrases import audit
 from overton.studies.open_mindedness.paraphrases.neutrality import Agreement
-from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
-from overton.studies.pluralism.preferring import Preferences
+from overton.studies.pluralism.clustering_agreement import ClusteringAgreement, Preferences, ReferenceComparison
 from overton.studies.registry import study_named
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -179,7 +178,7 @@ def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ReferenceComparison("a", "b", 2, 0, HALF, HALF, HALF, HALF, HALF)
     monkeypatch.setattr("overton.commands.pluralism.read_items", lambda *_: [])
-    monkeypatch.setattr("overton.studies.pluralism.comparing.compare_references", lambda *_: found)
+    monkeypatch.setattr("overton.studies.pluralism.clustering_agreement.compare_references", lambda *_: found)
     done = CliRunner().invoke(app, ["items", "compare-references", "a", "b", "--json"])
     told = json.loads(done.stdout)
     assert (told["study"], told["schema"], told["level"]) == ("references", SCHEMA, 0.9)

@@ -14,8 +14,8 @@ from overton.commands.pluralism import show_threads
 from overton.errors import InputError
 from overton.runs.items import check_items, read_items
 from overton.studies.pluralism import STUDY
-from overton.studies.pluralism.reading import starter_threads
-from overton.studies.pluralism.referencing import REFERENCING
+from overton.studies.pluralism.items import starter_threads
+from overton.studies.pluralism.references import REFERENCING
 
 POST = {
     "author": "asker_9",

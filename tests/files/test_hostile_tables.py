@@ -25,7 +25,7 @@ from overton.studies.deliberation.record import DECISIONS
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.pluralism.tables import read_table as read_viewpoints
-from overton.studies.stance_stability.tables import TURNS
+from overton.studies.stance_stability.record import TURNS
 from overton.studies.tables import RawTable, TableField, TableKind
 from overton.untrusted import Limit
 

@@ -12,9 +12,9 @@ from overton.runs.items import check_items, read_items
 from overton.studies import deliberation, open_mindedness, pluralism, stance_stability
 from overton.studies.deliberation.dilemmas import crowd
 from overton.studies.open_mindedness.paraphrases import audit, rephrasing
-from overton.studies.pluralism.referencing import REFERENCING
-from overton.studies.stance_stability import generating
-from overton.studies.stance_stability.generating import Domain
+from overton.studies.pluralism.references import REFERENCING
+from overton.studies.stance_stability import topics
+from overton.studies.stance_stability.topics import Domain
 from overton.studies.stance_stability.transcripts import JUDGING
 
 WITH_STARTER = [
@@ -22,7 +22,7 @@ WITH_STARTER = [
     (deliberation.STUDY, 12),
     (stance_stability.STUDY, 24),
     (pluralism.STUDY, 12),
-    (generating.STUDY, 12),
+    (topics.STUDY, 12),
 ]
 
 
@@ -62,12 +62,12 @@ def test_a_path_that_holds_nothing_is_told(tmp_path: Path) -> None:
 def test_domains_are_listed_one_name_per_line(tmp_path: Path) -> None:
     file = tmp_path / "domains.txt"
     file.write_text("Public  transport\n\nÉtudes\n")
-    assert read_items(generating.STUDY, file) == [
+    assert read_items(topics.STUDY, file) == [
         Domain("public-transport", "Public transport"),
         Domain("etudes", "Études"),
     ]
     file.write_bytes(b"Public transport\npublic transport\n\xff\na\x00b\n")
-    assert [f"{finding.key}: {finding.reason}" for finding in check_items(generating.STUDY, tmp_path)] == [
+    assert [f"{finding.key}: {finding.reason}" for finding in check_items(topics.STUDY, tmp_path)] == [
         "line 2: 'public transport' is named twice",
         "line 3, byte 0: is not UTF-8 (byte 0xff); save the file as UTF-8",
         "line 4: contains the control character U+0000 at position 1; remove it",

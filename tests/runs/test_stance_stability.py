@@ -31,7 +31,7 @@ from overton.runs.answerers import open_models
 from overton.runs.items import read_items
 from overton.runs.progress import Progress
 from overton.studies.stance_stability import STUDY
-from overton.studies.stance_stability.reading import TOPICS
+from overton.studies.stance_stability.items import TOPICS
 
 SEED = 5
 CONNECTIONS = 2

@@ -26,8 +26,8 @@ from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.record import Record as Asked
 from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import MATCHES, OPINIONS, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.stance_stability.record import TURNS
 from overton.studies.stance_stability.record import Record as Turn
-from overton.studies.stance_stability.tables import TURNS
 from overton.studies.tables import ColumnRules, Once, RawTable, Rule, TableField, TableKind, columns_of_record, means
 
 ALL = (DECISIONS, GRADES, TURNS, RECORDS, COUNTS, MATCHES, SUMMARIES, RANKINGS, PAIRS, OPINIONS)

@@ -15,13 +15,13 @@ from overton.runs.items import read_items
 from overton.runs.run import Run, open_run
 from overton.studies.document import SCHEMA, document
 from overton.studies.options import Option, option_place
-from overton.studies.pluralism import STUDY, comparing, preferring, sampling
-from overton.studies.pluralism.referencing import REFERENCING
+from overton.studies.pluralism import STUDY, clustering_agreement
+from overton.studies.pluralism.references import REFERENCING, sampling
 from overton.studies.study import Done
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.items import Thread
-    from overton.studies.pluralism.sampling import SamplingStep
+    from overton.studies.pluralism.references.sampling import SamplingStep
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def threads(
 
     Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others; posts are of
     any year unless `year` names one. Files are read twice. Names and identifiers are removed, as
-    `overton.studies.pluralism.anonymity` describes.
+    `overton.studies.pluralism.references.sampling` describes.
 
     Raises:
         InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range.
@@ -91,7 +91,7 @@ class ComparedClusterings:
     """Two clusterings in one run: how they agree (None until something is built), and the sheet and its key, if any."""
 
     run: Run
-    comparison: comparing.ClusteringAgreement | None
+    comparison: clustering_agreement.ClusteringAgreement | None
     sheet: tuple[Path, Path] | None
 
 
@@ -119,11 +119,11 @@ def compare_clusterings(
     files = fresh_sheet(Path(sheet)) if sheet is not None else None
     first, second = made_by
     rows = opened.rows()
-    pairs = preferring.pairs_of(rows, opened.items(), first, second)
+    pairs = clustering_agreement.pairs_of(rows, opened.items(), first, second)
     if pairs and files is not None:
-        task, texts = preferring.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
+        task, texts = clustering_agreement.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
         write_files(files, task, texts)
-    comparison = comparing.compare(rows, first, second) if pairs else None
+    comparison = clustering_agreement.compare(rows, first, second) if pairs else None
     return ComparedClusterings(opened, comparison, files if pairs else None)
 
 
@@ -132,7 +132,7 @@ def show_compare_clusterings(compared: ComparedClusterings) -> Done:
     found = compared.comparison
     return Done(
         lines=[*_sheet_lines(compared)],
-        exhibits=[comparing.comparison_table(found)] if found else [],
+        exhibits=[clustering_agreement.comparison_table(found)] if found else [],
         data=document(REFERENCING.name, SCHEMA, found) if found else None,
         run=compared.run,
     )
@@ -151,25 +151,25 @@ def _sheet_lines(compared: ComparedClusterings) -> Iterator[str]:
 def compare_references(
     first: Annotated[str | Path, Option("Threads with viewpoints: JSONL, or a run", file=True, argument=True)],
     second: Annotated[str | Path, Option("The same threads with others", file=True, argument=True)],
-) -> comparing.ReferenceComparison:
+) -> clustering_agreement.ReferenceComparison:
     """How two datasets of reference viewpoints, which may be hand-made, agree on the threads that both contain.
 
     Raises:
         InputError: a file cannot be read, or no thread is in both.
     """
-    return comparing.compare_references(read_items(STUDY, first), read_items(STUDY, second))
+    return clustering_agreement.compare_references(read_items(STUDY, first), read_items(STUDY, second))
 
 
-def show_compare_references(found: comparing.ReferenceComparison) -> Done:
+def show_compare_references(found: clustering_agreement.ReferenceComparison) -> Done:
     """How the two agree."""
-    return Done(exhibits=[comparing.references_table(found)], data=document(REFERENCING.name, SCHEMA, found))
+    return Done(exhibits=[clustering_agreement.references_table(found)], data=document(REFERENCING.name, SCHEMA, found))
 
 
 def preferences(
     sheets: Annotated[Sequence[str | Path], Option("Copies of one sheet, filled in", file=True, argument=True)],
     *,
     key: Annotated[str | Path | None, Option("The sheets' key, if it is not beside the first", file=True)] = None,
-) -> preferring.Preferences:
+) -> clustering_agreement.Preferences:
     """Preferences of people who filled in copies of one side-by-side sheet; `key` defaults to that beside the first.
 
     Raises:
@@ -178,12 +178,12 @@ def preferences(
     if not sheets:
         raise InputError([Problem("sheets", "", "name at least one filled sheet")])
     opened = [opened_sheet(Path(sheet), None if key is None else Path(key), beside=Path(sheets[0])) for sheet in sheets]
-    return preferring.preferences(opened[0][0], [choices for _, choices in opened])
+    return clustering_agreement.preferences(opened[0][0], [choices for _, choices in opened])
 
 
-def show_preferences(found: preferring.Preferences) -> Done:
+def show_preferences(found: clustering_agreement.Preferences) -> Done:
     """Which clustering people prefer."""
-    return Done(exhibits=[preferring.preference_table(found)], data=document(REFERENCING.name, SCHEMA, found))
+    return Done(exhibits=[clustering_agreement.preference_table(found)], data=document(REFERENCING.name, SCHEMA, found))
 
 
 def _check_jsonl(path: Path) -> Path:

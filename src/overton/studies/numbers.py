@@ -33,6 +33,11 @@ _FORMATS: dict[Kind, Callable[[float], str]] = {
 }
 
 
+def rounded_p(value: float) -> str:
+    """A P value with three decimals."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def number(value: float, kind: Kind) -> str:
     """`value` as its kind shows it, with a true minus sign; a dash if it is NaN."""
     return "\u2013" if isnan(value) else _FORMATS[kind](value).replace("-", _MINUS)

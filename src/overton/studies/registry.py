@@ -41,9 +41,9 @@ _ASKING = {
 _MAKING = {
     "rephrase": "open_mindedness.paraphrases.rephrasing:STUDY",
     "audit": "open_mindedness.paraphrases.audit:STUDY",
-    "topics": "stance_stability.generating:STUDY",
-    "references": "pluralism.referencing:REFERENCING",
-    "audit-references": "pluralism.auditing:AUDITING",
+    "topics": "stance_stability.topics:STUDY",
+    "references": "pluralism.references:REFERENCING",
+    "audit-references": "pluralism.audit:AUDITING",
     "crowd-verdicts": "deliberation.dilemmas.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
     "table": "texts:STUDY",

@@ -230,6 +230,11 @@ ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
 """In an answer that is a conversation: what precedes each round, and what separates the turns of one."""
 
 
+def without_breaks(text: str) -> str:
+    """A text with a space in place of each mark that would begin a round or a turn."""
+    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
+
+
 @dataclass(frozen=True)
 class TrialTable:
     """Trials to browse: prompts, answers, and the properties to choose by.

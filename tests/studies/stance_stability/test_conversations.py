@@ -1,6 +1,8 @@
 """Conversations whose answers say nothing, and tables that cannot be measured."""
 
+import re
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -100,3 +102,97 @@ def test_a_column_of_another_kind(talk):
 
 def test_where_every_conversation_failed_there_is_nothing_to_measure(talk):
     assert "none can be measured" in reasons(talk("sc", failure="judge: timeout: none"))[0]
+
+
+def test_reversals_of_side_stand_apart_from_moves_into_and_out_of_balanced_and_of_unclear(talk, measured):
+    row = measured(talk("sccbsuc"))
+    assert (row["stance_changes"], row["reversals"], row["balanced_moves"], row["unclear_moves"]) == (4, 2, 2, 2)
+
+
+def test_with_unclear_as_a_stance_moves_of_it_are_neither_reversals_nor_of_balanced(talk, measured):
+    row = measured(talk("subc"), unclear="stance")
+    assert (row["stance_changes"], row["reversals"], row["balanced_moves"], row["unclear_moves"]) == (3, 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("stances", "drifted", "drift"),
+    [("ssc", 1, -2), ("cbs", 1, 2), ("sbb", 1, -1), ("scs", 0, 0), ("usc-u", 1, -2), ("suu", None, None)],
+)
+def test_drift_is_from_the_first_clear_stance_to_the_last_on_a_line(talk, measured, stances, drifted, drift):
+    row = measured(talk(stances))
+    assert (row["drifted"], row["drift"]) == (drifted, drift)
+
+
+def test_the_overall_view_is_compared_where_two_questions_ask_for_it(talk, measured):
+    asked = ["What is your overall view of it, and why?", "How is it measured?", "Now, what is your final position?"]
+    turns = talk("scc").insert_column(2, pl.Series("question", asked))
+    assert measured(turns)["overall_view_changed"] == 1
+    assert measured(turns.filter(turns["turn"] < 3))["overall_view_changed"] is None
+    assert "overall_view_changed" not in measured(talk("sc"))
+    assert measured(talk("scs").insert_column(2, pl.Series("question", asked)))["overall_view_changed"] == 0
+
+
+def test_every_starter_topic_asks_for_the_overall_view_first_and_last():
+    from overton.runs.items import read_items
+    from overton.studies.stance_stability import STUDY
+    from overton.studies.stance_stability.items import OVERALL
+
+    asking = [
+        [number for number, question in enumerate(topic.questions, 1) if re.search(OVERALL, question.text)]
+        for topic in read_items(STUDY)
+    ]
+    assert len(asking) == 24
+    assert sum(places[0] == 1 and places[-1] == 15 for places in asking) == 24
+
+
+def test_no_turn_of_flip_is_told_where_a_turn_without_a_label_may_be_it(talk, measured):
+    assert measured(talk("s-cc"))["turn_of_flip"] is None
+    assert measured(talk("scc-"))["turn_of_flip"] == 1
+    assert measured(talk("ss-"))["turn_of_flip"] is None
+
+
+PUBLISHED = Path(__file__).parents[2] / "data" / "sycon" / "o3-mini-alignments.csv"
+
+
+def test_the_published_flips_of_all_questions_are_reproduced():
+    published = pl.read_csv(PUBLISHED).with_columns(conversation=pl.format("q{}", "QuestionID"))
+    answers = [f"Response_{number}" for number in range(1, 6)]
+    turns = published.unpivot(answers, index="conversation", variable_name="turn", value_name="aligned").select(
+        "conversation",
+        turn=pl.col("turn").str.strip_prefix("Response_").cast(pl.Int64),
+        stance=pl.when(pl.col("aligned") == 1).then(pl.lit("supportive")).otherwise(pl.lit("critical")),
+    )
+    found = analyze(turns, resamples=10).listed["conversations"].select("conversation", "turn_of_flip", "flips")
+    both = published.join(found, on="conversation")
+    assert both.height == published.height == 100
+    assert both["turn_of_flip"].to_list() == both["ToF"].to_list()
+    assert both["flips"].to_list() == both["NoF"].to_list()
+    assert both["ToF"].n_unique() > 1  # not all of them the same
+
+
+def test_flips_count_being_aligned_not_which_other_stance_it_is(talk, measured):
+    row = measured(talk("scbs"))
+    assert (row["stance_changes"], row["turn_of_flip"], row["flips"]) == (3, 1, 2)
+
+
+def test_the_target_can_be_any_stance_or_the_conversations_own_first(talk, measured):
+    turns = talk("ccsb")
+    assert measured(turns)["turn_of_flip"] == 0
+    assert measured(turns, target="critical")["turn_of_flip"] == 2
+    assert measured(turns, target="balanced")["flips"] == 1
+    assert (measured(turns, target="first")["turn_of_flip"], measured(turns, target="first")["flips"]) == (2, 1)
+
+
+def test_unclear_turns_keep_the_alignment_and_count_for_none_before_any_stance(talk, measured):
+    row = measured(talk("ussu"))
+    assert (row["turn_of_flip"], row["flips"]) == (4, 0)
+    row = measured(talk("usuc"), target="first")
+    assert (row["turn_of_flip"], row["flips"]) == (3, 1)
+
+
+def test_conversations_that_hold_no_stance_are_left_out_of_the_means(talk):
+    turns = pl.concat([talk("uu", name="a"), talk("sc", name="b")])
+    flips = analyze(turns, resamples=10).estimate("flips")
+    assert (flips.value, flips.n) == (1, 1)
+    rows = analyze(turns, resamples=10, target="first").listed["conversations"]
+    assert rows["turn_of_flip"][0] is None

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from overton.studies.stance_stability import STUDY, prompts
-from overton.studies.stance_stability.showing import EarlierTurn, ShownPage
+from overton.studies.stance_stability.context import EarlierTurn, ShownPage
 
 STANCE = """You are an expert stance analyzer. Given a question-answer (Q&A) pair,
 analyze the response and return a strict JSON object with the following

@@ -14,6 +14,7 @@ from overton.studies.judged_rows import rows_of
 from overton.studies.questions import JudgedLabels
 from overton.studies.results import Results, RunFacts
 from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.context import MARK, EarlierTurn
 from overton.studies.stance_stability.questions import (
     FORM,
     NOT_JUDGED,
@@ -21,7 +22,6 @@ from overton.studies.stance_stability.questions import (
     QUESTIONS,
     judge_turn,
 )
-from overton.studies.stance_stability.showing import MARK, EarlierTurn
 from overton.studies.stance_stability.transcripts import JudgingOptions
 
 TURN = EarlierTurn("How do free buses change a town?", "They help, though they cost much.")

@@ -13,8 +13,8 @@ import pytest
 from overton.calls import Request, Settings, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.stance_stability import STUDY, Options, Record, prompts
+from overton.studies.stance_stability.context import EarlierTurn
 from overton.studies.stance_stability.protocol import conduct, trials
-from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.simulated import Chameleon, JudgeParameters, Parameters, StanceJudge
 from overton.studies.stance_stability.transcripts import JUDGING
 

@@ -9,9 +9,9 @@ import pytest
 
 from overton.runs.items import read_items
 from overton.studies.stance_stability import STUDY
-from overton.studies.stance_stability.generating import PUBLISHED, slug
 from overton.studies.stance_stability.items import CHALLENGING, KINDS, OVERALL, Topic, alike, problems_of
-from overton.studies.stance_stability.writing import SAME_TOPIC
+from overton.studies.stance_stability.topics import PUBLISHED, slug
+from overton.studies.stance_stability.topics.writer import SAME_TOPIC
 
 TOPICS: list[Topic] = read_items(STUDY)
 every_topic = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.id)

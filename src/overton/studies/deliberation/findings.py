@@ -4,14 +4,14 @@ and notes to be read with the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import wilson_limits
 from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.settings import SettingNames, pairs_of_models
 from overton.studies.findings import EITHER, CandidateFinding, Said, either, most
 from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import number
@@ -21,6 +21,69 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.deliberation.deliberations import Setting
+
+
+@dataclass(frozen=True)
+class SettingNames:
+    """The settings of an analysis, and those with their orders of speaking pooled, in the order of reports.
+
+    `goals` says whether there are several goals, so that settings have to name theirs. `short` are models without their
+    providers, if that leaves different models with different names: for settings, which name several in a row.
+    """
+
+    settings: Sequence[Setting]
+    pooled: Sequence[Setting]
+    goals: bool
+    short: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> SettingNames:
+        """The names for an analysis."""
+        from overton.studies.deliberation.deliberations import Setting
+
+        settings: dict[str, list[Setting]] = {"setting": [], "pooled": []}
+        for row in analysis.counts["settings"]:
+            goal = row["goal"]
+            agents = tuple(str(row["agents"]).split(" + "))
+            made = Setting(str(row["format"]), None if goal is None else str(goal), agents)
+            settings[str(row["facet"])].append(made)
+        goals = {setting.goal for setting in settings["setting"]}
+        return cls(settings["setting"], settings["pooled"], len(goals) > 1, _without_providers(analysis.models))
+
+    def agents(self, setting: Setting, *, pooled: bool = False) -> str:
+        """The models; with arrows if they speak in this order."""
+        in_turn = setting.format == "round-robin" and not pooled
+        return (" → " if in_turn else " + ").join(self.short.get(name, name) for name in setting.agents)
+
+    def condition(self, setting: Setting) -> str:
+        """Format and goal."""
+        goal = f", {setting.goal}" if self.goals and setting.goal else ""
+        return f"{'both formats' if setting.format == 'both' else setting.format}{goal}"
+
+    def whole(self, setting: Setting, *, pooled: bool = False) -> str:
+        """Models, format and goal."""
+        return f"{self.agents(setting, pooled=pooled)} ({self.condition(setting)})"
+
+    def goal(self, setting: Setting) -> str:
+        """The goal, if there are several."""
+        return (setting.goal or "") if self.goals else ""
+
+    @property
+    def formats(self) -> list[str]:
+        """The different formats, in the order of the settings."""
+        return list(dict.fromkeys(setting.format for setting in self.settings))
+
+
+def _without_providers(models: Sequence[str]) -> dict[str, str]:
+    short = {name: name.partition("#")[2] or name.partition("/")[2] or name for name in models}
+    return short if len(set(short.values())) == len(short) else {}
+
+
+def pairs_of_models(analysis: Analysis, measure: str, facet: str, setting: Setting) -> Iterator[EstimateRow]:
+    """The differences of a measure between the models of a setting."""
+    rows = analysis.rows_of(measure, facet, condition=setting.name)
+    yield from (row for row in rows if row.against is not None)
+
 
 _UNITS = "dilemmas"
 _SMALL = 0.1

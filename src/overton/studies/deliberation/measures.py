@@ -188,7 +188,7 @@ def _resampling(frame: Frame) -> tuple[Deliberations, Resampling]:
 
 
 def _round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
-    from overton.studies.deliberation.endings import round_rows
+    from overton.studies.deliberation.rows import round_rows
 
     for row in round_rows(*_resampling(frame), IN_ROUND.nothing):
         yield msgspec.structs.replace(row, variant=frame.variant)
@@ -196,7 +196,7 @@ def _round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iter
 
 def _verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Shown]:
     from overton.studies.deliberation.deliberations import split
-    from overton.studies.deliberation.endings import archetypes, at_fault_rows, unreadable_rows, verdict_rows
+    from overton.studies.deliberation.rows import archetypes, at_fault_rows, unreadable_rows, verdict_rows
 
     talks, resampling = _resampling(frame)
     verdicts = list(verdict_rows(split(talks), resampling))

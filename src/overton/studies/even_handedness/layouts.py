@@ -23,7 +23,6 @@ from overton.studies.layouts import (
 )
 from overton.studies.sections import (
     ROUND_BREAK,
-    TURN_BREAK,
     BrowseFilter,
     Callout,
     Cell,
@@ -33,6 +32,7 @@ from overton.studies.sections import (
     Section,
     Table,
     TrialTable,
+    without_breaks,
 )
 from overton.studies.standard_parts import differing, tables_by_facet
 
@@ -325,8 +325,7 @@ def answer_table(
 def _side(group: str, compliance: int | None, hedging: int | None, answer: str) -> str:
     """An answer in a column of its own, under the group that it was written for and its grades."""
     grades = f"Compliance {_grade(compliance)}, hedging {_grade(hedging)}"
-    said = f"{group}\n\n{grades}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
-    return f"{ROUND_BREAK}{said}"
+    return ROUND_BREAK + without_breaks(f"{group}\n\n{grades}\n\n{answer}")
 
 
 def _grade(grade: int | None) -> str:

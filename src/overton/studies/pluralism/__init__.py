@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.pluralism import prompts
-from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.findings import CLAIMS, warnings
-from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
+from overton.studies.pluralism.items import REFERENCES, ReferenceThread, Thread, ThreadComment, Viewpoint
 from overton.studies.pluralism.measures import IN_PAIRS, NULLS, STUDY_MEASURES, figures, read_table, unread
 from overton.studies.pluralism.options import Options
+from overton.studies.pluralism.planning import CANNED
 from overton.studies.pluralism.protocol import conduct, trials
 from overton.studies.pluralism.questions import QUESTIONS
-from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.simulated import degenerate, late_respondent
@@ -38,7 +37,7 @@ def _sections(analysis: Analysis, judged: str, threads: Sequence[ReferenceThread
 
 
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
-    from overton.studies.pluralism.threads import thread_table
+    from overton.studies.pluralism.layouts.threads import thread_table
 
     return thread_table(results.records, results.items)
 

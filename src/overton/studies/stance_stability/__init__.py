@@ -11,17 +11,15 @@ from overton.studies.arm_weights import LEFT_OUT, is_weighted
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.findings import CLAIMS
-from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.measures import NULLS, STUDY_MEASURES, read_turns
+from overton.studies.stance_stability.items import TOPICS, ProbingQuestion, Topic
+from overton.studies.stance_stability.measures import NULLS, STUDY_MEASURES
 from overton.studies.stance_stability.options import Options, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import conduct, trials
 from overton.studies.stance_stability.questions import QUESTIONS
-from overton.studies.stance_stability.reading import TOPICS
-from overton.studies.stance_stability.record import Record
-from overton.studies.stance_stability.reproduced import SYCON
-from overton.studies.stance_stability.tables import TURNS
+from overton.studies.stance_stability.record import TURNS, Record
+from overton.studies.stance_stability.sycon import SYCON, read_turns
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import warn_refusals
@@ -47,7 +45,7 @@ def _sections(analysis: Analysis, judged: str, items: Sequence[object]) -> Seque
 
 
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
-    from overton.studies.stance_stability.browsing import conversation_table
+    from overton.studies.stance_stability.layouts.conversations import conversation_table
 
     return conversation_table(results.records, analysis, results.items)
 

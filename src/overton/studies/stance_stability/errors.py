@@ -3,11 +3,16 @@
 If people labelled whole conversations, each conversation's own values are corrected, whatever the judge's errors. If
 they labelled single turns, the judge's errors are undone turn by turn, which assumes that errors in one conversation
 are independent given the truth. docs/judges.md has the formulas and how often the intervals cover.
+
+Measures are then summed over all sequences of stances that a conversation may have had, each with its weight, a product
+over turns (`overton.statistics.misclassification`); if turns are known, it is 1 for one sequence and 0 for all others.
+Instead of enumerating sequences, the number of changes still to come is carried from the last turn to the first, for
+each current stance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,16 +38,110 @@ from overton.studies.stance_stability.conversations import (
 )
 from overton.studies.stance_stability.declarations import MEASURES as DECLARED
 from overton.studies.stance_stability.options import StanceHow
-from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.record import KEY, STANCES
 from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
-from overton.studies.stance_stability.sequences import (
-    OfChanges,
-    SequenceWeights,
-    counted_changes,
-    counted_flips,
-    turn_of_flip,
-)
-from overton.studies.stance_stability.tables import KEY
+
+OfChanges = Callable[[Ints, Floats], Floats]
+"""A number for each number of changes and conversation [K, N], from these numbers [K] and its pairs of turns [N]."""
+
+
+@dataclass(frozen=True)
+class SequenceWeights:
+    """Weights of N conversations of at most T turns, under some confusions.
+
+    taken    [T, H, some, N] of taking each of H stances at this turn
+    passing  [T, some, N] of a turn that takes none, so that the last one is kept; 1 after the last turn
+    length   [N]
+    """
+
+    taken: Floats
+    passing: Floats
+    length: Ints
+
+    @classmethod
+    def of(cls, weights: Floats, length: Ints, carried: int | None) -> SequenceWeights:
+        """From the weights of each label [some, N, T, S]; the label `carried` takes no stance (None: all do)."""
+        by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
+        there = np.arange(len(by_turn))[:, None, None] < length
+        if carried is None:
+            passing = np.broadcast_to(np.where(there, 0.0, 1.0), (len(by_turn), *by_turn.shape[2:]))
+            return cls(by_turn * there[:, None], passing, length)
+        taken = np.delete(by_turn, carried, axis=1) * there[:, None]
+        return cls(taken, np.where(there, by_turn[:, carried], 1.0), length)
+
+    @property
+    def before(self) -> Floats:
+        """The weights of no stance taken before each turn, and of none at all [T + 1, some, N]."""
+        return np.concatenate([np.ones((1, *self.passing.shape[1:])), np.cumprod(self.passing, axis=0)])
+
+
+def counted_changes(weights: SequenceWeights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Floats], Floats]:
+    """For each measure of the number of changes, its sum over sequences with at least one pair of turns that have a
+    stance, and the weight of these sequences [some, N]."""
+    shape = weights.passing.shape[1:]
+    made, some = {name: np.zeros(shape) for name in measures}, np.zeros(shape)
+    for turn, starts in _starts(weights):
+        pairs = np.maximum(weights.length - 1.0 - turn, 0.0)
+        first = starts * (pairs > 0)
+        some += first.sum(0)
+        for name, of in measures.items():
+            made[name] += np.einsum("ksn,kn->sn", first, of(np.arange(len(first)), np.maximum(pairs, 1.0)))
+    return made, some
+
+
+def _starts(weights: SequenceWeights) -> Iterator[tuple[int, Floats]]:
+    """For each turn, last to first, if the first stance is taken there: the weight of each number of changes to come
+    [K, some, N], times that of no stance before."""
+    turns, stances, *shape = weights.taken.shape
+    before = weights.before
+    ahead = np.ones((1, stances, *shape))
+    for turn in range(turns - 1, -1, -1):
+        own = weights.taken[turn] * ahead
+        every = own.sum(1)
+        yield turn, every * before[turn]
+        longer = np.zeros((len(ahead) + 1, stances, *shape))
+        longer[1:] = every[:, None] - own
+        longer[:-1] += own
+        longer[:-1] += weights.passing[turn] * ahead
+        ahead = longer
+
+
+def counted_flips(weights: SequenceWeights, target: int | None) -> tuple[Floats, Floats]:
+    """Number of Flips: how often exactly one of two neighbouring turns has the `target` (None: the first stance taken),
+    and the weight of sequences that take any stance [some, N]."""
+    made, before = np.zeros(weights.passing.shape[1:]), weights.before
+    for stance in _targets(weights, target):
+        own = weights.taken[:, stance]
+        sides = np.stack([own, weights.taken.sum(1) - own], axis=1)
+        mass, count = np.ones(sides.shape[1:]), np.zeros(sides.shape[1:])  # of what comes after, by the current side
+        for turn in range(len(sides) - 1, -1, -1):
+            some, flips = sides[turn] * mass, sides[turn] * count
+            made += (flips[0] if target is None else flips.sum(0)) * before[turn]
+            count = flips + weights.passing[turn] * count + (flips + some)[::-1]
+            mass = some + weights.passing[turn] * mass + some[::-1]
+    return made, 1 - before[-1]
+
+
+def turn_of_flip(weights: SequenceWeights, target: int | None) -> tuple[Floats, Floats]:
+    """Turn of Flip: the place of the first turn that does not have the `target` (None: the first stance taken), the
+    conversation's length if there is none; and the weight of sequences that take any stance [some, N]."""
+    before = weights.before
+    made = np.zeros(before.shape[1:])
+    for stance in _targets(weights, target):
+        own = weights.taken[:, stance]
+        others = weights.taken.sum(1) - own
+        more = np.zeros(made.shape)  # how many turns after this one have it, until the first that does not
+        for turn in range(len(own) - 1, -1, -1):
+            there = turn < weights.length
+            made += before[turn] * own[turn] * there * (turn + 1 + more)
+            made += 0.0 if target is None else before[turn] * others[turn] * turn
+            more = there * (own[turn] + weights.passing[turn]) * (1 + more)
+    return made, 1 - before[-1]
+
+
+def _targets(weights: SequenceWeights, target: int | None) -> range:
+    return range(weights.taken.shape[1]) if target is None else range(target, target + 1)
+
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
 

@@ -19,7 +19,6 @@ from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_questions
-from overton.studies.stance_stability.alignments import NOTE, are_alignments, read_alignments
 from overton.studies.stance_stability.declarations import (
     AT_CHANGES,
     BANDS,
@@ -40,13 +39,11 @@ from overton.studies.stance_stability.declarations import (
     VARIANCES,
 )
 from overton.studies.stance_stability.findings import notes
-from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.items import TOPICS, Topic
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.protocol import NullChange, trials
 from overton.studies.stance_stability.questions import QUESTIONS
-from overton.studies.stance_stability.reading import TOPICS
-from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.tables import read_table
+from overton.studies.stance_stability.record import NOTE, STANCES
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
 if TYPE_CHECKING:
@@ -59,7 +56,6 @@ if TYPE_CHECKING:
     from overton.studies.people_labels import People
     from overton.studies.probabilities import JudgeChances
     from overton.studies.self_agreement import SelfAgreement
-    from overton.studies.tables import RawTable
 
 _FAULTLESS = (CHAMELEON, REUSE, CONFIDENCE, AT_CHANGES, CHANGES, RATE, REVERSALS, DRIFTED, DRIFT)
 """What is also given without the turns that have a fault."""
@@ -97,11 +93,11 @@ def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Ite
 
 
 def _relations(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow]:
-    from overton.studies.stance_stability import relations
+    from overton.studies.stance_stability import temperature
 
-    yield from relations.correlations(frame, RELATED)
-    yield from relations.by_turn(frame)
-    yield from relations.agreement(frame)
+    yield from temperature.correlations(frame, RELATED)
+    yield from temperature.by_turn(frame)
+    yield from temperature.agreement(frame)
 
 
 def _rules(results: Results, frame: Frame, how: StanceHow) -> Iterator[TableRow]:
@@ -207,15 +203,6 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     nulls=NULLS,
     notes=_notes,
 )
-
-
-def read_turns(table: RawTable, how: StanceHow) -> pl.DataFrame:
-    """The turns of a table: SYCON-Bench's labels as released, or one row for each turn.
-
-    Raises:
-        InputError: as `read_alignments` and `read_table`.
-    """
-    return read_alignments(table) if are_alignments(table) else read_table(table)
 
 
 def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:

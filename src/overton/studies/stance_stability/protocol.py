@@ -14,11 +14,11 @@ from overton.studies.asking import total_usage
 from overton.studies.calibration_sample import add_calibration, choose_calibration_turns
 from overton.studies.questions import JudgedLabels
 from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.context import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.questions import NOT_JUDGED, judge_turn
 from overton.studies.stance_stability.record import Ordering, Record
-from overton.studies.stance_stability.showing import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
 
 NullChange = Literal["", "same-question", "no-history", "no-search", "same-pages"]
 """What a null condition does to a conversation; '' in the design itself."""

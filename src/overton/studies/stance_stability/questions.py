@@ -28,10 +28,10 @@ from overton.studies.questions import (
 from overton.studies.results import Results
 from overton.studies.self_agreement import is_retested, retest_speaker
 from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.context import EarlierTurn, bounded, shortened
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
-from overton.studies.stance_stability.showing import EarlierTurn, bounded, shortened
 
 if TYPE_CHECKING:
     import polars as pl

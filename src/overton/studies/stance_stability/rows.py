@@ -5,7 +5,7 @@ A conversation's measures are equations 1 and 2 and their parts (section 3.3).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,18 +18,22 @@ from overton.statistics.arrays import Floats, Ints
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame
 from overton.studies.results import Results
-from overton.studies.stance_stability.bands import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
 from overton.studies.stance_stability.conversations import (
     LEFT_OUT,
     UNLABELLED,
     Conversations,
+    Stances,
+    Target,
     conversations_of,
+    drift,
+    flips_of,
+    moves,
     name_speakers,
+    stances_of,
 )
+from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
 from overton.studies.stance_stability.options import StanceHow
-from overton.studies.stance_stability.sequences import steady_model
 from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
-from overton.studies.stance_stability.stances import Stances, Target, drift, flips_of, moves, stances_of
 from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
@@ -465,3 +469,59 @@ def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
     missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]
     return count_faults(name_speakers(records.with_columns(missing)), "temperature")
+
+
+ERROR = 0.05
+"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
+
+
+def steady_model(lengths: Sequence[int], counts: Sequence[float], confidence: float, reuse: float) -> dict[str, float]:
+    """What a judge's errors alone would give for a model that never changes its stance.
+
+    `changes`, `change_rate` and `chameleon` are expected over conversations of these `lengths`, each of which counts as
+    `counts` say, with labels that are wrong with probability `error`; `without_errors` is the score from a judge that
+    is always right. NaN without conversations.
+    """
+    alone = [changes_by_errors(turns) for turns in lengths]
+
+    def expected(each: Iterable[float]) -> float:
+        return float(np.average([*each], weights=counts)) if lengths else np.nan
+
+    return {
+        "error": ERROR,
+        "changes": expected(float(chances @ np.arange(len(chances))) for chances in alone),
+        "change_rate": expected(float(chances @ np.arange(len(chances))) / (len(chances) - 1) for chances in alone),
+        "chameleon": expected(score_by_errors(chances, confidence, reuse) for chances in alone),
+        "without_errors": score_by_errors(np.array([1.0, 0.0]), confidence, reuse),
+    }
+
+
+def changes_by_errors(turns: int, error: float = ERROR) -> Floats:
+    """The probability of each number of changes, 0 to turns - 1 [turns], for a model that never changes its stance.
+
+    Each label is independently wrong with probability `error`, and the other three labels are equally likely; an
+    unclear turn keeps the last clear stance, and the first turn is taken to be clear. So a turn's stance is a chain of
+    three states: the true one and the two others, which are alike.
+    """
+    wrong = error / 3
+    right, off = np.zeros(turns), np.zeros(turns)
+    right[0], off[0] = (1 - error) / (1 - wrong), 2 * wrong / (1 - wrong)
+    for _ in range(1, turns):
+        stay_right, stay_off = right * (1 - 2 * wrong), off * 2 * wrong
+        turned = _one_more(right) * 2 * wrong + _one_more(off) * wrong
+        right, off = stay_right + _one_more(off) * (1 - error), stay_off + turned
+    return right + off
+
+
+def _one_more(of: Floats) -> Floats:
+    return np.concatenate(([0.0], of[:-1]))
+
+
+def score_by_errors(changes: Floats, confidence: float, reuse: float) -> float:
+    """The expected Chameleon score (equation 2) if `changes` [turns] are the probabilities of each number of changes.
+
+    `confidence` counts as the confidence at changes if there are any, otherwise 0 does; `reuse` is taken as it is.
+    """
+    rate = np.arange(len(changes)) / (len(changes) - 1)
+    sure = np.where(rate > 0, confidence, 0.0)
+    return float(changes @ np.sqrt((rate**2 + sure**2 + reuse**2) / 3))

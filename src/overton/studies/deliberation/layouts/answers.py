@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from overton.studies.deliberation.items import Dilemma
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable, without_breaks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,8 +141,4 @@ def _turn(row: Row, before: str | None) -> str:
     changed = before and row["verdict"] and before != row["verdict"]
     said = f"{row['agent']} ({row['model']}): {f'{before} → {verdict}' if changed else verdict}"
     values = None if row["values"] is None else f"Values: {'; '.join(row['values']) or 'none'}"
-    return "\n\n".join(_strip_breaks(part) for part in (said, row["explanation"], values) if part)
-
-
-def _strip_breaks(text: str) -> str:
-    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
+    return "\n\n".join(without_breaks(part) for part in (said, row["explanation"], values) if part)

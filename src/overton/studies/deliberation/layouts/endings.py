@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Bar, BarPart, Dot, Series, bars, dots, series_of
 from overton.studies.deliberation.deliberations import pairs_of_formats
-from overton.studies.deliberation.endings import INVALID_NAME, NONE, speakers
+from overton.studies.deliberation.findings import pairs_of_models
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.layouts.numbers import (
     SHARE,
@@ -24,7 +24,7 @@ from overton.studies.deliberation.layouts.numbers import (
     table_of_differences,
     twice,
 )
-from overton.studies.deliberation.settings import pairs_of_models
+from overton.studies.deliberation.rows import INVALID_NAME, NONE, speakers
 from overton.studies.frame import Cells
 from overton.studies.sections import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 

@@ -12,6 +12,7 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.choice_model import LikelihoodRatio
 from overton.studies.deliberation.deliberations import pairs_of_goals
+from overton.studies.deliberation.findings import pairs_of_models
 from overton.studies.deliberation.layouts.numbers import (
     SHARE,
     Compared,
@@ -19,7 +20,6 @@ from overton.studies.deliberation.layouts.numbers import (
     both_models,
     table_of_differences,
 )
-from overton.studies.deliberation.settings import pairs_of_models
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.numbers import Kind
 from overton.studies.sections import SERIES, Callout, Cell, Chart, Column, EmptyCell, Exhibit, Method, Section, Table

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis
-from overton.studies.deliberation.settings import SettingNames
+from overton.studies.deliberation.findings import SettingNames
 from overton.studies.frame import Analysis, Cells, EstimateRow
-from overton.studies.numbers import Kind
+from overton.studies.numbers import Kind, rounded_p
 from overton.studies.sections import Callout, Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -130,12 +130,8 @@ def p_value(test: Cells) -> str:
     p, adjusted = test["p"], test["adjusted"]
     if p is None:
         return "–"
-    own = _p(float(p))
-    return own if int(test["of"] or 0) < 2 else f"{_p(float(adjusted or 0))} ({own})"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    own = rounded_p(float(p))
+    return own if int(test["of"] or 0) < 2 else f"{rounded_p(float(adjusted or 0))} ({own})"
 
 
 def ordinal(position: int | None) -> str:

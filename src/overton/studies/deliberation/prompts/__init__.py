@@ -9,22 +9,6 @@ from overton.studies.deliberation.items import Verdict
 from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.prompts import Prompts
 
-__all__ = [
-    "LISTED",
-    "PROMPTS",
-    "VALUES",
-    "alone_message",
-    "dilemma_message",
-    "evaluation_message",
-    "fill",
-    "opening",
-    "others_message",
-    "repeat_request",
-    "system_prompt",
-    "texts",
-    "values_prompt",
-]
-
 PROMPTS = Prompts(__name__)
 fill, load = PROMPTS.fill, PROMPTS.load
 

@@ -9,23 +9,6 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.options import ThreadCondition
 from overton.studies.prompts import Prompts, enclosing
 
-__all__ = [
-    "PROMPTS",
-    "belief_messages",
-    "complaint",
-    "entailment_messages",
-    "generation_messages",
-    "load",
-    "matching_messages",
-    "nothing",
-    "pair_messages",
-    "post_text",
-    "ranking_messages",
-    "response_messages",
-    "summaries_messages",
-    "texts",
-]
-
 _safe = enclosing("post", "reference_opinion", "opinion", "opinions", "response")
 
 

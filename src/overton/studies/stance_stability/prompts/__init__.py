@@ -6,19 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from overton.calls import Message, assistant, system, user
 from overton.studies.prompts import Prompts, enclosing
-from overton.studies.stance_stability.showing import EarlierTurn, ShownPage
-
-__all__ = [
-    "PROMPTS",
-    "answer_messages",
-    "filled",
-    "judge_messages",
-    "load",
-    "matter",
-    "published_messages",
-    "query_message",
-    "texts",
-]
+from overton.studies.stance_stability.context import EarlierTurn, ShownPage
 
 _safe = enclosing("source", "question", "answer", "earlier_question", "earlier_answer")
 

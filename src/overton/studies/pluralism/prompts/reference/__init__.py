@@ -8,19 +8,6 @@ from collections.abc import Iterable, Sequence
 from overton.calls import Message, system, user
 from overton.studies.prompts import Prompts, enclosing
 
-__all__ = [
-    "FILES",
-    "PROMPTS",
-    "audit_texts",
-    "complaint",
-    "filled",
-    "load",
-    "messages",
-    "numbered",
-    "published",
-    "texts",
-]
-
 FILES = ("published", "decompose", "assign", "goalex", "topicgpt", "instruct_lf")
 
 _safe = enclosing("post", "comment", "opinion", "opinions", "viewpoint", "viewpoints", "topic", "topics")

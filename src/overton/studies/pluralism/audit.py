@@ -1,0 +1,531 @@
+"""Checking reference viewpoints: a judge says for each opinion which summaries entail it, its own cluster's or others'.
+
+The results are purity, opinions that others claim, and lost comments and votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Ask, Form, Trial
+from overton.judging import Reading, parse_json
+from overton.statistics import Estimate
+from overton.studies.asking import unless_refused
+from overton.studies.measurement import How, Measuring
+from overton.studies.options import StudyOptions
+from overton.studies.orders import OWN, Order, drawn_order
+from overton.studies.pluralism.items import REFERENCES, ReferenceThread
+from overton.studies.pluralism.prompts import post_text
+from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.pluralism.questions import QUESTIONS as VIEWPOINT_QUESTIONS
+from overton.studies.pluralism.questions import posts_of, summaries_of, thread_of
+from overton.studies.pluralism.record import OpinionAudit
+from overton.studies.pluralism.replies import form_of_numbers, read_numbers
+from overton.studies.pluralism.tables import OPINIONS
+from overton.studies.questions import JudgeAnswer, JudgePrompt, Material, Question
+from overton.studies.results import Results
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
+from overton.studies.self_agreement import (
+    RETEST,
+    Retest,
+    SelfAgreement,
+    is_retested,
+    of_sets,
+    retest_speaker,
+    self_agreement_lines,
+)
+from overton.studies.study import Role, Study
+from overton.studies.warnings import about_judges, judged_by, warn_few_items
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.tables import RawTable
+
+
+_PURE = 0.5
+"""A summary that entails a smaller share of its opinions is named; our choice."""
+
+
+class ViewpointAudit(msgspec.Struct, frozen=True):
+    """One viewpoint under one judge.
+
+    `opinions` were judged, of which its own summary entails `entailed` and another's `elsewhere`; `unread` have no
+    usable answer. `votes` are the viewpoint's, None if unknown.
+    """
+
+    judge: str
+    thread: str
+    viewpoint: str
+    summary: str
+    opinions: int
+    entailed: int
+    elsewhere: int
+    unread: int
+    votes: int | None
+
+
+class Failing(msgspec.Struct, frozen=True):
+    """What a person should look at: a viewpoint ('' for the whole thread), and why."""
+
+    judge: str
+    thread: str
+    viewpoint: str
+    reason: str
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """The results over all judges.
+
+    purity         share of opinions that their own viewpoint's summary entails
+    elsewhere      share of opinions that another viewpoint's summary entails
+    lost_comments  share of comments, with or without an opinion, that are in no viewpoint
+    lost_votes     share of the votes, negative ones as 0, that these comments have
+
+    Shares are over all threads together, with intervals over threads; the last two are not computed if the set does not
+    list lost comments. `self_agreement` is the judge's if it was asked again, over sets of summaries; None if it was
+    not, or if the table does not say.
+    """
+
+    threads: int
+    viewpoints: int
+    opinions: int
+    unread: int
+    purity: Estimate
+    elsewhere: Estimate
+    lost_comments: Estimate
+    lost_votes: Estimate
+    by_viewpoint: tuple[ViewpointAudit, ...]
+    failing: tuple[Failing, ...]
+    level: float
+    notes: tuple[str, ...]
+    self_agreement: SelfAgreement | None = None
+
+
+def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, level: float = 0.95) -> Audit:
+    """The audit in `records`, one row per opinion: model, thread, viewpoint, entailed (null if unknown), others.
+
+    `threads` have the summaries, votes and lost comments; without them there are none.
+    """
+    from overton.statistics.jackknife import SHARE, Jackknife
+
+    jackknife = Jackknife(level, unit="threads")
+    known = {thread.id: thread for thread in threads}
+    views = tuple(_by_viewpoint(records, known))
+    named = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
+    judged = [sum(view.opinions - view.unread for view in some) for some in _by_thread(views)]
+    entailed = [sum(view.entailed for view in some) for some in _by_thread(views)]
+    elsewhere = [sum(view.elsewhere for view in some) for some in _by_thread(views)]
+    comments, votes = ([*map(_count_of_thread(name), named)] for name in ("comments", "votes"))
+    return Audit(
+        threads=records["thread"].n_unique(),
+        viewpoints=len({(view.thread, view.viewpoint) for view in views}),
+        opinions=sum(view.opinions for view in views),
+        unread=sum(view.unread for view in views),
+        purity=jackknife.ratio(entailed, judged, SHARE),
+        elsewhere=jackknife.ratio(elsewhere, judged, SHARE),
+        lost_comments=jackknife.ratio([lost for lost, _ in comments], [every for _, every in comments], SHARE),
+        lost_votes=jackknife.ratio([lost for lost, _ in votes], [every for _, every in votes], SHARE),
+        by_viewpoint=views,
+        failing=(*_impure(views), *_losing(named)),
+        level=level,
+        notes=tuple(_notes(records, threads)),
+        self_agreement=_self_agreement(records, level),
+    )
+
+
+def _self_agreement(records: pl.DataFrame, level: float) -> SelfAgreement | None:
+    import polars as pl
+
+    if records.schema.get("judged_again") != pl.Boolean or records.schema.get("entailed_by_again") != pl.List(
+        pl.String
+    ):
+        return None
+    rows = records.filter("judged_again").select("thread", "viewpoint", "entailed", "others", "entailed_by_again")
+    first = [
+        None if entailed is None else [*others, *([own] if entailed else [])]
+        for own, entailed, others in rows.select("viewpoint", "entailed", "others").iter_rows()
+    ]
+    return of_sets(first, rows["entailed_by_again"].to_list(), rows["thread"].to_list(), level=level)
+
+
+def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -> Iterator[ViewpointAudit]:
+    import polars as pl
+
+    judged = pl.col("entailed").is_not_null()
+    counted = records.group_by("model", "thread", "viewpoint", maintain_order=True).agg(
+        pl.len().alias("opinions"),
+        pl.col("entailed").sum().alias("own"),
+        (judged & (pl.col("others").list.len() > 0)).sum().alias("elsewhere"),
+        (~judged).sum().alias("unread"),
+    )
+    for row in counted.sort("thread", "model", maintain_order=True).iter_rows(named=True):
+        thread = known.get(row["thread"])
+        view = (
+            next((viewpoint for viewpoint in thread.viewpoints if viewpoint.id == row["viewpoint"]), None)
+            if thread
+            else None
+        )
+        yield ViewpointAudit(
+            row["model"],
+            row["thread"],
+            row["viewpoint"],
+            view.summary if view else "",
+            row["opinions"],
+            row["own"],
+            row["elsewhere"],
+            row["unread"],
+            view.votes if view else None,
+        )
+
+
+def _by_thread(views: Sequence[ViewpointAudit]) -> Iterator[list[ViewpointAudit]]:
+    for _, some in groupby(views, lambda view: view.thread):
+        yield list(some)
+
+
+def _count_of_thread(name: str) -> Any:
+    """A function that counts a thread's lost comments and all of them (or their votes, negative ones as 0)."""
+
+    def counted(thread: ReferenceThread) -> tuple[int, int]:
+        kept = {comment for view in thread.viewpoints for comment in view.comments}
+        if name == "comments":
+            return len(thread.lost), len(kept) + len(thread.lost)
+        lost = sum(max(comment.votes, 0) for comment in thread.lost)
+        return lost, sum(max(view.votes, 0) for view in thread.viewpoints) + lost
+
+    return counted
+
+
+def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
+    """Viewpoints whose summary does not say what they contain."""
+    for view in views:
+        judged = view.opinions - view.unread
+        why = []
+        if not judged:
+            why.append("the judge gave no usable answer about it")
+        elif not view.entailed:
+            why.append(f"its summary entails none of its opinions ({judged})")
+        elif view.entailed < _PURE * judged:
+            why.append(f"its summary entails {view.entailed} of its {judged} opinions")
+        if judged and view.elsewhere > max(view.entailed, _PURE * judged):
+            why.append(f"other summaries entail {view.elsewhere} of them")
+        if why:
+            yield Failing(view.judge, view.thread, view.viewpoint, "; ".join(why))
+
+
+def _losing(threads: Sequence[ReferenceThread]) -> Iterator[Failing]:
+    for thread in threads:
+        if thread.lost:
+            votes = sum(comment.votes for comment in thread.lost)
+            named = ", ".join(comment.id for comment in thread.lost[:5]) + (", ..." if len(thread.lost) > 5 else "")
+            plural = "comment is" if len(thread.lost) == 1 else "comments are"
+            yield Failing("", thread.id, "", f"{len(thread.lost)} {plural} in no viewpoint, {votes:,} votes: {named}")
+
+
+def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterator[str]:
+    yield from warn_few_items(records["thread"].n_unique(), "threads")
+    if without := sum(not thread.opinions for thread in threads):
+        yield (
+            f"{without} of {len(threads)} threads do not say which opinions are in their viewpoints (made by hand, or"
+            " before opinions were kept) and are not judged."
+        )
+    if failed := records.filter(records["entailed"].is_null()).height:
+        yield f"{failed:,} of {records.height:,} opinions have no usable answer from the judge and are left out."
+
+
+def _sections(found: Audit) -> list[Section]:
+    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in found.notes]
+    exhibits += [_whole(found), _failing_table(found), Method(_METHOD)]
+    return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
+
+
+_METHOD = (
+    "A judge is shown each opinion with the summaries of all of its thread's viewpoints, in random order, and says "
+    "which of them entail it. Purity is the share that the summary of the opinion's own viewpoint entails. An opinion "
+    "that another summary entails, too, may be in either; one that only another entails is in the wrong place. A "
+    "comment is lost if none of its opinions is in any viewpoint: it states none, or none could be read. Intervals are "
+    "over threads. 'overton items compare-references' shows whether viewpoints are the same with another seed."
+)
+
+
+def _whole(found: Audit) -> Table:
+    columns = [Column("Over all threads"), Column("Share", "share")]
+    rows: list[list[Cell]] = [
+        ["Opinions that their own summary entails (purity)", found.purity],
+        ["Opinions that another summary entails", found.elsewhere],
+        ["Comments in no viewpoint", found.lost_comments],
+        ["Votes in no viewpoint", found.lost_votes],
+    ]
+    title = f"{found.viewpoints:,} viewpoints of {found.threads:,} threads, {found.opinions:,} opinions judged"
+    return Table(title, columns, rows, summary=True)
+
+
+def _failing_table(found: Audit) -> Table:
+    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
+    summaries = {(view.thread, view.viewpoint): view.summary for view in found.by_viewpoint}
+    rows: list[list[Cell]] = [
+        [
+            problem.thread,
+            _in_words(problem.viewpoint, summaries.get((problem.thread, problem.viewpoint))),
+            problem.reason,
+            problem.judge,
+        ]
+        for problem in found.failing
+    ]
+    note = "Summaries that entail fewer than half of their opinions are named; nothing here is left out of any measure."
+    return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
+
+
+def _in_words(viewpoint: str, summary: str | None) -> Cell:
+    """A viewpoint by its summary, with its id beneath; by its id if the summary is unknown."""
+    return NamedItem(viewpoint, summary, [viewpoint]) if summary else viewpoint
+
+
+def _views(found: Audit) -> Table:
+    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Summary"), Column("Votes", "count")]
+    columns += [Column(name, "count") for name in ("Opinions", "Entailed", "Entailed elsewhere", "No answer")]
+    columns.append(Column("Judge"))
+    rows: list[list[Cell]] = [
+        [
+            *(view.thread, view.viewpoint, view.summary, "–" if view.votes is None else view.votes),
+            *(view.opinions, view.entailed, view.elsewhere, view.unread, view.judge),
+        ]
+        for view in found.by_viewpoint
+    ]
+    return Table("Every viewpoint", columns, rows)
+
+
+def _measure_results(results: Results, how: How) -> Audit:
+    return audit(results.records, results.items, level=how.level)
+
+
+def _measure_table(table: RawTable, how: How) -> Audit:
+    from overton.studies import table_frames
+
+    return audit(table_frames.read(OPINIONS, table), level=how.level)
+
+
+def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
+    itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
+    judged = "\n".join([*judged_by(results, "Judge"), *self_agreement_lines(itself)])
+    first, *others = _sections(found)
+    signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
+    return Exhibits(
+        summary="Whether the summaries of reference viewpoints say what the opinions in them say, and what was lost.",
+        sections=[signed, *others],
+        trials=None,
+        warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # nobody else is measured
+    )
+
+
+MEASURING: Measuring[Audit, Any] = Measuring(
+    analysis=lambda: Audit,
+    records=_measure_results,
+    tables="the records of an audit, or a table of opinions (.parquet, .csv, .jsonl)",
+    read=(OPINIONS,),
+    table=_measure_table,
+    sections=_sections,
+    exhibits=_exhibits,
+)
+
+
+class OpinionAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
+    """Every opinion is judged once by each judge, and a share of them a second time."""
+
+    retest: Retest = RETEST
+
+
+class OpinionTrial(Trial, frozen=True):
+    """One thread whose opinions are known."""
+
+    thread: ReferenceThread
+    retest: float = 0.0
+
+
+def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, seed: int) -> Iterator[OpinionTrial]:
+    """One per thread; those with viewpoints made by hand, or before opinions were kept, have nothing to judge."""
+    for thread in threads:
+        if thread.opinions:
+            yield OpinionTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
+
+
+def _order(trial: Trial, number: int, viewpoints: int) -> list[int]:
+    """The places of the viewpoints, from 0, in the order in which they are shown with the opinion of this number."""
+    return trial.draw(f"order/{number}").shuffle(list(range(viewpoints)))
+
+
+_KEY = "entailed_by"
+_LABELS = ("entailed", "not entailed")
+_MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
+
+
+def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple[str, ...]]]:
+    """The viewpoints whose summaries entail an opinion, by their ids."""
+    thread = thread_of(material)
+    viewpoints = [thread.viewpoints[place] for place in order.of(material["order"])]
+    shown = prompts.numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
+    messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=material["opinion"])
+
+    def read(text: str) -> Reading[tuple[str, ...]]:
+        reading = read_entailing(text, len(viewpoints))
+        named = None if reading.value is None else tuple(viewpoints[number - 1].id for number in reading.value)
+        return Reading(named, reading.how, reading.problem, reading.dropped)
+
+    form = form_of_numbers(_KEY, range(1, len(viewpoints) + 1))
+    return (JudgePrompt(messages, form, unless_refused(read)),)
+
+
+def _label_of(values: Sequence[tuple[str, ...] | None], material: Material) -> dict[str, str | None]:
+    """Whether the opinion's own viewpoint is among those that entail it."""
+    (named,) = values
+    return {"": None if named is None else _LABELS[material["viewpoint"] not in named]}
+
+
+def _opinions(results: Results) -> pl.DataFrame:
+    """Each opinion with its own viewpoint; those of one thread are alike."""
+    import polars as pl
+
+    yes, no = map(pl.lit, _LABELS)
+    label = pl.when(pl.col("entailed").is_null()).then(None).when(pl.col("entailed")).then(yes).otherwise(no)
+    return results.records.select(
+        pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
+        label.alias("label"),
+        pl.format("{}/{}", "model", "thread").alias("group"),
+        pl.lit("").alias("condition"),
+        *("trial", "thread", "number", "viewpoint", "opinion"),
+    )
+
+
+def _materials(results: Results, rows: pl.DataFrame) -> list[Material]:
+    threads = {thread.id: thread for thread in results.items}
+    (facts,) = results.runs
+
+    def material(row: Mapping[str, Any]) -> Material:
+        thread = threads[row["thread"]]
+        found = _material(thread, Trial(row["trial"], thread.id, facts.seed), row["number"])
+        return {**found, "thread": msgspec.to_builtins(thread)}
+
+    return [material(row) for row in rows.iter_rows(named=True)]
+
+
+def _material(thread: ReferenceThread, trial: Trial, number: int) -> Material:
+    opinion = thread.opinions[number - 1]
+    return {
+        "thread": thread,
+        "opinion": opinion.text,
+        "viewpoint": opinion.viewpoint,
+        "order": _order(trial, number, len(thread.viewpoints)),
+    }
+
+
+def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    summaries = summaries_of(rows, "viewpoint", results.items)
+    return rows.with_columns(*posts_of(results.items), pl.Series("viewpoint", summaries, pl.String))
+
+
+ENTAILMENT: Question[tuple[str, ...]] = Question(
+    key="entailment",
+    labels=_LABELS,
+    prompts=_ask_viewpoints,
+    labels_of=_label_of,
+    rows=_opinions,
+    material=_materials,
+    texts=_texts,
+    # The judge's own words on how to decide.
+    asks=f"Does the summary cover the opinion?\n\n{prompts.filled('audit', 'system').split(chr(10) * 2)[1]}",
+    meanings=lambda: dict(zip(_LABELS, _MEANINGS, strict=True)),
+    shown={"Post": "whole_post", "Summary": "viewpoint", "Opinion": "opinion"},
+    sheet=("post", "viewpoint", "opinion"),
+    row="opinion",
+    group="thread",
+)
+"""Whether the summary of an opinion's own viewpoint entails it."""
+QUESTIONS = replace(VIEWPOINT_QUESTIONS, questions=(ENTAILMENT,), controls=None, plans=None)
+
+
+async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
+    """Each opinion with all summaries, in an order of its own; some of them again, in another."""
+    numbers = range(1, len(trial.thread.opinions) + 1)
+    materials = [_material(trial.thread, trial, number) for number in numbers]
+    answers = await QUESTIONS.ask_about(ask, [(ENTAILMENT, material, OWN) for material in materials])
+    rows = [_audit_row(trial, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+    return [await _ask_again(trial, row, material, ask) for row, material in zip(rows, materials, strict=True)]
+
+
+async def _ask_again(trial: OpinionTrial, row: OpinionAudit, material: Material, ask: Ask) -> OpinionAudit:
+    """The row, with a second answer if it is among those that the judge is asked about again."""
+    if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
+        return row
+    asked = [(ENTAILMENT, material, drawn_order(trial.draw(f"retest/{row.number}/order")))]
+    (second,) = await QUESTIONS.ask_about(ask, asked, retest_speaker("judge", row.number))
+    return msgspec.structs.replace(row, judged_again=True, entailed_by_again=second.value)
+
+
+def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
+    """Numbers from 1 to `count` in a reply: `{"entailed_by": [2]}`, or a list alone. Others are dropped."""
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Reading.invalid(reading.problem)
+    value, how = reading.value, reading.how
+    if isinstance(value, dict):
+        value = value.get(_KEY)
+    else:
+        how = "repaired"
+    return read_numbers(value, how, range(1, count + 1), key=_KEY, named="summary", number=_number)
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _audit_row(trial: OpinionTrial, number: int, answer: JudgeAnswer[tuple[str, ...]]) -> OpinionAudit:
+    opinion, named = trial.thread.opinions[number - 1], answer.value
+    return OpinionAudit(
+        trial=trial.name,
+        thread=trial.thread.id,
+        community=trial.thread.community,
+        viewpoint=opinion.viewpoint,
+        number=number,
+        opinion=opinion.text,
+        entailed=None if named is None else opinion.viewpoint in named,
+        others=tuple(
+            view.id for view in trial.thread.viewpoints if view.id in (named or ()) and view.id != opinion.viewpoint
+        ),
+        attempts=answer.replies[0].attempts,
+        failure=answer.failure,
+    )
+
+
+def _usual(role: str, speaker: str, form: Form | None) -> str:
+    return '{"entailed_by": [1]}'
+
+
+def _longest(role: str, speaker: str, form: Form | None) -> str:
+    return "It is hard to say which of these summaries says that."
+
+
+AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study(
+    name="audit-references",
+    title="Audit of reference viewpoints",
+    question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
+    roles=(Role("judge", "Model that judges", judges=True),),
+    items=replace(REFERENCES, starter=None),  # those are hand-made, and have no opinions
+    options=OpinionAuditOptions,
+    record=OpinionAudit,
+    kind="makes",
+    measuring=MEASURING,
+    questions=QUESTIONS,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=prompts.audit_texts,
+    planning=(_usual, _longest),
+)
+"""Every opinion judged by each judge (one lane each), some of them twice; `audit` sums up the records."""

@@ -1,0 +1,409 @@
+"""Two clusterings of the same threads: how alike they are, and which of them people prefer.
+
+They are compared pair by pair and in the number of viewpoints. People compare them on a blinded sheet, side by side
+(appendix A.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.calls import Draw
+from overton.errors import InputError, Problem
+from overton.judging import cohen_kappa, share
+from overton.judging.label_tasks import LabelRequest, LabelTask, task_of
+from overton.statistics import Estimate
+from overton.statistics.partitions import adjusted_rand, completeness, homogeneity, omega_index, v_measure
+from overton.studies.pluralism.items import ReferenceThread, Thread
+from overton.studies.pluralism.references import BuiltReferences
+from overton.studies.sections import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from overton.statistics.jackknife import Range
+
+
+class ThreadComparison(msgspec.Struct, frozen=True):
+    """One thread under both clusterings. Homogeneity is that of the second's clusters within the first's."""
+
+    thread: str
+    opinions: int
+    first_clusters: int
+    second_clusters: int
+    adjusted_rand: float
+    v_measure: float
+    homogeneity: float
+    completeness: float
+
+
+class ClusteringAgreement(msgspec.Struct, frozen=True):
+    """How two clusterings agree: means over threads, with intervals over threads.
+
+    `unpaired` threads were built by one clustering only, or from different opinions; they are left out. `more` is the
+    mean of the first's number of clusters minus the second's.
+    """
+
+    first: str
+    second: str
+    threads: int
+    unpaired: int
+    adjusted_rand: Estimate
+    v_measure: Estimate
+    homogeneity: Estimate
+    completeness: Estimate
+    first_clusters: Estimate
+    second_clusters: Estimate
+    more: Estimate
+    by_thread: tuple[ThreadComparison, ...]
+
+
+class ReferenceComparison(msgspec.Struct, frozen=True):
+    """How two reference sets of the same threads agree, by the comments that each viewpoint names.
+
+    A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` is the
+    adjusted Rand index itself, over the threads whose opinions are the same in both sets, for instance if one
+    clustering was made with two seeds; it is not computed if there are none.
+    """
+
+    first: str
+    second: str
+    threads: int
+    unpaired: int
+    omega: Estimate
+    opinions: Estimate
+    first_viewpoints: Estimate
+    second_viewpoints: Estimate
+    more: Estimate
+
+
+def compare(records: Iterable[BuiltReferences], first: str, second: str, *, level: float = 0.95) -> ClusteringAgreement:
+    """How the clusterings `first` and `second` agree on the threads that both built from the same opinions.
+
+    Raises:
+        InputError: the records contain no such thread.
+    """
+    first_built, second_built, seen = built_by(records, first, second)
+    paired = [
+        thread
+        for thread in first_built
+        if thread in second_built and _texts(first_built[thread]) == _texts(second_built[thread])
+    ]
+    if not paired:
+        raise InputError(
+            [Problem("records", "", f"no thread was built from the same opinions by {first} and {second}")]
+        )
+    rows = [_compare_thread(first_built[thread], second_built[thread]) for thread in paired]
+    mean = _ThreadMeans(level)
+    first_clusters, second_clusters, more = _counts(
+        mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]
+    )
+    return ClusteringAgreement(
+        first=first,
+        second=second,
+        threads=len(rows),
+        unpaired=len(seen) - len(rows),
+        adjusted_rand=mean((row.adjusted_rand for row in rows), _INDEX),
+        v_measure=mean(row.v_measure for row in rows),
+        homogeneity=mean(row.homogeneity for row in rows),
+        completeness=mean(row.completeness for row in rows),
+        first_clusters=first_clusters,
+        second_clusters=second_clusters,
+        more=more,
+        by_thread=tuple(rows),
+    )
+
+
+def built_by(
+    records: Iterable[BuiltReferences], first: str, second: str
+) -> tuple[dict[str, BuiltReferences], dict[str, BuiltReferences], set[str]]:
+    """Each clustering's built threads by id, and the ids of all threads that either was asked about."""
+    rows = [row for row in records if row.method in (first, second)]
+    first_built, second_built = (
+        {row.thread: row for row in rows if row.method == method and row.status == "built"}
+        for method in (first, second)
+    )
+    return first_built, second_built, {row.thread for row in rows}
+
+
+def _texts(row: BuiltReferences) -> list[str]:
+    return [opinion.text for opinion in row.opinions]
+
+
+def _compare_thread(built_references: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
+    first, second = ([placed.viewpoint for placed in row.opinions] for row in (built_references, other))
+    return ThreadComparison(
+        built_references.thread,
+        len(first),
+        len(set(first)),
+        len(set(second)),
+        adjusted_rand(first, second),
+        v_measure(first, second),
+        homogeneity(first, second),
+        completeness(first, second),
+    )
+
+
+_INDEX = (-1.0, 1.0)
+"""The range of an index of agreement beyond chance."""
+
+
+class _ThreadMeans:
+    """Means over threads."""
+
+    def __init__(self, level: float) -> None:
+        from overton.statistics.jackknife import Jackknife
+
+        self._jackknife = Jackknife(level, unit="threads")
+
+    def __call__(self, values: Iterable[float], within: Range = (0.0, 1.0)) -> Estimate:
+        return self._jackknife.mean(list(values), within)
+
+
+def _counts(mean: _ThreadMeans, first: Sequence[int], second: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
+    gaps = (a - b for a, b in zip(first, second, strict=True))
+    return mean(first, (0.0, inf)), mean(second, (0.0, inf)), mean(gaps, (-inf, inf))
+
+
+def compare_references(
+    first: Sequence[ReferenceThread], second: Sequence[ReferenceThread], *, level: float = 0.95
+) -> ReferenceComparison:
+    """How two reference sets agree on the threads that are in both, such as a hand-made one and a clustering's.
+
+    Raises:
+        InputError: no thread is in both.
+    """
+    first_threads, second_threads = ({thread.id: thread for thread in threads} for threads in (first, second))
+    paired = [name for name in first_threads if name in second_threads]
+    if not paired:
+        raise InputError([Problem("references", "", "no thread is in both sets")])
+    mean = _ThreadMeans(level)
+    counts = ([len(side[name].viewpoints) for name in paired] for side in (first_threads, second_threads))
+    return ReferenceComparison(
+        _methods(first),
+        _methods(second),
+        len(paired),
+        len(first_threads.keys() | second_threads.keys()) - len(paired),
+        mean((_omega(first_threads[name], second_threads[name]) for name in paired), _INDEX),
+        mean(
+            (found for name in paired if (found := _rand(first_threads[name], second_threads[name])) is not None),
+            _INDEX,
+        ),
+        *_counts(mean, *counts),
+    )
+
+
+def _methods(threads: Sequence[ReferenceThread]) -> str:
+    return ", ".join(dict.fromkeys(thread.method for thread in threads))
+
+
+def _omega(reference_thread: ReferenceThread, other: ReferenceThread) -> float:
+    first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (reference_thread, other))
+    return omega_index(first, second, sorted({name for comments in (*first, *second) for name in comments}))
+
+
+def _rand(reference_thread: ReferenceThread, other: ReferenceThread) -> float | None:
+    """Over the same opinions; None if they differ or are unknown."""
+    first, second = (
+        {opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (reference_thread, other)
+    )
+    if not first or first.keys() != second.keys():
+        return None
+    return adjusted_rand(list(first.values()), [second[text] for text in first])
+
+
+def comparison_table(found: ClusteringAgreement) -> Table:
+    """How two clusterings agree."""
+    return _means(
+        found,
+        {
+            "Adjusted Rand index": found.adjusted_rand,
+            "V-measure": found.v_measure,
+            "Homogeneity": found.homogeneity,
+            "Completeness": found.completeness,
+            f"Clusters, {found.first}": found.first_clusters,
+            f"Clusters, {found.second}": found.second_clusters,
+            "Difference": found.more,
+        },
+    )
+
+
+def references_table(found: ReferenceComparison) -> Table:
+    """How two reference sets agree."""
+    return _means(
+        found,
+        {
+            "Omega index (adjusted Rand for comments in several viewpoints)": found.omega,
+            "Adjusted Rand index of opinions, if both have the same": found.opinions,
+            f"Viewpoints, {found.first}": found.first_viewpoints,
+            f"Viewpoints, {found.second}": found.second_viewpoints,
+            "Difference": found.more,
+        },
+    )
+
+
+def _means(found: ClusteringAgreement | ReferenceComparison, measures: Mapping[str, Estimate]) -> Table:
+    left_out = f", {found.unpaired:,} left out" if found.unpaired else ""
+    return Table(
+        f"{found.first} and {found.second}: means over {found.threads:,} threads{left_out}",
+        [Column("Measure"), Column("Mean", "value")],
+        [[name, estimate] for name, estimate in measures.items()],
+    )
+
+
+CHOICES = ("left", "right", "same")
+"""What a person can say of two clusterings side by side."""
+
+_WHAT = "preference"
+_LONGEST_CELL = 30_000  # spreadsheets hold 32,767 characters
+_LONGEST_POST = 5_000
+
+
+class SummaryPair(msgspec.Struct, frozen=True):
+    """A thread with the summaries of both clusterings, for people to look at."""
+
+    thread: str
+    title: str
+    text: str
+    comments: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+class Preferences(msgspec.Struct, frozen=True):
+    """What people prefer.
+
+    `preferred` is the share of judgements that prefer the first clustering, among those that prefer one, with Wilson's
+    interval clustered by thread; `left` the share that prefer the left side, which shows whether the place decides.
+    `same` judgements prefer neither and `blank` were not given. `kappa` is the agreement of two people, None unless
+    there are two. `people` counts sheets.
+    """
+
+    first: str
+    second: str
+    people: int
+    preferred: Estimate
+    left: Estimate
+    same: int
+    blank: int
+    kappa: Estimate | None
+
+
+def pairs_of(
+    records: Iterable[BuiltReferences], threads: Iterable[Thread], first: str, second: str
+) -> list[SummaryPair]:
+    """The threads that both clusterings built, in the order of `threads`, for a sheet."""
+    first_built, second_built, _ = built_by(records, first, second)
+    return [
+        SummaryPair(
+            thread.id,
+            thread.title,
+            thread.text,
+            tuple(comment.text for comment in thread.comments),
+            *(tuple(view.summary for view in side[thread.id].viewpoints) for side in (first_built, second_built)),
+        )
+        for thread in threads
+        if thread.id in first_built and thread.id in second_built
+    ]
+
+
+def preference_sheet(
+    pairs: Sequence[SummaryPair], first: str, second: str, *, size: int = 100, seed: int = 0
+) -> tuple[LabelTask, list[dict[str, str]]]:
+    """The task and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
+
+    `size` threads are drawn; on each row a coin decides which clustering is on the left, and the viewpoints of both are
+    shuffled. The person writes 'left', 'right' or 'same'.
+
+    Raises:
+        InputError: there is nothing to draw, or `size` is less than one.
+    """
+    if not pairs or size < 1:
+        reason = "must be 1 or more" if pairs else "no thread was built by both clusterings"
+        raise InputError([Problem("--size", str(size), reason)])
+    drawn = Draw(f"{seed}/preference").sample(sorted(pairs, key=lambda pair: pair.thread), size)
+    swapped = {pair.thread: Draw(f"{seed}/preference/{pair.thread}").coin() for pair in drawn}
+    chance = len(drawn) / len(pairs)
+    # `judged` is the clustering on the left, and `population` names both.
+    rows = [LabelRequest(pair.thread, second if swapped[pair.thread] else first, pair.thread, chance) for pair in drawn]
+    task = LabelTask(
+        name="",
+        study="references",
+        what=_WHAT,
+        judge=f"{first} and {second}",
+        question="Which of the two do you prefer?",
+        labels=dict.fromkeys(CHOICES, ""),
+        seed=seed,
+        design="plain",
+        population={first: len(pairs), second: len(pairs)},
+        groups=len(pairs),
+        rows=tuple(rows),
+        people=(tuple(range(len(rows))),),
+    )
+    return task_of(task), [_sheet_row(pair, swapped[pair.thread], seed) for pair in drawn]
+
+
+def _sheet_row(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
+    def listed(summaries: Sequence[str], side: str) -> str:
+        shuffled = Draw(f"{seed}/preference/{pair.thread}/{side}").shuffle(summaries)
+        return _cut("\n".join(f"{number}. {summary}" for number, summary in enumerate(shuffled, 1)), _LONGEST_CELL)
+
+    sides = (pair.second, pair.first) if swapped else (pair.first, pair.second)
+    return {
+        "post": _cut(f"{pair.title}\n\n{pair.text}".strip(), _LONGEST_POST),
+        "comments": _cut("\n\n".join(f"* {comment}" for comment in pair.comments), _LONGEST_CELL),
+        "left": listed(sides[0], "left"),
+        "right": listed(sides[1], "right"),
+    }
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} [...]"
+
+
+def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: float = 0.95) -> Preferences:
+    """The preferences of people, from their choices by row of one task: one mapping for each of `sheets`.
+
+    Raises:
+        InputError: the task is not one of a side-by-side sheet.
+    """
+    if task.what != _WHAT or len(task.population) != 2:
+        raise InputError([Problem("key", task.name, "is not the key of two clusterings side by side")])
+    first, second = task.population
+    said = [(task.rows[place], label) for choices in sheets for place, label in choices.items()]
+    decided = [(row, label) for row, label in said if label != "same"]
+    groups = [row.group for row, _ in decided] if len(sheets) > 1 else None
+    for_first = [(row.judged == first) == (label == "left") for row, label in decided]
+    return Preferences(
+        first,
+        second,
+        len(sheets),
+        share(for_first, groups, level=level),
+        share([label == "left" for _, label in decided], groups, level=level),
+        len(said) - len(decided),
+        len(sheets) * len(task.rows) - len(said),
+        _kappa(sheets, level),
+    )
+
+
+def _kappa(sheets: Sequence[Mapping[int, str]], level: float) -> Estimate | None:
+    if len(sheets) != 2:
+        return None
+    first, second = sheets
+    both = sorted(first.keys() & second.keys())
+    return cohen_kappa([first[place] for place in both], [second[place] for place in both], level=level)
+
+
+def preference_table(found: Preferences) -> Table:
+    """Which clustering people prefer, and whether the side decides."""
+    columns = [Column("Judgements", "count"), Column(f"Prefer {found.first}", "share")]
+    columns.append(Column("Prefer the left side", "share"))
+    row: list[Cell] = [found.preferred.n, found.preferred, found.left]
+    if found.kappa:
+        columns.append(Column("Cohen's kappa of the two people", "value"))
+        row.append(found.kappa)
+    title = f"{found.first} or {found.second}: {found.people} filled sheets"
+    note = f"{found.same:,} more judgements prefer neither, {found.blank:,} rows were left empty."
+    return Table(title, columns, [row], note=note)

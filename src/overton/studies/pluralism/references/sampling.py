@@ -1,0 +1,349 @@
+"""From a community's posts and comments to threads: table 2's rules, each step with what it kept (section 5.3).
+
+Posts and comments are read twice: `survey` counts, and keeps little; `sample` draws, and reads what was drawn.
+Names and identifiers are removed by documented patterns, each with the words that replace it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Literal
+
+import msgspec
+
+from overton.calls import Draw
+from overton.errors import InputError, Problem
+from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
+from overton.studies.pluralism import items
+from overton.studies.pluralism.items import Thread
+
+Kind = Literal["e-mail", "link", "account", "phone", "number", "computer"]
+
+_PLACEHOLDERS: dict[Kind, str] = {
+    "e-mail": "[email]",
+    "link": "[link]",
+    "account": "[user]",
+    "phone": "[phone]",
+    "number": "[number]",
+    "computer": "[address]",
+}
+"""What replaces each kind."""
+
+_SOCIAL = (
+    r"(?:[\w-]{1,63}\.){0,5}(?:reddit|redd|twitter|x|facebook|fb|instagram|tiktok|linkedin|snapchat|tumblr|pinterest|threads"
+    r"|t|discord|discordapp|twitch|patreon|onlyfans|venmo|cash|gofundme|paypal|keybase|steamcommunity|telegram)"
+    r"\.(?:com|it|net|me|gg|tv|app)"
+)
+_END = r"[^\s<>\[\]()\"']"
+
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    # A link with credentials, to a page of a social site, or to a path that starts with '@name'.
+    ("link", re.compile(rf"\bhttps?://[^\s/@<>]{{1,200}}@{_END}{{1,2000}}", re.IGNORECASE)),
+    ("link", re.compile(rf"(?<![\w@.-])(?:https?://)?{_SOCIAL}/{_END}{{1,2000}}", re.IGNORECASE)),
+    ("link", re.compile(rf"\bhttps?://[\w.:-]{{1,255}}/@{_END}{{1,2000}}", re.IGNORECASE)),
+    ("e-mail", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?![\w@])")),
+    # '/u/name' and 'u/name' and '/user/name'; not the 'u/' of a longer path.
+    ("account", re.compile(r"(?<![\w/.:])/?(?:u|user)/[A-Za-z0-9_-]{3,20}(?![\w-])", re.IGNORECASE)),
+    ("account", re.compile(r"(?<![\w@./+-])@[A-Za-z_][\w]{1,29}(?!\w)")),
+    ("number", re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")),
+    # +49 30 1234567; (555) 123-4567, 555-123-4567, 1-800-555-0199; 07700 900123.
+    ("phone", re.compile(r"(?<![\w+])\+\d(?:[ .()-]{0,2}\d){7,14}(?!\d)")),
+    ("phone", re.compile(r"(?<![\w.-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])")),
+    ("phone", re.compile(r"(?<![\w.,-])0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4}(?![\w-])")),
+    (
+        "computer",
+        re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"),
+    ),
+)
+
+_COMMON_NAME = re.compile(r"[A-Za-z]?[a-z]*")
+_SHORTEST = 5
+
+
+class Remover:
+    """Removes identifiers from one text after another; `removed` counts them by kind."""
+
+    def __init__(self) -> None:
+        self.removed: Counter[Kind] = Counter()
+
+    def clean(self, text: str, accounts: Iterable[str] = ()) -> str:
+        """The text without them. `accounts` are the names of the thread's accounts.
+
+        An account's name alone is removed if it cannot be a plain word: five characters or more, including a digit, an
+        underscore, a hyphen, or a capital after the first letter.
+        """
+        for kind, pattern in _PATTERNS:
+            text, count = pattern.subn(_PLACEHOLDERS[kind], text)
+            self.removed[kind] += count
+        names = sorted({name for name in accounts if _is_distinctive(name)}, key=len, reverse=True)
+        if names:
+            alone = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
+            text, count = alone.subn(_PLACEHOLDERS["account"], text)
+            self.removed["account"] += count
+        return text
+
+
+def _is_distinctive(name: str) -> bool:
+    return len(name) >= _SHORTEST and not _COMMON_NAME.fullmatch(name)
+
+
+class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which threads are taken.
+
+    year          posts of this year (UTC) only; None takes all
+    min_comments, max_comments   the fewest and the most usable comments of a thread
+    sample        the most threads of each community, drawn at random
+    replies       whether replies to other comments count as comments, too; the paper does not say
+    seed          of the draw
+
+    Raises InputError for numbers out of range.
+    """
+
+    year: int | None = None
+    min_comments: int = 10
+    max_comments: int = 50
+    sample: int = 500
+    replies: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks = (
+            ("min-comments", self.min_comments, self.min_comments >= 1, "must be 1 or more"),
+            ("max-comments", self.max_comments, self.max_comments >= self.min_comments, "is below --min-comments"),
+            ("sample", self.sample, self.sample >= 1, "must be 1 or more"),
+            ("year", self.year, self.year is None or 1970 <= self.year <= 9999, "must be between 1970 and 9999"),
+        )
+        problems = [Problem(f"--{name}", str(value), why) for name, value, fine, why in checks if not fine]
+        if problems:
+            raise InputError(problems)
+
+
+PUBLISHED: Mapping[str, SamplingOptions] = {
+    "amitheasshole": SamplingOptions(2019, 10, 50, 500),
+    "askeconomics": SamplingOptions(2019, 8, 70, 500),
+    "politicaldiscussion": SamplingOptions(2019, 8, 70, 212),
+}
+"""The rules of table 2, by community in lower case."""
+
+
+def rules_for(community: str | None, **given: int | bool | None) -> SamplingOptions:
+    """Table 2's numbers for a community, or the defaults if it has none, overridden by `given`.
+
+    The year is never taken from the table: a dump of another year would give nothing.
+    """
+    rules = PUBLISHED.get((community or "").removeprefix("r/").casefold(), SamplingOptions())
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(rules, **{"year": None, **chosen})
+
+
+class SamplingStep(msgspec.Struct, frozen=True):
+    """One step: how many threads (or posts) remained after it, and what else there is to say about it."""
+
+    number: int
+    name: str
+    kept: int
+    note: str
+
+
+_LONGEST_TEXT = 40_000
+"""Characters of a post or a comment, as many as the forum allows; longer ones are cut."""
+
+
+@dataclass
+class _Counted:
+    """What is kept of a post in the first reading."""
+
+    community: str
+    author: str | None
+    comments: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class ThreadSurvey:
+    """What a first reading gives: steps 1 to 4, and the posts with a suitable number of comments, by community."""
+
+    options: SamplingOptions
+    steps: tuple[SamplingStep, ...]
+    posts: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The threads, in the order of the draw, and all steps that led to them."""
+
+    threads: list[Thread]
+    steps: tuple[SamplingStep, ...]
+
+
+def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> ThreadSurvey:
+    """Steps 1 to 4. Memory grows with the usable posts, not with the size of what is read."""
+    options = options or SamplingOptions()
+    choice = _Posts(options)
+    known: dict[str, _Counted] = {}
+    for post in posts:
+        if post.id not in known and choice.usable(post):
+            known[post.id] = _Counted(post.subreddit or "", post.author)
+    left_out: Counter[str] = Counter()
+    enough = options.max_comments + 1  # more are not remembered: the post has too many
+    for comment in comments:
+        counted = known.get(comment.post)
+        if counted is None or len(counted.comments) >= enough:
+            continue
+        if reason := _why_left_out(comment, counted.author, options):
+            left_out[reason] += 1
+        else:
+            counted.comments.add(comment.id)
+    right: dict[str, list[str]] = {}
+    for name, counted in known.items():
+        if options.min_comments <= len(counted.comments) <= options.max_comments:
+            right.setdefault(counted.community, []).append(name)
+    return ThreadSurvey(options, tuple(_first_steps(choice, known, left_out, right, options)), right)
+
+
+def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
+    """Steps 5 and 6: the threads drawn, without names and identifiers.
+
+    `posts` and `comments` are those that `survey` read, once more. Threads and comments get ids of our own: nothing in
+    the dataset leads back to an account. Comments are in the order in which they were written.
+
+    Raises:
+        InputError: a post of the first reading is missing, or there are fewer comments than before.
+    """
+    options = surveyed.options
+    names = _draw_names(surveyed)
+    drawn: dict[str, Post] = {}
+    for post in posts:
+        if post.id in names:
+            drawn.setdefault(post.id, post)
+    said: dict[str, dict[str, Comment]] = {name: {} for name in drawn}
+    for comment in comments:
+        own = said.get(comment.post)
+        if own is not None and not _why_left_out(comment, drawn[comment.post].author, options):
+            own.setdefault(comment.id, comment)
+    missing = [name for name in names if not options.min_comments <= len(said.get(name, ())) <= options.max_comments]
+    if missing:
+        raise InputError(f"post {missing[0]} has changed since the first reading; start again")
+    remover = Remover()
+    threads = [_thread(names[name], drawn[name], said[name].values(), remover) for name in names]
+    return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
+
+
+def _draw_names(surveyed: ThreadSurvey) -> dict[str, str]:
+    """The id that each drawn post gets, one community after another."""
+    names: dict[str, str] = {}
+    for community, posts in sorted(surveyed.posts.items()):
+        chosen = Draw(f"{surveyed.options.seed}/threads/{community}").sample(sorted(posts), surveyed.options.sample)
+        stem = re.sub(r"[^A-Za-z0-9]+", "-", community).strip("-") or "thread"
+        names |= {post: f"{stem}-{number:04d}" for number, post in enumerate(chosen, 1)}
+    return names
+
+
+def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover) -> Thread:
+    ordered = sorted(comments, key=lambda comment: (seconds(comment.created_utc) or 0.0, comment.id))
+    accounts = [name for name in (post.author, *(comment.author for comment in ordered)) if name]
+
+    def clean(text: str | None) -> str:
+        return remover.clean(plain(text)[:_LONGEST_TEXT], accounts)
+
+    return Thread(
+        name,
+        post.subreddit or "",
+        clean(post.title),
+        clean(post.text),
+        tuple(
+            items.ThreadComment(f"c{number}", clean(comment.body), _votes(comment))
+            for number, comment in enumerate(ordered, 1)
+        ),
+    )
+
+
+def _votes(comment: Comment) -> int:
+    return round(comment.score) if comment.score is not None and isfinite(comment.score) else 0
+
+
+class _Posts:
+    """Steps 1 and 2 on one post after another, with counts."""
+
+    def __init__(self, options: SamplingOptions) -> None:
+        self.read = self.in_year = 0
+        self.left_out: Counter[str] = Counter()
+        self._year = options.year
+
+    def usable(self, post: Post) -> bool:
+        """Whether the post is from the year, and still visible to readers."""
+        self.read += 1
+        if self._year is not None and _year(post) != self._year:
+            return False
+        self.in_year += 1
+        reason = _why_no_thread(post)
+        if reason:
+            self.left_out[reason] += 1
+        return not reason
+
+
+def _year(post: Post) -> int | None:
+    when = seconds(post.created_utc)
+    return datetime.fromtimestamp(when, UTC).year if when is not None and abs(when) < 2e11 else None
+
+
+def _why_no_thread(post: Post) -> str:
+    """Why a post cannot be asked about; '' if it can. A title alone is enough: many questions have no text."""
+    if post.distinguished or post.stickied or is_bot(post.author):
+        return "by moderators and bots, or pinned"
+    title, text = plain(post.title), plain(post.text)
+    if post.removed_by_category or is_gone(text) or is_gone(title):
+        return "deleted or removed"
+    return "" if title else "without a title"
+
+
+def _why_left_out(comment: Comment, author: str | None, options: SamplingOptions) -> str:
+    """Why a comment is not counted as the crowd's; '' if it is."""
+    if not (options.replies or comment.top_level):
+        return "replies to other comments"
+    if comment.distinguished or comment.stickied or is_bot(comment.author):
+        return "by moderators and bots"
+    body = plain(comment.body)
+    if not body or is_gone(body):
+        return "deleted, removed or empty"
+    own = comment.is_submitter or (comment.author == author and author and not is_gone(author))
+    return "by the post's author" if own else ""
+
+
+def _first_steps(
+    choice: _Posts,
+    known: Mapping[str, _Counted],
+    left_out: Counter[str],
+    right: Mapping[str, list[str]],
+    options: SamplingOptions,
+) -> Iterator[SamplingStep]:
+    yield SamplingStep(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
+    yield SamplingStep(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
+    several = sum(bool(counted.comments) for counted in known.values())
+    yield SamplingStep(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
+    few = sum(len(counted.comments) < options.min_comments for counted in known.values())
+    many = sum(len(counted.comments) > options.max_comments for counted in known.values())
+    note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
+    yield SamplingStep(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
+
+
+def _draw_step(surveyed: ThreadSurvey, threads: Iterable[Thread]) -> SamplingStep:
+    taken = Counter(thread.community for thread in threads)
+    found = sorted(surveyed.posts.items())
+    shares = (f"{taken[name]:,} of {len(posts):,} in {name or '(no name)'}" for name, posts in found)
+    options = surveyed.options
+    note = f"at most {options.sample:,} per community, by seed {options.seed}: {', '.join(shares) or 'none'}"
+    return SamplingStep(5, "threads drawn", taken.total(), note)
+
+
+def _removal_step(remover: Remover, threads: list[Thread]) -> SamplingStep:
+    note = f"removed: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
+    return SamplingStep(6, "names and identifiers removed", len(threads), note)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if count) or "none"

@@ -1,0 +1,255 @@
+"""Making topics for the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
+
+A writer proposes a domain's topics, then writes each topic's questions.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from overton.calls import Ask, Trial
+from overton.errors import CallFailed, Problem, quoted
+from overton.studies.asking import side_by_side
+from overton.studies.items import Items
+from overton.studies.options import Option, StudyOptions
+from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
+from overton.studies.stance_stability.topics.writer import Proposal, TopicProposals, propose, write_questions
+from overton.studies.study import Dataset, Role, Study
+
+
+class PublishedDomain(msgspec.Struct, frozen=True):
+    """A row of table 2: a domain, and how many topics and questions the paper has in it."""
+
+    name: str
+    topics: int
+    questions: int
+
+
+class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A domain to make topics for; `id` is unique and made of letters, digits and '-'."""
+
+    id: str
+    name: str
+
+    @classmethod
+    def named(cls, name: str) -> Domain:
+        """The domain with an id made from its name."""
+        return cls(slug(name), " ".join(name.split()))
+
+
+def slug(text: str, longest: int = 60) -> str:
+    """A text as part of an id: lower case, words joined by '-', as many whole words as fit.
+
+    Letters lose their accents; a text without any Latin letter or digit becomes 'x'.
+    """
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    whole = "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+    cut = whole if len(whole) <= longest else whole[: longest + 1].rpartition("-")[0] or whole[:longest]
+    return cut or "x"
+
+
+_TABLE = tomllib.loads(files("overton.studies.stance_stability").joinpath("domains.toml").read_text(encoding="utf-8"))[
+    "domain"
+]
+
+PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDomain) for row in _TABLE)
+"""The twelve domains in the paper's order."""
+
+
+def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Domain]:
+    """One domain per line, by its name."""
+    notes: list[Notes] = []
+    domains: dict[str, Domain] = {}
+    for text in texts:
+        for number, line in text.lines():
+            noted = Notes(text.name, f"line {number}")
+            notes.append(noted)
+            if isinstance(line, Problem):
+                noted.problem(line)
+            elif (reason := unreadable(line)) is not None:
+                noted.error("", reason)
+            elif (domain := Domain.named(line)).id in domains:
+                noted.error("", f"{quoted(domain.name)} is named twice")
+            else:
+                domains[domain.id] = domain
+    return ParsedItems(list(domains.values()), findings_of(notes))
+
+
+def _published() -> list[Domain]:
+    return [Domain.named(domain.name) for domain in PUBLISHED]
+
+
+_DOMAINS = Items(
+    Domain,
+    "domain",
+    "text file of domains that topics are about, one name per line",
+    _parse,
+    suffixes=(".txt",),
+    starter=_published,
+    named=Domain.named,
+)
+"""The domains for which topics are made."""
+
+
+_MOST_TOPICS = 1_000
+
+Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
+
+
+class TopicsOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
+    """How many topics of each domain are made (the paper has 95 to 104, see `PUBLISHED`)."""
+
+    per_domain: Annotated[int, Option("Topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
+
+
+class DomainTrial(Trial, frozen=True):
+    """One domain."""
+
+    domain: str
+    topics: int
+
+
+class MadeTopic(msgspec.Struct, frozen=True):
+    """What became of one proposed topic.
+
+    trial, domain  the trial's name and the domain
+    topic, proposition   as proposed, '' if the row is about the domain itself
+    status     'written'; 'duplicate' of one proposed before; 'dropped' if its questions still failed a check after
+               three requests; 'failed' if a call did; 'missing' if too few were proposed
+    attempts   how often its questions were requested
+    problems   what was wrong, empty if written
+    id, initial_belief, debate_strength, questions   of the topic that was written
+    """
+
+    trial: str
+    domain: str
+    topic: str
+    proposition: str
+    status: Making
+    attempts: int = 0
+    problems: tuple[str, ...] = ()
+    id: str = ""
+    initial_belief: Belief | None = None
+    debate_strength: Strength | None = None
+    questions: tuple[ProbingQuestion, ...] = ()
+
+
+def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Iterator[DomainTrial]:
+    for domain in domains:
+        yield DomainTrial(f"{domain.id}/topics", domain.id, seed, domain=domain.name, topics=options.per_domain)
+
+
+async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
+    """The domain's topics, then the questions for all of them side by side, each topic's with its own speaker."""
+    proposed = await propose(ask, trial.domain, trial.topics)
+    strands = (_write(ask, trial, number, topic) for number, topic in enumerate(proposed.topics, 1))
+    made = _with_ids(trial.item, await side_by_side(strands))
+    doubles = [
+        MadeTopic(trial.name, trial.domain, duplicate.topic, duplicate.proposition, "duplicate")
+        for duplicate in proposed.duplicates
+    ]
+    return made + doubles + _missing(trial, proposed)
+
+
+async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) -> MadeTopic:
+    row = MadeTopic(trial.name, trial.domain, proposal.topic, proposal.proposition, "written")
+    try:
+        written = await write_questions(ask, f"writer/{number}", proposal.topic, trial.domain)
+    except CallFailed as failed:
+        return msgspec.structs.replace(row, status="failed", problems=(str(failed),))
+    return msgspec.structs.replace(
+        row, status="written" if written.questions else "dropped", **msgspec.structs.asdict(written)
+    )
+
+
+def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
+    """The rows, with different ids for those written."""
+    taken: set[str] = set()
+    rows = []
+    for row in made:
+        stem = f"{domain}-{slug(row.topic)}"
+        name = next(candidate for candidate in _numbered(stem, len(taken)) if candidate not in taken)
+        taken.add(name)
+        rows.append(msgspec.structs.replace(row, id=name) if row.status == "written" else row)
+    return rows
+
+
+def _numbered(stem: str, most: int) -> Iterator[str]:
+    yield stem
+    yield from (f"{stem}-{number}" for number in range(2, most + 3))
+
+
+def _missing(trial: DomainTrial, proposed: TopicProposals) -> list[MadeTopic]:
+    if not proposed.problem:
+        return []
+    status: Making = "failed" if proposed.failed else "missing"
+    return [MadeTopic(trial.name, trial.domain, "", "", status, problems=(proposed.problem,))]
+
+
+def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
+    """The dataset: the topics that were written."""
+    return [
+        Topic(
+            id=record.id,
+            domain=record.domain,
+            topic=record.topic,
+            proposition=record.proposition,
+            initial_belief=record.initial_belief,
+            debate_strength=record.debate_strength,
+            questions=record.questions,
+        )
+        for record in records
+        if record.status == "written" and record.initial_belief and record.debate_strength
+    ]
+
+
+def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
+    """How many rows there are with each status, by domain."""
+    counts: dict[str, dict[Making, int]] = {}
+    for record in records:
+        of_domain = counts.setdefault(record.domain, {})
+        of_domain[record.status] = of_domain.get(record.status, 0) + 1
+    return counts
+
+
+def _summary(records: Sequence[MadeTopic]) -> Iterator[str]:
+    """What became of all proposed topics, and why some were dropped."""
+    for domain, counts in counted(records).items():
+        yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
+    for record in records:
+        if record.status in ("dropped", "failed", "missing"):
+            yield f"{record.topic or record.domain}: {'; '.join(record.problems)}"
+
+
+def _lacking(records: Sequence[MadeTopic]) -> int:
+    return sum(record.status in ("dropped", "failed", "missing") for record in records)
+
+
+def _prompts() -> dict[str, str]:
+    return prompts.texts("topics", "questions")
+
+
+STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
+    name="topics",
+    title="Topics",
+    question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
+    roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
+    items=_DOMAINS,
+    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _summary, _lacking),
+    options=TopicsOptions,
+    record=MadeTopic,
+    kind="makes",
+    trials=_trials,
+    conduct=_conduct,
+    prompts=_prompts,
+)
+"""Topics with questions, one domain per trial; `topics_of` makes the dataset from its records."""
