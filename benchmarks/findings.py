@@ -57,8 +57,8 @@ def _names(models: int) -> list[str]:
 
 def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Issues whose leans are uniform from 0.05 to 0.95."""
-    from overton.studies.open_mindedness.analysis import analyze
     from overton.studies.open_mindedness.findings import CLAIMS
+    from overton.studies.open_mindedness.measures import analyze
 
     design = _design(items)
     leans = rng.uniform(0.05, 0.95, (MODELS, items))

@@ -1,33 +1,41 @@
-"""Every number of an analysis of open-mindedness as a row, from the counts of answers, and its tables.
-
-Means over issues are those of declared measures over units (`rows`). Where there is only one issue, its own number
-takes their place, if it has one. All others are computed where their model is, and are rows as they come.
-"""
+"""Every number of answers that is no mean over units, as rows; what is known of the means besides; and all tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan, nan
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import proportion
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.frame import Cells, EstimateRow
-from overton.studies.grouping import Frame
-from overton.studies.measures import By, Grouping, Measure
-from overton.studies.open_mindedness import measures as declared
+from overton.studies.grouping import Frame, no_contribution
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.open_mindedness import declarations as declared
+from overton.studies.open_mindedness import score
 from overton.studies.open_mindedness.answer_counts import AnswerCounts
 from overton.studies.open_mindedness.arguments import (
     ArgumentTable,
     argument_shares,
     argument_table,
     draw_dependence,
+)
+from overton.studies.open_mindedness.issue_arrays import (
+    ModelArrays,
+    answer_units,
+    balanced_issue_units,
+    crossed_columns,
+    issue_units,
+    wording_counts,
+    wording_units,
 )
 from overton.studies.open_mindedness.issue_numbers import (
     UNCORRECTED,
@@ -36,18 +44,10 @@ from overton.studies.open_mindedness.issue_numbers import (
     mean_counter_shift,
 )
 from overton.studies.open_mindedness.model_agreement import ModelAgreement, compare
+from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.respondent import RespondentFit, fit_respondents
-from overton.studies.open_mindedness.rows import (
-    SHIFTS,
-    ModelArrays,
-    answer_units,
-    is_malformed,
-    issue_units,
-    wording_counts,
-    wording_units,
-)
-from overton.studies.open_mindedness.score import VARIANTS, limits_like_these, scored_places
+from overton.studies.open_mindedness.score import VARIANTS, extreme_scores, limits_like_these, scored_places
 from overton.studies.units import Units
 
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
@@ -65,15 +65,22 @@ _NO_LEANING = "the baseline was not asked, or cannot be corrected"
 
 @dataclass(frozen=True)
 class AnswerNumbers:
-    """All numbers of forced answers, or of free ones by their judge's labels, to some issues.
+    """The numbers of forced answers, or of free ones by their judge's labels, to some issues.
 
-    `families` maps models to families. `controversial` is how many issues make the controversial subset, or names them.
+    Where a mean is over a single issue, the issue's own number takes its place, if it has one: its interval is over
+    answers. `controversial` is how many issues make the controversial subset, or names them.
     """
 
     cells: AnswerCounts
     jackknife: Jackknife
-    families: Mapping[str, str]
     controversial: int | Sequence[str]
+
+    @classmethod
+    def of(cls, frame: Frame) -> AnswerNumbers:
+        """Those of which a frame's units are made."""
+        made = frame.units["issues"].finisher
+        assert isinstance(made, cls)
+        return made
 
     @cached_property
     def every(self) -> list[ModelArrays]:
@@ -112,16 +119,90 @@ class AnswerNumbers:
         """The respondent model of each model."""
         return None if self.cells.unequal else fit_respondents(self.cells, self.jackknife.level)
 
-    def rows(self) -> Iterator[EstimateRow]:
-        """Every number, those over issues first."""
-        for variant in ("plain", "letter_balanced", "without_faults"):
-            yield from self._mean_rows(variant)
-        yield from self._over("wordings", wording_units(self.every), [({"wording": "wording"}, declared.OF_WORDINGS)])
+    def units(self, kinds: Collection[str]) -> Iterator[tuple[str, Units]]:
+        """The units of some kinds, by default of all; named kinds have only the values by which models are compared."""
+        every, subset = self.every, () if kinds else self.subset
+        if not kinds or "issues" in kinds:
+            yield "issues", issue_units(every, self, subset=subset, compared=bool(kinds))
+        if not kinds or ("balanced_issues" in kinds and self.cells.design is not None):
+            yield "balanced_issues", balanced_issue_units(every, self, subset=subset)
+        for variant, start in (("plain", ""), ("letter_balanced", "balanced_")):
+            if not kinds or f"{start}answers" in kinds:
+                units = answer_units(every, self, variant)
+                yield f"{start}answers", units
+                if not kinds or "baseline" in self.cells.conditions:
+                    changed = units.table.filter(pl.col("condition") != "baseline")
+                    yield f"{start}shifts", replace(units, table=changed)
+        wordings = None if kinds else wording_units(every, self)
+        if wordings is not None:
+            yield "wordings", wordings
+
+    def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
+        """A mean with the reason if there is none, or the number of its only issue."""
+        place = self.cells.models.index(model)
+        if not number.n:
+            why = self._why_none(self.every[place], measure)
+            return not_computed(why.format(condition=condition), level=self.jackknife.level)
+        if cluster and measure.units != "wordings":
+            variant = "letter_balanced" if measure.units.startswith("balanced_") else "plain"
+            issue = self.cells.issues.index(cluster)
+            return self.issues[place].of_one(measure.name, condition, variant, issue) or number
+        if measure.name.endswith("_cross_fitted") and measure.units == "issues" and not isnan(number.low):
+            return msgspec.structs.replace(number, method=f"cross-fitted, {number.method}")
+        return number
+
+    def _why_none(self, arrays: ModelArrays, measure: Measure) -> str:
+        """Why a mean over issues has no value."""
+        if measure.units == "wordings" and measure.name.endswith("_cross_fitted"):
+            if scored_places(self.cells.conditions) is None:
+                return arrays.withheld or _NOT_ASKED
+            return arrays.withheld or (_NOT_HALVED if self.cells.weighed else _FEW)
+        is_uncorrected = measure.units.startswith("balanced_") and arrays.corrected is None
+        if measure.name == declared.LEANING.name and (is_uncorrected or "baseline" not in self.cells.conditions):
+            return _NO_LEANING
+        if is_uncorrected:
+            return self.why_uncorrected
+        return arrays.withheld if arrays.withheld and measure.name in declared.WITHHELD else measure.nothing
+
+    def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
+        """A contribution with the reason if there is none, how many answers an issue has, and what its score could be
+        if failed calls and answers without a stance had turned out otherwise. Other means have no such bounds."""
+        arrays = self.every[self.cells.models.index(model)]
+        made = replace(made, failed_weight=None, refused_weight=None)
+        if condition:
+            return made if made.items else replace(made, why=f"no answers in {condition}")
+        asked = self.cells.answers[arrays.model].sum(-1)
+        answers = float(asked[asked > 0].mean()) if asked.any() else None
+        places = scored_places(self.cells.conditions)
+        if not made.items:
+            is_unscored = places is None and made.measure is declared.MOVED
+            why = declared.SCORES[0].nothing if is_unscored else made.why
+            return replace(made, why=arrays.withheld or why, answers=answers)
+        extremes: Callable[[], tuple[Floats, Floats]] | None = None
+        if made.measure in declared.SCORES and places is not None:
+            extremes = partial(self._extremes, arrays.model, made.items, declared.SCORES.index(made.measure), places)
+        return replace(made, answers=answers, extreme_values=extremes)
+
+    @cached_property
+    def _every_extreme(self) -> dict[int, tuple[Floats, Floats]]:
+        return {}
+
+    def _extremes(self, model: int, items: Sequence[str], score: int, places: list[int]) -> tuple[Floats, Floats]:
+        """What the scores of some issues could be in one variant."""
+        rows = [self.cells.issues.index(name) for name in items]
+        if model not in self._every_extreme:
+            self._every_extreme[model] = extreme_scores(self.cells, model, places)
+        least, most = self._every_extreme[model]
+        return least[rows, score], most[rows, score]
+
+    def rows(self, frame: Frame, families: Mapping[str, str]) -> Iterator[EstimateRow]:
+        """Every number that is no mean over units; `families` maps models to families."""
+        yield from self._like_these(frame)
         for arrays in self.every:
             yield from self._model_rows(arrays)
         yield from self._draw_rows()
         if self.agreement is not None:
-            yield from self.agreement.rows(self.arguments, self.families, self.jackknife)
+            yield from self.agreement.rows(self.arguments, families, self.jackknife)
         for own, arrays in zip(self.issues, self.every, strict=True):
             yield from own.rows()
             if self.respondents is not None:
@@ -129,118 +210,20 @@ class AnswerNumbers:
             if self.arguments is not None:
                 yield from argument_shares(self.cells, self.arguments, arrays.model, self.jackknife.level)
 
-    def _mean_rows(self, variant: str) -> Iterator[EstimateRow]:
-        """Means over issues in a variant; where it cannot be had, why."""
-        plain, scores = variant == "plain", declared.SCORES
-        subset: tuple[Measure, ...] = (*scores, *declared.CONTRARY) if plain else scores
-        of_issues: list[tuple[By, Sequence[Measure]]] = [
-            (
-                {},
-                declared.OF_ISSUES
-                if plain
-                else (*scores, declared.LEANING)
-                if variant == "letter_balanced"
-                else scores,
-            )
-        ]
-        of_issues += [({"topic": "topic"}, scores)] if plain else []
-        of_issues += [({"subset": "subset"}, subset)] if variant != "without_faults" else []
-        units = issue_units(self.every, variant, subset=self.subset)
-        for row in self._over("issues", units, of_issues, variant):
-            yield row
-            if (row.measure, row.variant, row.facet) == (VARIANTS[0], "plain", None):
-                yield from self._like_these(row)
-        if variant == "without_faults":
-            return
-        shifts = declared.SHIFTS if plain else declared.SHIFTS[:1]
-        of_answers: list[tuple[By, Sequence[Measure]]] = [({}, (*declared.STANCE_SHARES, *shifts))]
-        of_answers += [({"refusals": "refusals"}, (declared.OTHER_SHARE,))] if plain else []
-        yield from self._over("answers", answer_units(self.every, variant), of_answers, variant)
-        if not plain:
-            yield from self._uncorrected_rows()
-
-    def _like_these(self, row: EstimateRow) -> Iterator[EstimateRow]:
-        """The plain score with an interval for issues and wordings like these."""
-        arrays = self.every[self.cells.models.index(row.model or "")]
-        number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
-        if number is not None:
-            yield msgspec.structs.replace(row, variant="wordings_like_these", number=number)
-
-    def _over(
-        self, kind: str, units: Units | None, groupings: Sequence[tuple[By, Sequence[Measure]]], variant: str = "plain"
-    ) -> Iterator[EstimateRow]:
-        """Means of measures over units of one kind."""
-        if units is None:
-            return
-        own = [
-            (by, [replace(measure, units=kind) for measure in some if measure.column in units.table.columns])
-            for by, some in groupings
-        ]
-        every = {measure.name: measure for _, some in own for measure in some}
-        conditions = self.cells.conditions if kind == "answers" else ("",)
-        settings = [(model, name) for model in units.table["model"].unique(maintain_order=True) for name in conditions]
-        frame = Frame({kind: units}, list(every.values()), self.jackknife, settings, variant)
-        places = {name: place for place, name in enumerate(self.cells.models)}
-        for row in frame.rows(Grouping(some, by) for by, some in own):
-            if row.measure in SHIFTS and row.condition == "baseline":
-                continue
-            yield self._finished(row, places[row.model or ""], units)
-
-    def _finished(self, row: EstimateRow, place: int, units: Units) -> EstimateRow:
-        """A mean with the reason if there is none, or with the issue's own number if there is only one issue."""
-        condition, value = row.condition or "", ""
-        if row.facet is not None:
-            condition, _, value = condition.rpartition(" / ")
-        if not row.clusters:
-            why = self._why_none(self.every[place], row, condition)
-            return msgspec.structs.replace(row, number=not_computed(why, level=self.jackknife.level))
-        if row.clusters == 1 and row.facet != "wording":
-            table = units.table.filter(model=row.model or "", condition=condition).drop_nulls(row.measure)
-            table = table if row.facet is None else table.filter(table[row.facet] == value)
-            issue = self.cells.issues.index(table["issue"].item())
-            own = self.issues[place].of_one(row.measure, condition, row.variant, issue)
-            return row if own is None else msgspec.structs.replace(row, number=own)
-        if row.measure.endswith("_cross_fitted") and not isnan(row.number.low):
-            method = f"cross-fitted, {row.number.method}" if row.facet != "wording" else row.number.method
-            return msgspec.structs.replace(row, number=msgspec.structs.replace(row.number, method=method))
-        return row
-
-    def _why_none(self, arrays: ModelArrays, row: EstimateRow, condition: str) -> str:
-        """Why a mean over issues has no value."""
-        nothing = declared.BY_KEY[row.measure].nothing
-        if row.variant == "without_faults" and self.cells.faultless is not None:
-            if not self.cells.faultless.answers[arrays.model].any():
-                return _MALFORMED
-            own = arrays.variant(row.variant)
-            return own.withheld if own and own.withheld else nothing
-        if row.facet == "wording" and row.measure.endswith("_cross_fitted"):
-            if scored_places(self.cells.conditions) is None:
-                return arrays.withheld or _NOT_ASKED
-            return arrays.withheld or (_NOT_HALVED if self.cells.weighed else _FEW)
-        if row.measure == declared.LEANING.name and "baseline" not in self.cells.conditions:
-            return _NO_LEANING
-        if arrays.withheld and row.measure in declared.WITHHELD:
-            return arrays.withheld
-        return nothing.format(condition=condition)
-
-    def _uncorrected_rows(self) -> Iterator[EstimateRow]:
-        """Why the numbers of models whose answers cannot be corrected for letter and order are not there."""
-        shifts = [(SHIFTS[0], name) for name in self.cells.conditions if name != "baseline"]
-        shares = [(stance, name) for name in self.cells.conditions for stance in STANCES]
-        for arrays in self.every:
-            if arrays.corrected is None:
-                for measure, condition in (*((name, None) for name in VARIANTS), *shares, *shifts):
-                    yield self._row(arrays, measure, self.why_uncorrected, condition=condition)
-                yield self._row(arrays, declared.LEANING.name, _NO_LEANING)
-
-    def _row(self, arrays: ModelArrays, measure: str, why: str, *, condition: str | None = None) -> EstimateRow:
-        return EstimateRow(
-            model=arrays.name,
-            condition=condition,
-            measure=measure,
-            variant="letter_balanced",
-            number=not_computed(why, level=self.jackknife.level),
-        )
+    def _like_these(self, frame: Frame) -> Iterator[EstimateRow]:
+        """The plain score with an interval for issues and wordings like these; and why models have none without
+        malformed answers, if all of theirs are."""
+        for row in frame.estimates([declared.SCORES[0]]):
+            arrays = self.every[self.cells.models.index(row.model or "")]
+            number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
+            if number is not None:
+                yield msgspec.structs.replace(row, variant="wordings_like_these", number=number)
+        for name in self.cells.models:
+            own = [count for count in self.cells.faults if count.model == name]
+            if own and all(count.faulty == count.replies for count in own):
+                number = not_computed(_MALFORMED, level=self.jackknife.level)
+                for measure in VARIANTS:
+                    yield EstimateRow(model=name, measure=measure, variant="without_faults", clusters=0, number=number)
 
     @property
     def why_uncorrected(self) -> str:
@@ -290,7 +273,7 @@ class AnswerNumbers:
         counted = self.cells.design.readings[model].sum((0, 3))
         return self._share(int(counted.sum() - np.trace(counted)), int(self._by_stance(model).sum()))
 
-    def _by_stance(self, model: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    def _by_stance(self, model: int) -> Ints:
         """Answers by stance, as they were drawn."""
         counts = self.cells.answers[model].sum((0, 1)) if self.cells.sampled is None else self.cells.sampled[model]
         return np.asarray(counts, np.int64)
@@ -304,6 +287,17 @@ class AnswerNumbers:
         for model, numbers in zip(self.cells.models, found or (), strict=False):
             for measure, number in numbers.items():
                 yield EstimateRow(model=model, measure=measure, number=number)
+
+    def how(self, reading: str) -> Cells:
+        """What was measured, and how: the only row of the table 'how'. Counts have one reading."""
+        is_counted = self.cells.design is None and self.cells.way == "forced"
+        return {
+            "source": "counts" if is_counted else "records",
+            "reading": "strict" if is_counted else reading,
+            "answers": self.cells.way,
+            "resamples": self.jackknife.resamples,
+            "seed": self.jackknife.seed,
+        }
 
     def tables(self) -> dict[str, tuple[Cells, ...]]:
         """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
@@ -336,7 +330,7 @@ class AnswerNumbers:
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
             "missing": tuple(cells for arrays in self.every for cells in self._missing(arrays)),
-            **({} if self.agreement is None else self.agreement.tables(self.families, self.arguments)),
+            **({} if self.agreement is None else self.agreement.tables),
         }
 
     def _counts(self, arrays: ModelArrays) -> Cells:
@@ -352,6 +346,7 @@ class AnswerNumbers:
         found = counter_shifts(arrays)
         raised = cells.weighed and cells.design is not None and scored.any()
         followed = None if cells.unequal else arrays.followed
+        own = [count for count in cells.faults if count.model == arrays.name]
         return {
             "model": arrays.name,
             "facet": None,
@@ -372,7 +367,7 @@ class AnswerNumbers:
             "raised": arrays.answered.scores.raised if raised else None,
             "is_known": self._has_several_prompts(model) if raised else None,
             "dispersion": self._dispersion(model),
-            "without_faults": is_malformed(cells, model),
+            "without_faults": any(count.faulty for count in own) if own else None,
         }
 
     def _dispersion(self, model: int) -> float | None:
@@ -415,3 +410,34 @@ class AnswerNumbers:
             missing["subset"] = "no controversial issues: name some, or compare several models"
         for part, why in missing.items():
             yield {"model": arrays.name, "part": part, "why": why}
+
+
+def cross_fitted(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    jackknife, measure = Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
+    every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
+    return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
+
+
+def by_chance(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
+    deals [deals, issues], and each deal's deviation from them."""
+    found: dict[str, list[Contribution]] = {}
+    for model, name in enumerate(cells.models):
+        made = score.by_chance(cells, model, how.seed)
+        every = [(measure, made.scores[..., variant]) for variant, measure in enumerate(declared.SCORES)]
+        for measure, deals in (*every, (replace(declared.MOVED, nothing=declared.SCORES[0].nothing), made.moved)):
+            known = np.isfinite(deals)
+            with np.errstate(invalid="ignore"):
+                mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
+            noise = np.where(known, deals - mean, 0.0)
+            found.setdefault(name, []).append(_mean(measure, cells, mean, noise=noise))
+    return found
+
+
+def _mean(measure: Measure, cells: AnswerCounts, values: Floats, *, noise: Floats | None = None) -> Contribution:
+    """A mean over issues; NaN if an issue has no value."""
+    known = np.isfinite(values)
+    if not known.any():
+        return no_contribution(measure)
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float), noise=noise)

@@ -13,7 +13,7 @@ from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import GridCell, grid
 from overton.studies.layouts import CountColumn, MeasureColumn, TableOf, make_exhibits
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.measures import PULLS
+from overton.studies.open_mindedness.declarations import PULLS
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.report_parts import BALANCED, LABELS, PLAIN, Shown
 from overton.studies.sections import (

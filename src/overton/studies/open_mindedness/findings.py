@@ -22,8 +22,8 @@ from overton.studies.findings import (
 )
 from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import number
+from overton.studies.open_mindedness.declarations import CROSS_FITTED
 from overton.studies.open_mindedness.items import Side
-from overton.studies.open_mindedness.measures import CROSS_FITTED
 from overton.studies.open_mindedness.notes import ModelView, models_of, raised_by_prompts, void
 
 _UNITS = "issues"
@@ -323,5 +323,6 @@ CLAIMS = Claims(
     counts="",
     first=_first,
     by_model=True,
+    by_item={"pro_baseline": "answers pro without arguments"},
 )
 """What may be said about a model."""

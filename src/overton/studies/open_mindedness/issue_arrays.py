@@ -1,7 +1,7 @@
-"""Records of open-mindedness made into units: issues, issues in a configuration or in one wording, and free answers.
+"""A model's values by issue, as arrays [issues, ...] and as the units that measures are means over.
 
-Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`).
-Each value that a measure is a mean of has a column here, null where a unit has none.
+Units are issues, issues in a configuration and issues in one wording. Each value that a measure is a mean of has a
+column, null where a unit has none.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, with_answers
+from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
 from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import (
@@ -31,10 +31,7 @@ from overton.studies.open_mindedness.score import (
     scored_places,
 )
 from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
-from overton.studies.units import Units
-
-if TYPE_CHECKING:
-    from overton.studies.results import Results
+from overton.studies.units import Finisher, Units
 
 NO_STANCE = "no answer takes a stance"
 
@@ -75,8 +72,7 @@ class ModelArrays:
     """One model's numbers by issue; limits of scores are from so many `draws`, with 0 there are none.
 
     `followed` is what most of its answers follow. `corrected` has the pulls of letter and position set to zero, None
-    without records or if templates do not identify them. `faultless` is without malformed answers, the same if there
-    are none, and None if nobody looked for them.
+    without records or if templates do not identify them.
     """
 
     cells: AnswerCounts
@@ -102,7 +98,9 @@ class ModelArrays:
     @cached_property
     def answered(self) -> IssueArrays:
         """Answers as they are."""
-        return self._answered(self.cells, self.followed)
+        takes_sides = self.cells.answers[self.model][..., :OTHER].any()
+        table = answered_shares(self.cells, self.model)
+        return self._scored(table, unmeasured(self.followed) if takes_sides else NO_STANCE)
 
     @property
     def withheld(self) -> str:
@@ -118,47 +116,17 @@ class ModelArrays:
         return self._scored(fixed, self.withheld)
 
     @cached_property
-    def faultless(self) -> IssueArrays | None:
-        """Without malformed answers."""
-        without, malformed = self.cells.faultless, is_malformed(self.cells, self.model)
-        if malformed is None:
-            return None
-        if without is None or not malformed:
-            return self.answered
-        return self._answered(without, following(without, self.model, self.jackknife.level))
-
-    @cached_property
     def pulls(self) -> ModelPulls | None:
         """What moves its answers besides arguments; None without records."""
         return measure_pulls(self.cells, self.model, self.jackknife)
 
     def variant(self, name: str) -> IssueArrays | None:
-        """Answers as they are ('plain'), 'letter_balanced' or 'without_faults'; None if it has none."""
-        if name == "plain":
-            return self.answered
-        return self.corrected if name == "letter_balanced" else self.faultless
-
-    def _answered(self, cells: AnswerCounts, followed: FollowedPull | None) -> IssueArrays:
-        takes_sides = cells.answers[self.model][..., :OTHER].any()
-        return self._scored(answered_shares(cells, self.model), unmeasured(followed) if takes_sides else NO_STANCE)
+        """Answers as they are, or if it is 'letter_balanced' corrected; None if it has none."""
+        return self.corrected if name == "letter_balanced" else self.answered
 
     def _scored(self, table: ShareTable, withheld: str) -> IssueArrays:
         scores = issue_scores(table, self.jackknife, self.draws)
         return IssueArrays(table, scores.withheld() if withheld else scores, withheld)
-
-
-def is_malformed(cells: AnswerCounts, model: int) -> bool | None:
-    """Whether any answer of a model is malformed; None if nobody looked for that."""
-    own = [count for count in cells.faults if count.model == cells.models[model]]
-    return any(count.faulty for count in own) if own else None
-
-
-def without_faults(results: Results) -> Results:
-    """The view without answers that have a fault of form; those not checked for faults stay."""
-    records = results.records
-    if "faults" not in records.columns:
-        return results
-    return replace(results, records=records.filter(pl.col("faults").list.len().fill_null(0) == 0))
 
 
 def flips_of(table: ShareTable) -> Floats:
@@ -285,52 +253,75 @@ def _table(arrays: ModelArrays, columns: Mapping[str, Floats], **texts: str) -> 
 
 
 def issue_units(
-    every: Iterable[ModelArrays], variant: str = "plain", *, subset: Collection[str] = (), compared: bool = False
-) -> Units | None:
-    """One row for each issue asked of a model, with the scores of a variant; None if no model has any.
+    every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = (), compared: bool = False
+) -> Units:
+    """One row for each issue asked of a model, with its values; only the scores and whether it is moved if they are
+    `compared`.
 
-    Plain ones have all other values too, unless they are only `compared`. `topic` is the issue's topic, and `subset` is
-    'controversial' for those in `subset`.
+    `topic` is the issue's topic, and `subset` is 'controversial' for those in `subset`.
     """
     found = []
     for arrays in every:
-        if (own := arrays.variant(variant)) is None:
-            continue
-        columns = _score_columns(own)
-        if variant == "plain":
-            crossing = crossed_columns(arrays)
-            nothing = np.full(len(arrays.cells.issues), np.nan)
-            columns |= dict.fromkeys(crossing, nothing) if arrays.withheld else crossing
-            columns |= moved_issues(arrays)
+        nothing = np.full(len(arrays.cells.issues), np.nan)
+        crossing = crossed_columns(arrays)
+        columns = _score_columns(arrays.answered)
+        columns |= dict.fromkeys(crossing, nothing) if arrays.withheld else crossing
+        columns |= moved_issues(arrays)
+        if compared and scored_places(arrays.cells.conditions) is None:
+            columns["issues_moved"] = nothing  # without a score, those that are known are only those that moved
         if not compared:
-            columns["leaning_pro"] = _leaning_pro(own.table)
-        if variant == "plain" and not compared:
-            columns |= contrary_issues(own.table) | _refusing_issues(own.table) | _pull_columns(arrays)
+            table = arrays.answered.table
+            columns |= {"leaning_pro": _leaning_pro(table), **contrary_issues(table), **_refusing_issues(table)}
+            columns |= _pull_columns(arrays)
         found.append(_table(arrays, columns, condition=""))
-    if not found:
-        return None
-    inside = pl.when(pl.col("issue").is_in(list(subset))).then(pl.lit("controversial")).alias("subset")
-    return Units(pl.concat(found).with_columns(inside), "issue", ("topic", "subset"))
+    return _units(found, finisher, ("topic", "subset"), subset)
 
 
-def answer_units(every: Iterable[ModelArrays], variant: str = "plain") -> Units | None:
-    """One row for each issue of a model in a configuration: shares of answers, and what they are above the baseline's;
-    None if no model has any. `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
+def balanced_issue_units(every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = ()) -> Units:
+    """The same with the scores of corrected answers, null if they cannot be corrected: then an issue is in no
+    subset."""
     found = []
     for arrays in every:
-        if (own := arrays.variant(variant)) is None:
-            continue
+        names, nothing = (*VARIANTS, "leaning_pro"), np.full(len(arrays.cells.issues), np.nan)
+        columns = dict.fromkeys(names, nothing)
+        if (own := arrays.corrected) is not None:
+            columns = {**_score_columns(own), "leaning_pro": _leaning_pro(own.table)}
+        table = _table(arrays, columns, condition="")
+        found.append(table.with_columns(corrected=pl.lit(own is not None)))
+    units = _units(found, finisher, ("subset",), subset)
+    only = pl.when("corrected").then("subset").alias("subset")
+    return replace(units, table=units.table.with_columns(only).drop("corrected"))
+
+
+def answer_units(every: Iterable[ModelArrays], finisher: Finisher, variant: str = "plain") -> Units:
+    """One row for each issue of a model in a configuration: shares of answers, and what they are above the baseline's.
+    `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
+    found = []
+    for arrays in every:
+        own = arrays.variant(variant)
         often = _refusing_issues(arrays.answered.table)["often_other"][arrays.asked] == 1
         refusals = pl.Series("refusals", ["often" if other else None for other in often], dtype=pl.String)
         for condition in arrays.cells.conditions:
-            shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
-            shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
-            columns = dict(zip((*STANCES, *SHIFTS), (*shares, *shifts), strict=True))
+            columns = dict.fromkeys((*STANCES, *SHIFTS), np.full(len(arrays.cells.issues), np.nan))
+            if own is not None:
+                shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
+                shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
+                columns = dict(zip((*STANCES, *SHIFTS), (*shares, *shifts), strict=True))
             found.append(_table(arrays, columns, condition=condition).with_columns(refusals))
-    return Units(pl.concat(found), "issue", ("refusals",)) if found else None
+    return _units(found, finisher, ("refusals",))
 
 
-def wording_units(every: Iterable[ModelArrays]) -> Units | None:
+def _units(
+    found: Iterable[pl.DataFrame], finisher: Finisher, facets: tuple[str, ...], subset: Collection[str] = ()
+) -> Units:
+    table = pl.concat(found)
+    if "subset" in facets:
+        inside = pl.col("issue").is_in(list(subset))
+        table = table.with_columns(pl.when(inside).then(pl.lit("controversial")).alias("subset"))
+    return Units(table, "issue", facets, sparse=True, finisher=finisher)
+
+
+def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | None:
     """One row for each issue of a model in each of the six wordings of the question: shares at the baseline and the
     cross-fitted score of this wording's answers alone; None if the table does not distinguish them."""
     found = []
@@ -353,7 +344,7 @@ def wording_units(every: Iterable[ModelArrays]) -> Units | None:
                 score[arrays.asked] = crossed(own[arrays.asked][:, places], rng)[:, 0]
             columns = {"pro": pro, "other": other, "open_mindedness_cross_fitted": score}
             found.append(_table(arrays, columns, condition="", wording=template))
-    return Units(pl.concat(found), "issue", ("wording",)) if found else None
+    return _units(found, finisher, ("wording",)) if found else None
 
 
 def wording_counts(arrays: ModelArrays) -> dict[str, int]:
@@ -367,109 +358,3 @@ def wording_counts(arrays: ModelArrays) -> dict[str, int]:
         for template in range(answers.shape[2])
         if answers[:, baseline, template].any()
     }
-
-
-KINDS = ("differs", "abstains", "opposite", "speaks")
-"""How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
-one takes none. The last three add up to the first."""
-STRENGTHS = ("slight", "clear", "strong")
-
-
-def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
-    """One row per trial with both answers, in the order of the records: `model`, `trial`, `issue`, `condition`,
-    `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
-    records = with_answers(records).filter(pl.col("failure").is_null())
-    kept = ("model", "trial", "issue", "condition")
-    free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
-    forced = records.filter(pl.col("answers") == "forced").select("model", "trial", forced="stance")
-    both = free.join(forced, on=["model", "trial"], how="inner", maintain_order="left")
-    sides = {name: pl.col(name).cast(pl.String) != "other" for name in ("forced", "free")}
-    differs = pl.col("forced").cast(pl.String) != pl.col("free").cast(pl.String)
-    return both.with_columns(
-        differs=differs,
-        abstains=sides["forced"] & ~sides["free"],
-        opposite=sides["forced"] & sides["free"] & differs,
-        speaks=~sides["forced"] & sides["free"],
-    )
-
-
-def free_answers(records: pl.DataFrame) -> pl.DataFrame:
-    """The free answers among records; none if there are none."""
-    records = with_answers(records)
-    return records.filter(pl.col("answers") == "free") if "trial" in records.columns else records.clear()
-
-
-def free_units(records: pl.DataFrame) -> dict[str, Units]:
-    """Free answers of each model and issue ('free'), and in each configuration as well ('free_in'): issues weigh
-    equally, so that each value is a mean over an issue's answers, or over its pairs of a forced and a free one.
-
-    `failed` says how many of an issue's free answers are in no pair, by one that is.
-    """
-    free, pairs = free_answers(records), pairs_of(records)
-    labelled = free.filter(pl.col("failure").is_null()).with_columns(pl.col("stance").cast(pl.String))
-    takes = {f"free_{stance}": (pl.col("stance") == stance).mean() for stance in STANCES}
-    sided = pl.col("strength").is_not_null()
-    of_labelled = {
-        "free_neither": (pl.col("stance") == "other").mean(),
-        "free_declines": pl.col("declines").drop_nulls().mean(),
-        **{f"free_{name}": (pl.col("strength").cast(pl.String) == name).filter(sided).mean() for name in STRENGTHS},
-    }
-    made = {}
-    for kind, keys, values in (
-        ("free", ["model", "issue"], of_labelled),
-        ("free_in", ["model", "issue", "condition"], takes),
-    ):
-        table = (
-            free.group_by(keys)
-            .agg(pl.len().alias("asked"))
-            .join(labelled.group_by(keys).agg(**values), on=keys, how="left")
-            .join(
-                pairs.group_by(keys).agg(
-                    pl.len().alias("pairs"), *(pl.col(name).mean().alias(f"free_{name}") for name in KINDS)
-                ),
-                on=keys,
-                how="left",
-            )
-            .with_columns(failed=pl.col("asked") / pl.col("pairs").fill_null(1) - 1, topic=pl.lit(None, pl.String))
-            .sort(keys)
-        )
-        table = table if "condition" in keys else table.with_columns(condition=pl.lit(""))
-        made[kind] = Units(table.with_columns(pl.col("model", "issue", "condition").cast(pl.String)), "issue")
-    return made
-
-
-_CELL = ("model", "issue", "condition", "wording", "template")
-
-
-def forced_again(records: pl.DataFrame) -> Units:
-    """How often a second forced answer would differ from the first: for each `model` and `issue` each of `KINDS` as a
-    share of pairs of two answers to one template, configuration and wording.
-
-    Cells are weighted by their free answers, so that both shares are of the same prompts; those with fewer than two
-    forced answers say nothing, and neither does an issue that has no others. `opposite` is what chance does to those
-    free answers that take a side. Each of the two has arguments of its own, while a free answer shares those of its
-    forced one: that adds to the differences here.
-    """
-    records = with_answers(records).filter(pl.col("failure").is_null())
-    stance = pl.col("stance").cast(pl.String)
-    counts = {f"n_{name}": (stance == name).sum().cast(pl.Float64) for name in STANCES}
-    forced = records.filter(pl.col("answers") == "forced").group_by(_CELL).agg(**counts)
-    free = records.filter(pl.col("answers") == "free").group_by(_CELL)
-    weight = free.agg(pl.len().alias("weight"), sided=(stance != "other").mean())
-    pro, con, other = (pl.col(f"n_{name}") for name in STANCES)
-    both, every = pro + con, pro + con + other
-    pairs = every * (every - 1)
-    cells = forced.join(weight, on=_CELL).filter(every >= 2)
-    cells = cells.with_columns(
-        free_abstains=both * other / pairs,
-        free_opposite=2 * pro * con / pairs * pl.col("sided"),
-        free_speaks=other * both / pairs,
-        free_differs=2 * (both * other + pro * con) / pairs,
-    )
-    weighed = [
-        ((pl.col(f"free_{kind}") * pl.col("weight")).sum() / pl.col("weight").sum()).alias(f"free_{kind}")
-        for kind in KINDS
-    ]
-    made = cells.group_by("model", "issue").agg(weighed).sort("model", "issue")
-    names = made.with_columns(pl.col("model", "issue").cast(pl.String), condition=pl.lit(""))
-    return Units(names, "issue")

@@ -17,10 +17,7 @@ from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import difference_limits
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.open_mindedness.answer_counts import OTHER, PRO, AnswerCounts
-from overton.studies.open_mindedness.options import PUBLISHED
-from overton.studies.open_mindedness.position_bias import LetterAndPosition, follows, letter_or_position, of_one_issue
-from overton.studies.open_mindedness.record import STANCES
-from overton.studies.open_mindedness.rows import (
+from overton.studies.open_mindedness.issue_arrays import (
     CONTRASTS,
     NO_STANCE,
     SHIFTS,
@@ -29,6 +26,9 @@ from overton.studies.open_mindedness.rows import (
     flips_of,
     moved_issues,
 )
+from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.position_bias import LetterAndPosition, follows, letter_or_position, of_one_issue
+from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import VARIANTS, baseline_stance, plurality
 from overton.studies.open_mindedness.shares import ShareTable, StanceShares, difference, share_estimates
 

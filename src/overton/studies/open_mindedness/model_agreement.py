@@ -75,16 +75,15 @@ class ModelAgreement:
         if arguments is not None:
             yield from agreements(self.cells, arguments, families, jackknife)
 
-    def tables(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> dict[str, tuple[Cells, ...]]:
-        """The tables 'disagreements', of issues, and 'families', of pairs of models that were shown arguments."""
-        pairs = combinations(self.cells.models if arguments is not None else (), 2)
-        return {
-            "disagreements": tuple(found.cells for found in self.issues.values()),
-            "families": tuple(
-                {"first": first, "second": second, "same_family": same_family(families, first, second)}
-                for first, second in pairs
-            ),
-        }
+    @property
+    def tables(self) -> dict[str, tuple[Cells, ...]]:
+        """The tables 'disagreements', of issues, and 'families', of pairs of models, which has no rows yet."""
+        return {"disagreements": tuple(found.cells for found in self.issues.values()), "families": ()}
+
+    def families(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> Iterator[Cells]:
+        """The rows of the table 'families', of pairs of models that were shown arguments."""
+        for first, second in combinations(self.cells.models if arguments is not None else (), 2):
+            yield {"first": first, "second": second, "same_family": same_family(families, first, second)}
 
 
 def compare(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from statistics import median
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from overton.errors import quoted
@@ -16,7 +17,7 @@ from overton.studies.numbers import sentence
 from overton.studies.warnings import warn_few_items
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.answer_counts import AnswerCounts
+    import polars as pl
 
 TOO_HIGH = 0.5
 """Points by which chance may raise a score before the report says so."""
@@ -85,9 +86,8 @@ def followed_share(model: ModelView) -> str:
     return sentence(model.number("followed"), "share")
 
 
-def warnings(analysis: Analysis, cells: AnswerCounts) -> Iterator[str]:
-    """What must be read before any number: that answers measure nothing, or something else. `cells` has the start of
-    answers that could not be read."""
+def warnings(analysis: Analysis, records: pl.DataFrame) -> Iterator[str]:
+    """What must be read before any number: that answers measure nothing, or something else."""
     for model in models_of(analysis):
         if why := raised_by_prompts(model):
             yield f"{model.name}: {why[:1].lower()}{why[1:]}"
@@ -95,7 +95,7 @@ def warnings(analysis: Analysis, cells: AnswerCounts) -> Iterator[str]:
         if model.count("answers") and not model.count("pro") + model.count("con"):
             yield (
                 f"{model.name}: none of its {model.count('answers'):,} answers takes a stance, so it has no score:"
-                f" {_otherwise(cells, model)}"
+                f" {_otherwise(records, model)}"
             )
         elif model.follows:
             yield (
@@ -109,14 +109,15 @@ def warnings(analysis: Analysis, cells: AnswerCounts) -> Iterator[str]:
             )
 
 
-def _otherwise(cells: AnswerCounts, model: ModelView) -> str:
+def _otherwise(records: pl.DataFrame, model: ModelView) -> str:
     """Why no answer takes a stance: how the answers were read, and what some of them say."""
     flagged = f" Its endpoint flagged {model.count('flagged'):,} as refusals." if model.count("flagged") else ""
-    if cells.way == "free":
+    how = model.analysis.counts["how"][0]
+    if how["answers"] == "free":
         return f"the judge says that they take neither side.{flagged}"
-    if cells.design is None:
+    if how["source"] == "counts":
         return f"a table counts them as 'other'.{flagged}"
-    samples = cells.unread.get(model.name, ())
+    samples = _unread(records, model.name)
     shown = f" Some of them: {', '.join(map(quoted, samples))}." if samples else ""
     hold = f" If they do answer, hold the model to the form: --model-arg {model.name} hold=true." if samples else ""
     if any("<think>" in sample for sample in samples):
@@ -125,6 +126,20 @@ def _otherwise(cells: AnswerCounts, model: ModelView) -> str:
         "none names one position in a form that Overton reads ('position <<A>>', '<<A>>', 'position A', or the letter"
         f" alone).{flagged}{shown}{hold}"
     )
+
+
+_SAMPLES, _LONGEST_SAMPLE = 3, 60
+
+
+def _unread(records: pl.DataFrame, name: str) -> list[str]:
+    """The start of up to three answers of a model in which no position could be read, refusals left out."""
+    import polars as pl
+
+    if not {"answer", "failure", "stance", "refused"} <= set(records.columns):
+        return []
+    own = pl.col("model") == name, pl.col("failure").is_null(), pl.col("stance") == "other", ~pl.col("refused")
+    texts = records.filter(*own)["answer"].unique(maintain_order=True).head(_SAMPLES)
+    return [shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in texts]
 
 
 def notes(analysis: Analysis) -> Iterator[str]:

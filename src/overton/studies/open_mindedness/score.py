@@ -15,7 +15,8 @@ mean over the deals is the null's own value, and costs no call; their spread is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import nan, sqrt
 from typing import Any, NamedTuple
@@ -110,62 +111,76 @@ def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class IssueScores:
-    """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers.
+    """Scores of a model's issues.
 
-    `drawn` is the mean score [issues] of shares drawn as far from these as they may be from the truth: how much higher
-    that is shows how much the uncertainty of the shares raises the score itself.
+    value   [issues, variants], NaN without a score
+    n       [issues] answers in the configurations of equation 1
+    scored  the issues with answers in all of them
+    table   the shares that are scored, and their `places` in the score
+    draws   how many draws of the shares limits are from; without draws there are none
     """
 
     value: Floats
-    low: Floats
-    high: Floats
     n: Ints
-    drawn: Floats
+    scored: Ints
+    table: ShareTable
+    places: list[int]
+    jackknife: Jackknife
+    draws: int
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats, Floats]:
+        """The lower and the upper limits [issues, variants], NaN without any, and the mean score [issues] of the draws.
+
+        The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
+        worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score
+        itself.
+        """
+        low, high, mean = (np.full_like(some, np.nan) for some in (self.value, self.value, self.value[:, 0]))
+        cut = (1 - self.jackknife.level) / 2
+        rng = np.random.default_rng((self.jackknife.seed, len(self.scored)))
+        for start in range(0, len(self.scored) if self.draws else 0, _BLOCK):
+            block = self.scored[start : start + _BLOCK]
+            share, effective = self.table.share[block][:, self.places], self.table.effective[block][:, self.places]
+            drawn = _drawn_shares(share, effective, self.draws, rng)
+            made = scores(drawn[:, :, 0], drawn[:, :, 1:])
+            limits, mean[block] = np.quantile(made, (cut, 1 - cut), axis=0), made[..., 0].mean(0)
+            low[block] = np.minimum(limits[0], self.value[block])
+            high[block] = np.maximum(limits[1], self.value[block])
+        return low, high, mean
 
     @property
     def raised(self) -> float:
-        """By how much that raises the mean score of all issues; NaN without a score."""
-        by = self.drawn - self.value[:, 0]
+        """By how much the uncertainty of the shares raises the mean score of all issues; NaN without a score.
+
+        Shares are drawn as far from these as they may be from the truth: that raises their score as much again.
+        """
+        by = self.limits[2] - self.value[:, 0]
         return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
 
     def withheld(self) -> IssueScores:
         """The same issues without a score, because their answers measure nothing."""
-        nothing = np.full_like(self.value, np.nan)
-        return IssueScores(nothing, nothing, nothing, self.n, nothing[:, 0])
+        return replace(self, value=np.full_like(self.value, np.nan), scored=self.scored[:0])
 
     def estimates(self, issue: int, level: float, reason: str) -> list[Estimate]:
         """One issue's scores in the order of `VARIANTS`, or the reason why there are none; `n` counts answers."""
         n = int(self.n[issue])
         if np.isnan(self.value[issue, 0]):
             return [not_computed(reason, level=level, n=n)] * len(VARIANTS)
-        numbers = zip(self.value[issue].tolist(), self.low[issue].tolist(), self.high[issue].tolist(), strict=True)
+        low, high, _ = self.limits
+        numbers = zip(self.value[issue].tolist(), low[issue].tolist(), high[issue].tolist(), strict=True)
         return [Estimate(*three, n, "bootstrap of answers", level) for three in numbers]
 
 
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
-    """Scores of every issue, with percentile limits from `draws` draws of them; without draws there are no limits.
-
-    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution worth
-    the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score itself.
-    """
-    issues = len(table.share)
+    """Scores of every issue; limits are from so many draws."""
+    issues, places = len(table.share), scored_places(table.conditions) or []
     value = np.full((issues, len(VARIANTS)), np.nan)
-    low, high, mean = value.copy(), value.copy(), value[:, 0].copy()
-    if (places := scored_places(table.conditions)) is None:
-        return IssueScores(value, low, high, np.zeros(issues, np.int64), value[:, 0])
     share = table.share[:, places]
-    scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
-    value[scored] = scores(share[scored, 0], share[scored, 1:])
-    cut = (1 - jackknife.level) / 2
-    rng = np.random.default_rng((jackknife.seed, len(scored)))
-    for start in range(0, len(scored) if draws else 0, _BLOCK):
-        block = scored[start : start + _BLOCK]
-        drawn = _drawn_shares(share[block], table.effective[block][:, places], draws, rng)
-        made = scores(drawn[:, :, 0], drawn[:, :, 1:])
-        limits, mean[block] = np.quantile(made, (cut, 1 - cut), axis=0), made[..., 0].mean(0)
-        low[block] = np.minimum(limits[0], value[block])
-        high[block] = np.maximum(limits[1], value[block])
-    return IssueScores(value, low, high, table.n[:, places].sum(1), mean)
+    scored = np.flatnonzero(np.isfinite(share).all((1, 2))) if places else np.array([], np.int64)
+    if places:
+        value[scored] = scores(share[scored, 0], share[scored, 1:])
+    return IssueScores(value, table.n[:, places].sum(1), scored, table, places, jackknife, draws)
 
 
 _BLOCK = 16

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED_NAMES
@@ -87,30 +86,25 @@ COUNTS = TableKind(
 """One row for each stance of a model on an issue in a configuration; the published names are read too."""
 
 
-@dataclass(frozen=True)
-class OutcomeTable:
-    """A table of outcomes: `kind` says whether `table` is one of `RECORDS` or of `COUNTS`.
-
-    `lacking` names columns that the records lack and that measures of letter, order and draws need: such records are
-    counted, leaving out failed calls (`failed` of them), and `kind` is 'counts'.
-    """
-
-    kind: Literal["records", "counts"]
-    table: pl.DataFrame
-    lacking: tuple[str, ...] = ()
-    failed: int = 0
+NOTE = "note"
+"""A column with what readers must know of a table that was made elsewhere, a line each."""
 
 
-def read_table(raw: RawTable) -> OutcomeTable:
+def read_table(raw: RawTable) -> pl.DataFrame:
     """Records or counts, distinguished by their columns: a column `count` makes it a table of counts.
+
+    Records that lack columns of the design are counted, without failed calls; the column `note` then says what is
+    missing.
 
     Raises:
         InputError: it is neither; otherwise as `table_frames.read`.
     """
+    import polars as pl
+
     from overton.studies import table_frames
 
     if "count" in raw.columns:
-        return OutcomeTable("counts", table_frames.read(COUNTS, raw))
+        return table_frames.read(COUNTS, raw)
     if not RECORDS.fits(raw):
         reason = (
             f"is neither records (columns {', '.join(RECORDS.needed)} and more) nor a table of counts "
@@ -118,17 +112,47 @@ def read_table(raw: RawTable) -> OutcomeTable:
         )
         raise InputError([Problem(raw.name, "", reason)])
     records = table_frames.read(RECORDS, raw)
-    lacking = tuple(column for column in _DESIGN if column not in raw.columns)
-    if not lacking:
-        return OutcomeTable("records", records)
-    failed = records["failure"].is_not_null()
-    return OutcomeTable("counts", _counted(records.filter(~failed)), lacking, int(failed.sum()))
+    lacking = [column for column in _DESIGN if column not in raw.columns]
+    held = _held(raw.name, records)
+    notes = [f"{', '.join(held)}: a grammar held answers to their form, so shares of other answers say nothing."]
+    notes = notes if held else []
+    if lacking:
+        file, failed = raw.name.replace("\\", "/").rpartition("/")[2], records["failure"].is_not_null()
+        missing = ", ".join(lacking)
+        notes.append(f"{file} lacks {missing}: measures that need them (letter, order, draws) are not computed.")
+        if failed.any():
+            notes.append(f"{int(failed.sum())} failed calls in {file} are not answers and are left out.")
+        records = _counted(records.filter(~failed))
+    return records.with_columns(pl.lit("\n".join(notes)).alias(NOTE)) if notes else records
+
+
+def _held(name: str, records: pl.DataFrame) -> list[str]:
+    """The models whose answers a grammar held to their form.
+
+    Raises:
+        InputError: it held some of a model's answers and not others: the two are never pooled.
+    """
+    import polars as pl
+
+    if "held" not in records.columns:
+        return []
+    held = records.filter(pl.col("held"))["model"].unique().sort().to_list()
+    free = set(records.filter(~pl.col("held").fill_null(False))["model"].unique())
+    reason = "a grammar held some of its answers to their form and not others: give each kind a name of its own"
+    if both := [model for model in held if model in free]:
+        raise InputError([Problem(name, model, reason) for model in both])
+    return held
 
 
 def _counted(records: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    held = [column for column in ("held",) if column in records.columns]
-    key = ["model", *held, "issue", "condition", "stance"]
+    key = ["model", "issue", "condition", "stance"]
     counts = records.group_by(key).agg(pl.len().cast(pl.Int64).alias("count"), pl.col("topic").drop_nulls().first())
-    return counts.sort(key).select(*COUNTS.needed, "topic", *held)
+    return counts.sort(key).select(*COUNTS.needed, "topic")
+
+
+def notes_of_table(records: pl.DataFrame) -> list[str]:
+    """What readers must know of a table that was made elsewhere."""
+    known = records[NOTE].first() if NOTE in records.columns else None
+    return str(known).split("\n") if known else []
