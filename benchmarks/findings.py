@@ -67,7 +67,7 @@ def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
     for number, model in enumerate(_names(MODELS)):
         stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
         frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
-    with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
+    with patch("overton.studies.open_mindedness.issue_numbers.agreements", return_value=()):
         yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(pl.concat(frames), resamples=100)))
 
 

@@ -140,7 +140,7 @@ def of_pulls(table: pl.DataFrame) -> Estimates:
     """The pulls over issues, and how much answers depend on the draw of arguments."""
     from overton.studies.open_mindedness.measures import analyze
 
-    with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
+    with patch("overton.studies.open_mindedness.issue_numbers.agreements", return_value=()):
         found = analyze(table, resamples=100)
     return {
         "pull of the letter (mean over issues)": [row.number for row in found.rows_of("pulls_letter", item=None)],

@@ -19,12 +19,12 @@ from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
 from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.answer_table import trial_table
 from overton.studies.open_mindedness.layouts import sections
+from overton.studies.open_mindedness.layouts.answers import trial_table
 from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
-from overton.studies.open_mindedness.tables import COUNTS
+from overton.studies.open_mindedness.record import COUNTS
 from overton.studies.sections import Callout, Chart, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"

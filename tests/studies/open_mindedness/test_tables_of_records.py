@@ -9,8 +9,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies import table_frames
-from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.tables import NOTE, RECORDS, read_table
+from overton.studies.open_mindedness.record import NOTE, RECORDS, Record, read_table
 from overton.studies.tables import columns_of_record
 
 RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))

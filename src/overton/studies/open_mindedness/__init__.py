@@ -20,8 +20,7 @@ from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
-from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.tables import COUNTS, RECORDS, read_table
+from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
 from overton.studies.simulated import degenerate
 from overton.studies.study import Command, Demo, Role, Study
 from overton.studies.study_report import StudyReport
@@ -59,7 +58,7 @@ def _sections(analysis: Analysis, judged: str, items: Sequence[Issue]) -> Sequen
 
 
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
-    from overton.studies.open_mindedness.answer_table import trial_table
+    from overton.studies.open_mindedness.layouts.answers import trial_table
 
     return trial_table(results.records, results.items)
 

@@ -17,8 +17,7 @@ from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
-from overton.studies.open_mindedness.record import STANCES
-from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
+from overton.studies.open_mindedness.record import COUNTS, MEASURED, RECORDS, STANCES
 from overton.studies.probabilities import Weighing, resolve_label
 from overton.studies.warnings import FaultCount, count_faults
 

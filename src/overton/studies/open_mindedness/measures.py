@@ -1,7 +1,6 @@
 """By what there are numbers of open-mindedness' measures, its null conditions, and its analysis.
 
-`declarations` says what is measured, `rows` makes the units and their values, and `answer_numbers` numbers that are no
-means over units.
+`declarations` says what is measured, and `rows` makes the units and their values.
 """
 
 from __future__ import annotations
@@ -32,14 +31,13 @@ from overton.studies.open_mindedness.declarations import (
     SHIFTS,
     STANCE_SHARES,
 )
+from overton.studies.open_mindedness.findings import notes, warnings
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.notes import notes, warnings
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.protocol import trials
 from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
-from overton.studies.open_mindedness.record import NullChange
-from overton.studies.open_mindedness.tables import notes_of_table
+from overton.studies.open_mindedness.record import NullChange, notes_of_table
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
@@ -88,8 +86,8 @@ def _rows() -> Rows[OpenMindednessHow]:
 
 def _other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
     """Numbers of single issues and of each model, and tables that need more than the units."""
-    from overton.studies.open_mindedness.answer_numbers import AnswerNumbers
     from overton.studies.open_mindedness.free_answers import free_counts
+    from overton.studies.open_mindedness.rows import AnswerNumbers
 
     numbers, families = AnswerNumbers.of(frame), {model.name: model.family for model in results.models}
     yield from numbers.rows(frame, families)
@@ -122,7 +120,7 @@ def _remarks(results: Results, how: OpenMindednessHow, analysis: Analysis) -> It
 
 def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
-    from overton.studies.open_mindedness.answer_numbers import cross_fitted
+    from overton.studies.open_mindedness.rows import cross_fitted
 
     return cross_fitted(_counted(results, how), how)
 
@@ -172,7 +170,7 @@ def _in_their_place(results: Results, rows: pl.DataFrame | None, how: OpenMinded
 
 
 def _by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness.answer_numbers import by_chance
+    from overton.studies.open_mindedness.rows import by_chance
 
     return by_chance(_counted(results, how), how)
 

@@ -25,7 +25,7 @@ def _load_published() -> dict[str, dict[str, float]]:
 
 def _of(table: RawTable) -> list[PublishedNumber]:
     from overton.studies.open_mindedness.measures import analyze
-    from overton.studies.open_mindedness.tables import read_table
+    from overton.studies.open_mindedness.record import read_table
 
     counts = read_table(table)
     if "count" not in counts.columns:

@@ -1,17 +1,31 @@
-"""Records of open-mindedness, or counts of its answers, made into units, and what else is counted in them.
+"""Records of open-mindedness, or counts of its answers, made into units; and all that is no mean over units.
 
 Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`).
+`AnswerNumbers` makes units of them (`issue_arrays`). What it knows besides is in rows of their own and in tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
+import msgspec
+import numpy as np
 import polars as pl
 
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
+from overton.statistics.proportions import proportion
+from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.frame import Cells, EstimateRow
+from overton.studies.grouping import Frame, no_contribution
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.open_mindedness import declarations as declared
+from overton.studies.open_mindedness import score
 from overton.studies.open_mindedness.answer_counts import (
     AnswerCounts,
     cells_from_counts,
@@ -19,17 +33,432 @@ from overton.studies.open_mindedness.answer_counts import (
     measured_answers,
     weighing_of_answers,
 )
-from overton.studies.open_mindedness.answer_numbers import AnswerNumbers
+from overton.studies.open_mindedness.arguments import (
+    ArgumentTable,
+    argument_shares,
+    argument_table,
+    draw_dependence,
+)
 from overton.studies.open_mindedness.free_answers import free_units
+from overton.studies.open_mindedness.issue_arrays import (
+    ModelArrays,
+    answer_units,
+    balanced_issue_units,
+    crossed_columns,
+    issue_units,
+    wording_counts,
+    wording_units,
+)
+from overton.studies.open_mindedness.issue_numbers import (
+    UNCORRECTED,
+    IssueNumbers,
+    ModelAgreement,
+    compare,
+    counter_shifts,
+    mean_counter_shift,
+)
+from overton.studies.open_mindedness.options import OpenMindednessHow
+from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.respondent import RespondentFit, fit_respondents
+from overton.studies.open_mindedness.score import VARIANTS, extreme_scores, limits_like_these, scored_places
+from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 if TYPE_CHECKING:
-    from overton.studies.frame import Cells
-    from overton.studies.grouping import Frame
-    from overton.studies.open_mindedness.options import OpenMindednessHow
     from overton.studies.probabilities import Weighing
     from overton.studies.results import Results
-    from overton.studies.units import Units
+
+_ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
+"""Draws of scores within issues: the number over all models and issues, and the least for each."""
+
+_FROM_COUNTS = "a table of counts does not have it: records do"
+_UNFORCED = "free answers name no letter"
+_ONE_READING = {"forced": "a table of counts has one reading", "free": "the judge reads free answers, and no pattern"}
+_MALFORMED = "every answer has a fault of form"
+_NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
+_FEW = "fewer than two answers to this wording in some configuration"
+_NOT_ASKED = "some configuration of the score was not asked"
+_NO_LEANING = "the baseline was not asked, or cannot be corrected"
+
+
+@dataclass(frozen=True)
+class AnswerNumbers:
+    """The numbers of forced answers, or of free ones by their judge's labels, to some issues.
+
+    Where a mean is over a single issue, the issue's own number takes its place, if it has one: its interval is over
+    answers. `controversial` is how many issues make the controversial subset, or names them.
+    """
+
+    cells: AnswerCounts
+    jackknife: Jackknife
+    controversial: int | Sequence[str]
+
+    @classmethod
+    def of(cls, frame: Frame) -> AnswerNumbers:
+        """Those of which a frame's units are made."""
+        made = frame.units["issues"].finisher
+        assert isinstance(made, cls)
+        return made
+
+    @cached_property
+    def every(self) -> list[ModelArrays]:
+        """The arrays of each model."""
+        many = len(self.cells.models) * len(self.cells.issues)
+        draws = min(max(_ALL_DRAWS // many, _LEAST_DRAWS), self.jackknife.resamples)
+        return [ModelArrays(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
+
+    @cached_property
+    def issues(self) -> list[IssueNumbers]:
+        """The numbers of each model's single issues."""
+        return [IssueNumbers(arrays) for arrays in self.every]
+
+    @cached_property
+    def agreement(self) -> ModelAgreement | None:
+        """The models side by side."""
+        tables = [arrays.answered.table for arrays in self.every]
+        return compare(self.cells, tables, self.controversial, self.jackknife.level)
+
+    @cached_property
+    def subset(self) -> tuple[str, ...]:
+        """The controversial issues."""
+        if self.agreement is not None:
+            return self.agreement.subset
+        if isinstance(self.controversial, int):
+            return ()
+        return tuple(name for name in self.controversial if name in self.cells.issues)
+
+    @cached_property
+    def arguments(self) -> ArgumentTable | None:
+        """Answers by argument; None if no record shows any."""
+        return None if self.cells.unequal else argument_table(self.cells)
+
+    @cached_property
+    def respondents(self) -> list[RespondentFit] | None:
+        """The respondent model of each model."""
+        return None if self.cells.unequal else fit_respondents(self.cells, self.jackknife.level)
+
+    def units(self, kinds: Collection[str]) -> Iterator[tuple[str, Units]]:
+        """The units of some kinds, by default of all; named kinds have only the values by which models are compared."""
+        every, subset = self.every, () if kinds else self.subset
+        if not kinds or "issues" in kinds:
+            yield "issues", issue_units(every, self, subset=subset, compared=bool(kinds))
+        if not kinds or ("balanced_issues" in kinds and self.cells.design is not None):
+            yield "balanced_issues", balanced_issue_units(every, self, subset=subset)
+        for variant, start in (("plain", ""), ("letter_balanced", "balanced_")):
+            if not kinds or f"{start}answers" in kinds:
+                units = answer_units(every, self, variant)
+                yield f"{start}answers", units
+                if not kinds or "baseline" in self.cells.conditions:
+                    changed = units.table.filter(pl.col("condition") != "baseline")
+                    yield f"{start}shifts", replace(units, table=changed)
+        wordings = None if kinds else wording_units(every, self)
+        if wordings is not None:
+            yield "wordings", wordings
+
+    def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
+        """A mean with the reason if there is none, or the number of its only issue."""
+        place = self.cells.models.index(model)
+        if not number.n:
+            why = self._why_none(self.every[place], measure)
+            return not_computed(why.format(condition=condition), level=self.jackknife.level)
+        if cluster and measure.units != "wordings":
+            variant = "letter_balanced" if measure.units.startswith("balanced_") else "plain"
+            issue = self.cells.issues.index(cluster)
+            return self.issues[place].of_one(measure.name, condition, variant, issue) or number
+        if measure.name.endswith("_cross_fitted") and measure.units == "issues" and not isnan(number.low):
+            return msgspec.structs.replace(number, method=f"cross-fitted, {number.method}")
+        return number
+
+    def _why_none(self, arrays: ModelArrays, measure: Measure) -> str:
+        """Why a mean over issues has no value."""
+        if measure.units == "wordings" and measure.name.endswith("_cross_fitted"):
+            if scored_places(self.cells.conditions) is None:
+                return arrays.withheld or _NOT_ASKED
+            return arrays.withheld or (_NOT_HALVED if self.cells.weighed else _FEW)
+        is_uncorrected = measure.units.startswith("balanced_") and arrays.corrected is None
+        if measure.name == declared.LEANING.name and (is_uncorrected or "baseline" not in self.cells.conditions):
+            return _NO_LEANING
+        if is_uncorrected:
+            return self.why_uncorrected
+        return arrays.withheld if arrays.withheld and measure.name in declared.WITHHELD else measure.nothing
+
+    def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
+        """A contribution with the reason if there is none, how many answers an issue has, and what its score could be
+        if failed calls and answers without a stance had turned out otherwise. Other means have no such bounds."""
+        arrays = self.every[self.cells.models.index(model)]
+        made = replace(made, failed_weight=None, refused_weight=None)
+        if condition:
+            return made if made.items else replace(made, why=f"no answers in {condition}")
+        asked = self.cells.answers[arrays.model].sum(-1)
+        answers = float(asked[asked > 0].mean()) if asked.any() else None
+        places = scored_places(self.cells.conditions)
+        if not made.items:
+            is_unscored = places is None and made.measure is declared.MOVED
+            why = declared.SCORES[0].nothing if is_unscored else made.why
+            return replace(made, why=arrays.withheld or why, answers=answers)
+        extremes: Callable[[], tuple[Floats, Floats]] | None = None
+        if made.measure in declared.SCORES and places is not None:
+            extremes = partial(self._extremes, arrays.model, made.items, declared.SCORES.index(made.measure), places)
+        return replace(made, answers=answers, extreme_values=extremes)
+
+    @cached_property
+    def _every_extreme(self) -> dict[int, tuple[Floats, Floats]]:
+        return {}
+
+    def _extremes(self, model: int, items: Sequence[str], score: int, places: list[int]) -> tuple[Floats, Floats]:
+        """What the scores of some issues could be in one variant."""
+        rows = [self.cells.issues.index(name) for name in items]
+        if model not in self._every_extreme:
+            self._every_extreme[model] = extreme_scores(self.cells, model, places)
+        least, most = self._every_extreme[model]
+        return least[rows, score], most[rows, score]
+
+    def rows(self, frame: Frame, families: Mapping[str, str]) -> Iterator[EstimateRow]:
+        """Every number that is no mean over units; `families` maps models to families."""
+        yield from self._like_these(frame)
+        for arrays in self.every:
+            yield from self._model_rows(arrays)
+        yield from self._draw_rows()
+        if self.agreement is not None:
+            yield from self.agreement.rows(self.arguments, families, self.jackknife)
+        for own, arrays in zip(self.issues, self.every, strict=True):
+            yield from own.rows()
+            if self.respondents is not None:
+                yield from self.respondents[arrays.model].rows(arrays.name)
+            if self.arguments is not None:
+                yield from argument_shares(self.cells, self.arguments, arrays.model, self.jackknife.level)
+
+    def _like_these(self, frame: Frame) -> Iterator[EstimateRow]:
+        """The plain score with an interval for issues and wordings like these; and why models have none without
+        malformed answers, if all of theirs are."""
+        for row in frame.estimates([declared.SCORES[0]]):
+            arrays = self.every[self.cells.models.index(row.model or "")]
+            number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
+            if number is not None:
+                yield msgspec.structs.replace(row, variant="wordings_like_these", number=number)
+        for name in self.cells.models:
+            own = [count for count in self.cells.faults if count.model == name]
+            if own and all(count.faulty == count.replies for count in own):
+                number = not_computed(_MALFORMED, level=self.jackknife.level)
+                for measure in VARIANTS:
+                    yield EstimateRow(model=name, measure=measure, variant="without_faults", clusters=0, number=number)
+
+    @property
+    def why_uncorrected(self) -> str:
+        """Why answers cannot be corrected for letter and order."""
+        return UNCORRECTED if self.cells.design is not None else self.why_no_records
+
+    @property
+    def why_no_records(self) -> str:
+        """Why there is nothing that only records of forced answers have."""
+        return _FROM_COUNTS if self.cells.way == "forced" else _UNFORCED
+
+    def _model_rows(self, arrays: ModelArrays) -> Iterator[EstimateRow]:
+        """Numbers of a model that are no means over issues."""
+        for measure, number in self._numbers(arrays):
+            yield EstimateRow(model=arrays.name, measure=measure, number=number)
+        if self.cells.design is not None and not self.cells.unequal:
+            counted = self.cells.design.readings[arrays.model].sum((1, 2))
+            for condition, (unflagged, flagged) in zip(self.cells.conditions, counted.tolist(), strict=True):
+                if unflagged + flagged:
+                    number = self._share(flagged, unflagged + flagged)
+                    yield EstimateRow(model=arrays.name, condition=condition, measure="flagged", number=number)
+        for issue, condition, shift in counter_shifts(arrays):
+            if shift.value > 0:
+                yield EstimateRow(
+                    model=arrays.name,
+                    item=self.cells.issues[issue],
+                    condition=condition,
+                    measure="counter_shift",
+                    number=shift,
+                )
+
+    def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
+        for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
+            yield f"pulls_{pull}", number
+        if arrays.followed is not None and not self.cells.unequal:
+            yield "followed", arrays.followed.share
+        found = counter_shifts(arrays)
+        above = [shift for shift in found if shift[2].value > 0]
+        yield "counter_shift", mean_counter_shift(above, len(found), self.jackknife)
+        yield "read_differently", self._read_differently(arrays.model)
+
+    def _read_differently(self, model: int) -> Estimate:
+        """The share of answers that the strict and the published patterns read differently."""
+        if self.cells.design is None or self.cells.unequal:
+            why = LEFT_OUT if self.cells.unequal else _ONE_READING[self.cells.way]
+            return not_computed(why, level=self.jackknife.level)
+        counted = self.cells.design.readings[model].sum((0, 3))
+        return self._share(int(counted.sum() - np.trace(counted)), int(self._by_stance(model).sum()))
+
+    def _by_stance(self, model: int) -> Ints:
+        """Answers by stance, as they were drawn."""
+        counts = self.cells.answers[model].sum((0, 1)) if self.cells.sampled is None else self.cells.sampled[model]
+        return np.asarray(counts, np.int64)
+
+    def _share(self, count: int, n: int) -> Estimate:
+        level = self.jackknife.level
+        return Estimate(*proportion(count, n, level), n, "Wilson", level)
+
+    def _draw_rows(self) -> Iterator[EstimateRow]:
+        found = draw_dependence(self.cells, self.arguments, self.jackknife)
+        for model, numbers in zip(self.cells.models, found or (), strict=False):
+            for measure, number in numbers.items():
+                yield EstimateRow(model=model, measure=measure, number=number)
+
+    def how(self, reading: str) -> Cells:
+        """What was measured, and how: the only row of the table 'how'. Counts have one reading."""
+        is_counted = self.cells.design is None and self.cells.way == "forced"
+        return {
+            "source": "counts" if is_counted else "records",
+            "reading": "strict" if is_counted else reading,
+            "answers": self.cells.way,
+            "resamples": self.jackknife.resamples,
+            "seed": self.jackknife.seed,
+        }
+
+    def tables(self) -> dict[str, tuple[Cells, ...]]:
+        """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
+        return {
+            "counts": tuple(map(self._counts, self.every)),
+            "issues": tuple(cells for own in self.issues for cells in own.issues_table()),
+            "conditions": tuple(cells for own in self.issues for cells in own.conditions_table()),
+            "wordings": tuple(
+                {
+                    "model": arrays.name,
+                    "facet": "wording",
+                    "condition": wording,
+                    "template": int(wording),
+                    "answers": count,
+                }
+                for arrays in self.every
+                for wording, count in wording_counts(arrays).items()
+            ),
+            "counter_shifts": tuple(
+                {
+                    "model": arrays.name,
+                    "issue": self.cells.issues[issue],
+                    "condition": condition,
+                    "clear": shift.low > 0,
+                }
+                for arrays in self.every
+                for issue, condition, shift in counter_shifts(arrays)
+                if shift.value > 0
+            ),
+            "subset": tuple({"issue": issue} for issue in self.subset),
+            "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
+            "missing": tuple(cells for arrays in self.every for cells in self._missing(arrays)),
+            **({} if self.agreement is None else self.agreement.tables),
+        }
+
+    def _counts(self, arrays: ModelArrays) -> Cells:
+        """What was asked of a model and how its answers were read.
+
+        `answers` and `failures` count calls, `flagged` answers that the endpoint itself flagged as refusals, and
+        `scored` issues with a score. `raised` says by how many points a score of few prompts' token probabilities may
+        be too high, and `is_known` whether some template has several prompts: if each has only one, differences between
+        templates are taken for chance, and the points say little.
+        """
+        cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
+        scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
+        found = counter_shifts(arrays)
+        raised = cells.weighed and cells.design is not None and scored.any()
+        followed = None if cells.unequal else arrays.followed
+        own = [count for count in cells.faults if count.model == arrays.name]
+        return {
+            "model": arrays.name,
+            "facet": None,
+            "condition": None,
+            "issues": len(arrays.asked),
+            "answers": int(by_stance.sum()),
+            "failures": int(cells.failures[model].sum()),
+            **dict(zip(STANCES, by_stance.tolist(), strict=True)),
+            "flagged": None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
+            "scored": int(scored.sum()),
+            "flips_to_other": self.issues[model].flips_to_other(),
+            "counter_compared": len(found),
+            "counter_count": sum(shift.value > 0 for _, _, shift in found),
+            "counter_clear": sum(shift.low > 0 for _, _, shift in found),
+            "follows": None if followed is None else followed.follows,
+            "towards": None if followed is None else followed.towards,
+            "why_withheld": arrays.withheld,
+            "raised": arrays.answered.scores.raised if raised else None,
+            "is_known": self._has_several_prompts(model) if raised else None,
+            "dispersion": self._dispersion(model),
+            "without_faults": any(count.faulty for count in own) if own else None,
+        }
+
+    def _dispersion(self, model: int) -> float | None:
+        found = nan if self.respondents is None else self.respondents[model].dispersion
+        return None if isnan(found) else found
+
+    def _has_several_prompts(self, model: int) -> bool:
+        assert self.cells.design is not None
+        # Sums of probabilities are whole but for rounding.
+        return bool((self.cells.design.by_template(model).sum(-1) > 1.5).any())
+
+    def _readings(self, arrays: ModelArrays) -> Iterator[Cells]:
+        """How many answers the strict and the published patterns read as which stances."""
+        if self.cells.design is None:
+            return
+        counted = self.cells.design.readings[arrays.model].sum((0, 3))
+        for strict, published in np.argwhere(counted).tolist():
+            yield {
+                "model": arrays.name,
+                "strict": STANCES[strict],
+                "published": STANCES[published],
+                "answers": int(counted[strict, published]),
+            }
+
+    def _missing(self, arrays: ModelArrays) -> Iterator[Cells]:
+        """Parts of a model's analysis that are missing, and why."""
+        missing: dict[str, str] = {}
+        if self.cells.design is None:
+            names = ("corrected", "pulls", "draws", "respondent", "arguments", "letter_followers")
+            missing |= dict.fromkeys(names, self.why_no_records)
+        elif arrays.corrected is None:
+            missing["corrected"] = UNCORRECTED
+        if self.cells.unequal:
+            missing |= dict.fromkeys(("draws", "respondent", "arguments", "following"), LEFT_OUT)
+        elif self.cells.design is not None and self.arguments is None:
+            missing |= dict.fromkeys(("draws", "arguments"), "no prompt contained arguments")
+        if not any(self.cells.topics):
+            missing["topics"] = "the issues have no topics"
+        if not self.subset:
+            missing["subset"] = "no controversial issues: name some, or compare several models"
+        for part, why in missing.items():
+            yield {"model": arrays.name, "part": part, "why": why}
+
+
+def cross_fitted(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    jackknife, measure = Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
+    every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
+    return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
+
+
+def by_chance(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
+    deals [deals, issues], and each deal's deviation from them."""
+    found: dict[str, list[Contribution]] = {}
+    for model, name in enumerate(cells.models):
+        made = score.by_chance(cells, model, how.seed)
+        every = [(measure, made.scores[..., variant]) for variant, measure in enumerate(declared.SCORES)]
+        for measure, deals in (*every, (replace(declared.MOVED, nothing=declared.SCORES[0].nothing), made.moved)):
+            known = np.isfinite(deals)
+            with np.errstate(invalid="ignore"):
+                mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
+            noise = np.where(known, deals - mean, 0.0)
+            found.setdefault(name, []).append(_mean(measure, cells, mean, noise=noise))
+    return found
+
+
+def _mean(measure: Measure, cells: AnswerCounts, values: Floats, *, noise: Floats | None = None) -> Contribution:
+    """A mean over issues; NaN if an issue has no value."""
+    known = np.isfinite(values)
+    if not known.any():
+        return no_contribution(measure)
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float), noise=noise)
 
 
 def are_counts(records: pl.DataFrame) -> bool:
