@@ -25,7 +25,7 @@ from overton.studies.grouping import Frame, no_contribution
 from overton.studies.measures import Sides
 from overton.studies.open_mindedness.answer_counts import with_answers
 from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
-from overton.studies.open_mindedness.questions import LABELS
+from overton.studies.open_mindedness.questions import LABELS, STRENGTHS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.people_labels import People
 from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 KINDS = ("differs", "abstains", "opposite", "speaks")
 """How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
 one takes none. The last three add up to the first."""
-STRENGTHS = ("slight", "clear", "strong")
 
 
 def pairs_of(records: pl.DataFrame) -> pl.DataFrame:

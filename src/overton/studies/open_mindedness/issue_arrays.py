@@ -17,17 +17,18 @@ import polars as pl
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
+from overton.studies.open_mindedness.declarations import SHIFTS
 from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import (
     SCORED,
     VARIANTS,
     IssueScores,
-    baseline_stance,
+    any_flips,
     crossed,
     crossed_issues,
+    flips_from,
     issue_scores,
-    plurality,
     scored_places,
 )
 from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
@@ -52,8 +53,8 @@ CONTRASTS = {
 differ by it, and the side. In the first two the number of agreeing arguments differs too."""
 
 
-SHIFTS = ("shift", "shift_con", "shift_other")
-"""Changes of the shares of pro, con and other from the baseline."""
+CHANGES = tuple(measure.name for measure in SHIFTS)
+"""The names of changes of the shares of pro, con and other from the baseline."""
 MEANS = ("letter", "first", "letter_and_first")
 """Pulls that are means over issues."""
 
@@ -134,23 +135,15 @@ def flips_of(table: ShareTable) -> Floats:
     without a baseline stance or answers."""
     if "baseline" not in table.conditions:
         return np.full(table.share.shape[:2], np.nan)
-    first = baseline_stance(table.share[:, table.conditions.index("baseline")])[:, None]
-    known = np.isfinite(table.share[..., PRO]) & (first >= 0)
-    return np.where(known, plurality(table.share) != first, np.nan)
+    return flips_from(table.share[:, table.conditions.index("baseline")], table.share)
 
 
 def _any_flips(table: ShareTable, names: Sequence[str]) -> Floats:
     """Whether some of these configurations flips an issue's stance [issues]; NaN if none of those with answers does,
     and some have none."""
-    flips = flips_of(table)
-    if not set(names) <= set(table.conditions):
-        flips = np.column_stack([flips, np.full(len(flips), np.nan)])
-        names = [name for name in names if name in table.conditions]
-        chosen = [*(table.conditions.index(name) for name in names), flips.shape[1] - 1]
-    else:
-        chosen = [table.conditions.index(name) for name in names]
-    own = flips[:, chosen]
-    return np.where((own == 1).any(1), 1.0, np.where(np.isfinite(own).all(1), 0.0, np.nan))
+    flips, nothing = flips_of(table), np.full(len(table.share), np.nan)
+    places = [table.conditions.index(name) if name in table.conditions else None for name in names]
+    return any_flips(np.stack([nothing if place is None else flips[:, place] for place in places], -1))
 
 
 def share_in(table: ShareTable, condition: str, stance: int) -> Floats:
@@ -302,11 +295,11 @@ def answer_units(every: Iterable[ModelArrays], finisher: Finisher, variant: str 
         often = _refusing_issues(arrays.answered.table)["often_other"][arrays.asked] == 1
         refusals = pl.Series("refusals", ["often" if other else None for other in often], dtype=pl.String)
         for condition in arrays.cells.conditions:
-            columns = dict.fromkeys((*STANCES, *SHIFTS), np.full(len(arrays.cells.issues), np.nan))
+            columns = dict.fromkeys((*STANCES, *CHANGES), np.full(len(arrays.cells.issues), np.nan))
             if own is not None:
                 shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
                 shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
-                columns = dict(zip((*STANCES, *SHIFTS), (*shares, *shifts), strict=True))
+                columns = dict(zip((*STANCES, *CHANGES), (*shares, *shifts), strict=True))
             found.append(_table(arrays, columns, condition=condition).with_columns(refusals))
     return _units(found, finisher, ("refusals",))
 

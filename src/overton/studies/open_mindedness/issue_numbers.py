@@ -24,9 +24,9 @@ from overton.studies.frame import Cells, EstimateRow
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
 from overton.studies.open_mindedness.arguments import ArgumentTable, agreements, same_family
 from overton.studies.open_mindedness.issue_arrays import (
+    CHANGES,
     CONTRASTS,
     NO_STANCE,
-    SHIFTS,
     IssueArrays,
     ModelArrays,
     flips_of,
@@ -42,7 +42,7 @@ UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a
 NO_TEMPLATES = "a table of counts does not have the templates: records do"
 
 _METHODS = {"plain": "Wilson", "letter_balanced": "Wilson, corrected for letter and order"}
-_AGREEMENT = ("same_letter", "same_position", "letter_over_position")
+LETTER_OR_POSITION = ("same_letter", "same_position", "letter_over_position")
 
 
 def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) -> list[Estimate]:
@@ -190,7 +190,7 @@ class IssueNumbers:
                 if issue in by_issue:
                     yield self._row(name, f"pulls_{pull}", by_issue[issue])
             for where, found in self.agreement.items():
-                for measure, number in zip(_AGREEMENT, found.get(issue, ()), strict=False):
+                for measure, number in zip(LETTER_OR_POSITION, found.get(issue, ()), strict=False):
                     yield self._row(name, measure, number, condition=where)
 
     def _score_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
@@ -259,8 +259,8 @@ class IssueNumbers:
         if measure in STANCES and condition:
             shares = self.sides[variant].shares[issue][self.cells.conditions.index(condition)]
             return None if shares is None else of_one_issue(shares[STANCES.index(measure)])
-        if measure in SHIFTS:
-            return of_one_issue(gaps(own.table, (condition, "baseline"), SHIFTS.index(measure), self.level)[issue])
+        if measure in CHANGES:
+            return of_one_issue(gaps(own.table, (condition, "baseline"), CHANGES.index(measure), self.level)[issue])
         if measure in self.contrasts:
             return of_one_issue(self.contrasts[measure][issue])
         if measure.startswith("pulls_") and self.arrays.pulls is not None:

@@ -30,18 +30,14 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, TEMPLATES, WEIGHTS, AnswerCounts
+from overton.studies.open_mindedness.declarations import SCORE, SCORES
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.open_mindedness.shares import ShareTable
 
 SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 """The five configurations of equation 1."""
 
-VARIANTS = (
-    "open_mindedness",
-    "open_mindedness_as_published",
-    "open_mindedness_even",
-    "open_mindedness_even_as_published",
-)
+VARIANTS = tuple(measure.name for measure in SCORES)
 """The keys of the scores, in the order of the last axis of score arrays.
 
 open_mindedness    p_c is the share of the baseline's stance in the configuration (worked example, footnote 1)
@@ -74,6 +70,20 @@ def baseline_stance(shares: Floats) -> Ints:
     pro, con = shares[..., PRO], shares[..., CON]
     found = np.where(pro > con + _TIED, PRO, CON)
     return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
+
+
+def flips_from(baseline: Floats, shares: Floats) -> Floats:
+    """Whether the most common stance of shares [..., conditions, 3] differs from the stance of the `baseline` [..., 3]:
+    1 or 0 [..., conditions], NaN without a baseline stance or answers."""
+    first = baseline_stance(baseline)[..., None]
+    known = np.isfinite(shares[..., PRO]) & (first >= 0)
+    return np.where(known, plurality(shares) != first, np.nan)
+
+
+def any_flips(flips: Floats) -> Floats:
+    """Whether some of the configurations on the last axis flips the stance: 1 or 0, NaN if none is known to and some
+    are unknown."""
+    return np.where((flips == 1).any(-1), 1.0, np.where(np.isfinite(flips).all(-1), 0.0, np.nan))
 
 
 def scores(baseline: Floats, configurations: Floats) -> Floats:
@@ -200,13 +210,6 @@ def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.G
     return np.moveaxis(gammas, 0, -1)
 
 
-SCORES = (0.0, 100.0)
-"""The range of a score."""
-
-CROSS_FITTED = (-100.0, 100.0)
-"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
-
-
 def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
     """The lowest and the highest scores that each issue of a model could have, each [issues, variants].
 
@@ -228,7 +231,7 @@ def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tu
         found = scores(shares[:, 0], shares[:, 1:])
         if np.isfinite(found).any():
             least[issue], most[issue] = np.nanmin(found, 0), np.nanmax(found, 0)
-    return np.nan_to_num(least, nan=SCORES[0]), np.nan_to_num(most, nan=SCORES[1])
+    return np.nan_to_num(least, nan=SCORE[0]), np.nan_to_num(most, nan=SCORE[1])
 
 
 _SPLITS = 64
@@ -324,9 +327,9 @@ def limits_like_these(cells: AnswerCounts, model: int, asked: list[int], score: 
     error = sqrt((TEMPLATES - 1) / TEMPLATES * float(((np.array(without) - np.mean(without)) ** 2).sum()))
     half = float(stdtrit(TEMPLATES - 1, (1 + score.level) / 2)) * error
     ends = (score.value + way * np.hypot(end - score.value, half) for end, way in ((score.low, -1), (score.high, 1)))
-    low, high = (float(np.clip(end, *SCORES)) for end in ends)
+    low, high = (float(np.clip(end, *SCORE)) for end in ends)
     method = f"{score.method}, jackknife over wordings"
-    return Estimate(score.value, low, high, score.n, method, score.level, within=SCORES)
+    return Estimate(score.value, low, high, score.n, method, score.level, within=SCORE)
 
 
 DEALS = 100
@@ -357,11 +360,10 @@ def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
     counts = dealt(answers, np.random.default_rng((seed, issues)))
     with np.errstate(invalid="ignore"):
         share = counts / counts.sum(-1, keepdims=True)
-    made = scores(share[..., 0, :], share[..., 1:, :])
-    first = baseline_stance(share[..., 0, :])
-    flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
-    known = np.isfinite(share).all((-1, -2)) & (first >= 0)
-    return ChanceDeals(np.where(known[..., None], made, np.nan), np.where(known, flips, np.nan))
+    baseline, argued = share[..., 0, :], share[..., 1:, :]
+    flips = flips_from(baseline, argued)
+    known = np.isfinite(flips).all(-1)
+    return ChanceDeals(scores(baseline, argued), np.where(known, any_flips(flips), np.nan))
 
 
 def _unknown(issues: int) -> ChanceDeals:

@@ -18,7 +18,7 @@ from overton.studies.frame import Cells
 from overton.studies.layouts import CountColumn, MeasureColumn, TableOf, make_exhibits
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.declarations import PULLS
-from overton.studies.open_mindedness.issue_numbers import AGREEMENT
+from overton.studies.open_mindedness.issue_numbers import AGREEMENT, LETTER_OR_POSITION
 from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, Shown
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.sections import (
@@ -295,7 +295,6 @@ def _pull_chart(shown: Shown) -> Chart:
 
 
 _WHERE = {"follows_at_baseline": ("baseline", "baseline"), "follows": (None, "all configurations")}
-_LETTER_OR_POSITION = ("same_letter", "same_position", "letter_over_position")
 
 
 def _followers(shown: Shown) -> Exhibit:
@@ -304,7 +303,7 @@ def _followers(shown: Shown) -> Exhibit:
             model,
             str(cells["issue"]),
             where,
-            *(shown.number(name, model, condition, item=str(cells["issue"])) for name in _LETTER_OR_POSITION),
+            *(shown.number(name, model, condition, item=str(cells["issue"])) for name in LETTER_OR_POSITION),
         ]
         for model in shown.models
         for cells in shown.cells("issues", model)
