@@ -105,9 +105,10 @@ class StudyMeasures(Generic[HowT]):
     how        the choices of computing numbers
     rows       imports its module `rows`
     items      what it asks about: there are numbers by the facets of these
-    groupings  the measures, and the units that their numbers are over. One of several kinds of units is
-               first given of those over which it is compared; `besides` are compared and have no rows; `by_facet` are
-               given within each facet of items, and `deviations` have standard deviations over units, too
+    groupings  the measures, and the units that their numbers are over. A measure over several kinds of units is
+               compared over those of the first grouping that has it. `by_facet` are given within each facet of items,
+               and `deviations` have standard deviations over units, too
+    besides    further measures by which models are compared, without rows of their own
     others     numbers that are no means over units
     faultless  those that are also given without malformed replies, by default the headlines
     sides      the facet between whose two sides there are differences, if a headline is one

@@ -36,15 +36,15 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
 
 
 class Finisher(Protocol):
-    """What a study knows of numbers over its units besides the units' values."""
+    """Completes numbers over units by facts that the units' values do not contain."""
 
     def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
-        """A number as it is shown: with the study's own reason if there is none, or from what is within the one
+        """The number that is shown: with the study's own reason if there is none, or with an interval for the only
         `cluster` that it is over. `cluster` is '' if there are several or none."""
 
     def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
-        """A contribution with what is known of the answers behind it: how many there are, and how far those that
-        failed or were refused can move it."""
+        """A contribution with the number of answers that an item has, and with bounds for answers that failed or were
+        refused."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Units:
     sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
     void     why there is no number if all units are void, '' if none are
     clusters  what intervals are over, in the plural, if that depends on the records; '' if it is as declared
-    finisher  what is known of numbers besides these values, None if nothing is
+    finisher  completes their numbers, None if these values are all that is known
 
     The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
     in rows.

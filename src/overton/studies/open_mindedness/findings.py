@@ -50,10 +50,6 @@ class ModelView:
         row = self.analysis.row(measure, model=self.name, condition=condition, item=item)
         return not_computed("it was not asked") if row is None else row.number
 
-    def has(self, measure: str, condition: str | None = None) -> bool:
-        """Whether the analysis has a number, or says why there is none."""
-        return self.analysis.row(measure, model=self.name, condition=condition) is not None
-
     @cached_property
     def counts(self) -> Cells:
         """What was asked of it, and how its answers were read."""

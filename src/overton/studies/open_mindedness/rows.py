@@ -1,7 +1,7 @@
-"""Records of open-mindedness, or counts of its answers, made into units; and all that is no mean over units.
+"""Records of open-mindedness, or counts of its answers, made into units, further numbers and tables.
 
-Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`).
-`AnswerNumbers` makes units of them (`issue_arrays`). What it knows besides is in rows of their own and in tables.
+Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`), of
+which units are made (`issue_arrays`). `AnswerNumbers` also has all numbers that are not means over units.
 """
 
 from __future__ import annotations
@@ -183,8 +183,10 @@ class AnswerNumbers:
         return arrays.withheld if arrays.withheld and measure.name in declared.WITHHELD else measure.nothing
 
     def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
-        """A contribution with the reason if there is none, how many answers an issue has, and what its score could be
-        if failed calls and answers without a stance had turned out otherwise. Other means have no such bounds."""
+        """A contribution with the reason if there is none, and with the number of answers that an issue has.
+
+        Scores have bounds, for failed calls and answers without a stance could have turned out otherwise.
+        """
         arrays = self.every[self.cells.models.index(model)]
         made = replace(made, failed_weight=None, refused_weight=None)
         if condition:
@@ -214,7 +216,7 @@ class AnswerNumbers:
         return least[rows, score], most[rows, score]
 
     def rows(self, frame: Frame, families: Mapping[str, str]) -> Iterator[EstimateRow]:
-        """Every number that is no mean over units; `families` maps models to families."""
+        """Every number that is not a mean over units; `families` maps models to families."""
         yield from self._like_these(frame)
         for arrays in self.every:
             yield from self._model_rows(arrays)
@@ -480,8 +482,11 @@ def answer_counts(records: pl.DataFrame, how: OpenMindednessHow, *, weighed: boo
 def units_of(
     records: pl.DataFrame, how: OpenMindednessHow, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
 ) -> dict[str, Units]:
-    """Issues, issues in a configuration ('answers', and 'shifts' from the baseline) and in one wording, and issues'
-    free answers; those called 'balanced_...' have the values of answers corrected for letter and order."""
+    """Units of issues, of issues in a configuration ('answers', and 'shifts' from the baseline) and in one wording, and
+    of issues' free answers.
+
+    Those called 'balanced_...' have the values of answers corrected for letter and order.
+    """
     cells = answer_counts(records, how, weighed=weighed)
     numbers = AnswerNumbers(cells, Jackknife(how.level, how.resamples, how.seed), how.controversial)
     return dict(numbers.units(kinds)) | ({} if are_counts(records) else free_units(records))
