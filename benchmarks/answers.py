@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from overton.calls import Form, Message, Reply
 from overton.statistics import Estimate
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.analysis import analyze
 from overton.studies.open_mindedness.answer_counts import TEMPLATES
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.protocol import conduct, trials
 from overton.studies.open_mindedness.respondent import SLOPES

@@ -40,7 +40,7 @@ from overton.statistics.comparison import verdict_of
 from overton.statistics.jackknife import Jackknife
 from overton.studies.measurement import How
 from overton.studies.measures import WHOLE, Contribution, find_shared_items, of_pairs
-from overton.studies.open_mindedness.measures import CROSS_FITTED
+from overton.studies.open_mindedness.declarations import CROSS_FITTED
 from overton.studies.open_mindedness.score import crossed, scores
 from overton.studies.power import blocks
 from overton.studies.registry import study_named

@@ -57,8 +57,8 @@ def _names(models: int) -> list[str]:
 
 def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     """Issues whose leans are uniform from 0.05 to 0.95."""
-    from overton.studies.open_mindedness.analysis import analyze
     from overton.studies.open_mindedness.findings import CLAIMS
+    from overton.studies.open_mindedness.measures import analyze
 
     design = _design(items)
     leans = rng.uniform(0.05, 0.95, (MODELS, items))
@@ -67,7 +67,7 @@ def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
     for number, model in enumerate(_names(MODELS)):
         stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
         frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
-    with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
+    with patch("overton.studies.open_mindedness.issue_numbers.agreements", return_value=()):
         yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(pl.concat(frames), resamples=100)))
 
 

@@ -21,9 +21,10 @@ import polars as pl
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
+from overton.studies.grouping import Frame
 from overton.studies.measures import find_shared_items
-from overton.studies.open_mindedness.analysis import free_by_chance, free_contributions
-from overton.studies.open_mindedness.free_answers import FreeCase, free_rows
+from overton.studies.open_mindedness.declarations import OF_PAIRS
+from overton.studies.open_mindedness.free_answers import FreeCase, by_chance, free_units
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.people_labels import read_people
@@ -115,17 +116,14 @@ def _covers(one: Estimate, truth: float) -> bool | None:
 def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
     """Whether each interval of one run covers the known value."""
     records, free = drawn(rng, truth)
+    frame = Frame(free_units(records), OF_PAIRS, Jackknife())
     if truth is None:
-        made = free_by_chance(records, HOW)[MODEL], free_contributions(records, HOW)[MODEL]
-        return {
-            f"{own.measure.name} minus forced-again": _covers(
-                find_shared_items(null, own, Jackknife()).gap(Jackknife()).own, 0.0
-            )
-            for null, own in zip(*made, strict=True)
-            if own.measure.name == "free_differs"
-        }
+        differs = OF_PAIRS[0]
+        null, own = by_chance(records, HOW)[MODEL][0], frame.contributions(differs)[MODEL, ""]
+        gap = find_shared_items(null, own, Jackknife()).gap(Jackknife())
+        return {f"{differs.name} minus forced-again": _covers(gap.own, 0.0)}
     known = {"differs": truth.differs(), "abstains": truth.abstains, "opposite": truth.opposite}
-    found = {row.measure: row.number for row in free_rows(records, Jackknife()) if row.facet is None}
+    found = {row.measure: row.number for row in frame.estimates(OF_PAIRS)}
     held = {f"{kind}, judge alone": _covers(found[f"free_{kind}"], one) for kind, one in known.items()}
     people = read_people(by_people(rng, records, free, labels), LABELS)
     case = FreeCase(records, people, 0.95, 0)

@@ -101,9 +101,9 @@ def open_mindedness(rng: np.random.Generator, draw: Draw, sets: int, items: int)
 
 def of_open_mindedness(table: pl.DataFrame) -> Estimates:
     """Score, mean share, shift, and share of issues that are moved."""
-    from overton.studies.open_mindedness.analysis import analyze_counts
+    from overton.studies.open_mindedness.measures import analyze
 
-    found = analyze_counts(table, resamples=100)
+    found = analyze(table, resamples=100)
 
     def over_issues(measure: str, condition: str | None = None) -> list[Estimate]:
         return [row.number for row in found.rows_of(measure, item=None, condition=condition, variant="plain")]
@@ -138,9 +138,9 @@ def pulls(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.Dat
 
 def of_pulls(table: pl.DataFrame) -> Estimates:
     """The pulls over issues, and how much answers depend on the draw of arguments."""
-    from overton.studies.open_mindedness.analysis import analyze
+    from overton.studies.open_mindedness.measures import analyze
 
-    with patch("overton.studies.open_mindedness.model_agreement.agreements", return_value=()):
+    with patch("overton.studies.open_mindedness.issue_numbers.agreements", return_value=()):
         found = analyze(table, resamples=100)
     return {
         "pull of the letter (mean over issues)": [row.number for row in found.rows_of("pulls_letter", item=None)],

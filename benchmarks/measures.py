@@ -186,7 +186,7 @@ def _even_handedness(table: pl.DataFrame) -> object:
 
 
 def _open_mindedness(table: pl.DataFrame) -> object:
-    from overton.studies.open_mindedness.analysis import analyze
+    from overton.studies.open_mindedness.measures import analyze
 
     return analyze(table)
 

@@ -123,12 +123,12 @@ class World:
     def counted(self, trials: int) -> Shown:
         """What the answers of the first trials show, with the report's intervals."""
         shown = self.shown([one for one in self.trials if one.repetition <= trials])
-        return shown._replace(covers=self.covered(self.table(trials), "sampled")[1])
+        return shown._replace(covers=self.covered(self.table(trials), weighed=False)[1])
 
     def weighed(self, trials: int) -> Shown:
         """What the probabilities of the first trials show; single answers are sampled as well."""
         table = self.table(trials)
-        shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), "probabilities")
+        shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), weighed=True)
         calls = (table.height + CALIBRATE) / len(self.trials)
         return Shown(score_of(shares), None, shares[:, :, 0], calls, covers)
 
@@ -136,9 +136,9 @@ class World:
         """The records of the first trials."""
         return self.records.filter(pl.col("repetition") <= trials)
 
-    def covered(self, table: pl.DataFrame, shares: str) -> tuple[Floats, tuple[float, float]]:
+    def covered(self, table: pl.DataFrame, *, weighed: bool) -> tuple[Floats, tuple[float, float]]:
         """Shares [issues, 6, 3] as a report has them, and the share of its intervals that cover the truth."""
-        made = answered_shares(cells_from_records(table, "strict", shares), 0)
+        made = answered_shares(cells_from_records(table, weighed=weighed), 0)
         places = [made.conditions.index(name) for name in PUBLISHED]
         limits = share_estimates(made, 0.95, "")
         pros = [[one[place][0] for place in places] for one in limits]
@@ -148,7 +148,8 @@ class World:
             for one, truth in zip(own, of_issue, strict=True)
         ]
         found, true = issue_scores(made, Jackknife(resamples=500), 500), scores(self.truth[:, 0], self.truth[:, 1:])
-        within = (found.low[:, 0] <= true[:, 0]) & (true[:, 0] <= found.high[:, 0])
+        low, high, _ = found.limits
+        within = (low[:, 0] <= true[:, 0]) & (true[:, 0] <= high[:, 0])
         known = np.isfinite(found.value[:, 0]) & np.isfinite(true[:, 0])
         return made.share[:, places], (float(np.mean(held)), float(within[known].mean()))
 

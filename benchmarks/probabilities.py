@@ -34,9 +34,8 @@ from overton.runs.items import read_items
 from overton.statistics.calibration import calibration
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness import Issue
-from overton.studies.open_mindedness.letters import letter_place, strict_letter
 from overton.studies.open_mindedness.options import Options
-from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, prompt_parts, trials
+from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, letter_place, prompt_parts, strict_letter, trials
 
 
 def prompts_of(issues: list[Issue], count: int) -> list[str]:

@@ -34,7 +34,7 @@ from overton.studies.even_handedness.measures import analyze, read_table
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.open_mindedness.answer_counts import TEMPLATES, AnswerCounts
 from overton.studies.open_mindedness.answer_counts import TemplateCounts as Answers
-from overton.studies.open_mindedness.notes import TOO_HIGH
+from overton.studies.open_mindedness.findings import TOO_HIGH
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.open_mindedness.score import issue_scores
 from overton.studies.open_mindedness.shares import (

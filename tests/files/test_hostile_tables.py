@@ -22,7 +22,7 @@ from overton.files.parquet import check_parquet
 from overton.files.tables import open_table, read_table
 from overton.studies import table_frames
 from overton.studies.deliberation.record import DECISIONS
-from overton.studies.open_mindedness.tables import COUNTS, RECORDS
+from overton.studies.open_mindedness.record import COUNTS, RECORDS
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.pluralism.tables import read_table as read_viewpoints
 from overton.studies.stance_stability.record import TURNS

@@ -92,7 +92,7 @@ def only_what_is_shown_first() -> Iterator[None]:
     values of pluralism's conditions: they decide only how rows of tables are called."""
     from overton.studies.even_handedness import rows as even
     from overton.studies.grouping import Frame
-    from overton.studies.open_mindedness import model_agreement
+    from overton.studies.open_mindedness import issue_numbers
     from overton.studies.pluralism import belief_shift
     from overton.studies.stance_stability.rows import FACETS
 
@@ -109,7 +109,7 @@ def only_what_is_shown_first() -> Iterator[None]:
             (StudyMeasures, "facets", ()),
             (Frame, "rows", rows_shown_first),
             (even, "counts_of", counts_shown_first),
-            (model_agreement, "agreements", lambda *_: ()),
+            (issue_numbers, "agreements", lambda *_: ()),
             (belief_shift, "signed_rank", lambda _: 1.0),
         ):
             stack.enter_context(patch.object(where, name, instead))

@@ -12,8 +12,8 @@ from overton.analysis.analyze import measure_run
 from overton.cli.ending import conclude
 from overton.errors import InputError
 from overton.reports.judge_replies import unread_judge
-from overton.studies.open_mindedness.analysis import analyze
-from overton.studies.open_mindedness.letters import strict_letter
+from overton.studies.open_mindedness.measures import analyze
+from overton.studies.open_mindedness.protocol import strict_letter
 
 JUDGE = "simulated/degenerate/refusing"
 REFUSAL = "'I am sorry, but I cannot help with that.'"

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overton.statistics import Estimate
 from overton.statistics.comparison import Gap
 from overton.statistics.jackknife import DIFFERENCE, Jackknife
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame, compared, no_contribution
 from overton.studies.items import Facet
-from overton.studies.measures import Grouping, Measure, find_shared_items, key_in
+from overton.studies.measures import Contribution, Grouping, Measure, find_shared_items, key_in
 from overton.studies.units import Units, with_facets
 
 NOTHING = "nobody was asked"
@@ -255,3 +256,23 @@ def test_a_group_of_void_units_alone_has_no_number_for_that_reason() -> None:
     void = replace(made, units={"answers": replace(made.units["answers"], void="nothing was said")})
     whys = {row.condition: row.why for row in void.estimates([AGREES], {"kind": "kind"})}
     assert (whys["plain / x"], whys["plain / z"]) == ("nothing was said", NOTHING)
+
+
+class OneTopicKnown:
+    """What is known of one topic alone, and of how many answers each topic has."""
+
+    def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
+        return Estimate(number.value, 0.1, 0.9, 1, f"of {cluster} alone") if cluster else number
+
+    def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
+        return replace(made, answers=7.0)
+
+
+def test_a_number_over_one_cluster_may_be_known_from_within_it() -> None:
+    made = frame([{"topic": "a", "agrees": 1.0, "kind": "x"}, {"topic": "b", "agrees": 0.0}])
+    units = replace(made.units["answers"], finisher=OneTopicKnown())
+    known = replace(made, units={"answers": units})
+    assert only(known.estimates([AGREES])).number == only(made.estimates([AGREES])).number
+    alone = only(known.estimates([AGREES], {"kind": "kind"})).number
+    assert (alone.value, alone.low, alone.method) == (1.0, 0.1, "of a alone")
+    assert known.contributions(AGREES)["m", "plain"].answers == 7.0

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Form
+from overton.errors import InputError
 from overton.judging import Reading
 from overton.statistics import not_computed
 from overton.statistics.jackknife import DIFFERENCE, POSITIVE
@@ -70,7 +71,7 @@ class Rows:
     def without_faults(self, results: Results) -> Results:
         return replace(results, records=results.records.filter(~pl.col("faulty")))
 
-    def faults_of(self, records: pl.DataFrame) -> tuple[()]:
+    def faults_of(self, records: pl.DataFrame, how: How) -> tuple[()]:
         return ()
 
     def counts_of(self, frame: Frame, facets: Sequence[str]) -> dict[str, Any]:
@@ -240,3 +241,45 @@ def test_human_labels_of_the_first_question_correct_headlines() -> None:
     assert found["agrees"].plain.value == near(9 / 12)
     assert found["agrees"].corrected.value == near(6 / 12)
     assert found["ahead"].corrected.value == near(0)
+
+
+def test_a_measure_that_is_only_compared_has_no_rows() -> None:
+    doubled = replace(AGREES, name="again", title="Again", value="agrees", leads=False)
+    declared = replace(DECLARED, besides=(doubled,), nulls=())
+    results = Results(records(NINE), TOWNS)
+    analysis = declared.analyze(results, How())
+    assert "again" in analysis.measures
+    assert not analysis.rows_of("again")
+    assert "again" in {made.measure.name for made in declared.contributions(results, How())["m"]}
+
+
+def test_of_a_measure_of_several_kinds_of_units_the_first_is_compared() -> None:
+    by_side = replace(AGREES, units="sides", compared=False, leads=False)
+    groupings = (*DECLARED.groupings, Grouping((by_side,), {"side": "side"}, variant="by side"))
+    declared = replace(DECLARED, groupings=groupings)
+    results = Results(records(NINE), TOWNS)
+    analysis, plain = (each.analyze(results, How()) for each in (declared, DECLARED))
+    assert analysis.measures == plain.measures
+    sides = analysis.rows_of("agrees", "side", variant="by side")
+    assert {str(row.condition).rpartition(" / ")[2] for row in sides} == {"left", "right"}
+    assert [row for row in analysis.rows if row.variant != "by side"] == list(plain.rows)
+
+
+def test_remarks_are_in_the_table_of_notes() -> None:
+    declared = replace(DECLARED, remarks=lambda results, how, analysis: [f"{len(analysis.rows)} numbers"])
+    analysis = declared.analyze(Results(records(NINE), TOWNS), How())
+    assert analysis.counts["notes"] == ({"note": f"{len(analysis.rows)} numbers"},)
+    assert "notes" not in DECLARED.analyze(Results(records(NINE), TOWNS), How()).counts
+
+
+def test_without_any_other_reply_there_are_no_numbers_without_malformed_ones() -> None:
+    class Strict(Rows):
+        def units_of(self, records: pl.DataFrame, *args: Any, **more: Any) -> dict[str, Units]:
+            if records.is_empty():
+                raise InputError("nothing was answered")
+            return super().units_of(records, *args, **more)
+
+    results = Results(records(NINE), TOWNS)
+    faulty = replace(results, records=results.records.with_columns(faulty=pl.lit(value=True)))
+    declared = replace(DECLARED, rows=Strict, faultless=(Grouping((AGREES,)),), nulls=())
+    assert {row.variant for row in declared.analyze(faulty, How()).rows} == {"plain"}

@@ -21,8 +21,8 @@ from overton.studies import table_frames
 from overton.studies.deliberation.record import DECISIONS
 from overton.studies.deliberation.record import Record as Message
 from overton.studies.even_handedness.measures import GRADES
+from overton.studies.open_mindedness.record import COUNTS, RECORDS
 from overton.studies.open_mindedness.record import Record as Answer
-from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.record import Record as Asked
 from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import MATCHES, OPINIONS, PAIRS, RANKINGS, SUMMARIES

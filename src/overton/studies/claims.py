@@ -8,7 +8,7 @@ follows from the row's interval, after correction for all tests of an analysis (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from math import inf, isnan
 from typing import Any, TypeAlias
@@ -183,6 +183,7 @@ class Claims:
     noun   the word for these, if that depends on the analysis
     plain  the condition that is not named in sentences and keys
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
+    by_item  further measures whose numbers of single items a profile shows, and what these are
     first, more  give findings on what there is no number of, before and after all others
     by_model  findings are by model and then by claim, whatever condition they are about
     """
@@ -196,6 +197,7 @@ class Claims:
     first: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
     more: Callable[[Analysis], Iterable[Said]] = lambda analysis: ()
     by_model: bool = False
+    by_item: Mapping[str, str] = field(default_factory=dict)
 
     def findings(self, analysis: Analysis) -> list[Said]:
         """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
@@ -227,7 +229,7 @@ class Claims:
         return Profiling(
             tuple(aspect for aspect in ASPECTS if aspect in aspects),
             self.traits,
-            {measure: profile.by_item for measure, profile in profiles.items() if profile.by_item},
+            {**self.by_item, **{name: profile.by_item for name, profile in profiles.items() if profile.by_item}},
         )
 
     def _instances(self, analysis: Analysis) -> list[_Instance]:

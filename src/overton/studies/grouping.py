@@ -8,9 +8,9 @@ rule (`overton.statistics.jackknife`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -85,6 +85,7 @@ class Frame:
         """The rows of some groupings, in order."""
         for grouping in groupings:
             frame = self.together if grouping.together else self
+            frame = replace(frame, variant=grouping.variant) if grouping.variant else frame
             by, by_item = grouping.by, grouping.by_item
             measures = [measure for measure in grouping.measures if self.has(measure)]
             if grouping.sides != "difference":
@@ -168,9 +169,20 @@ class Frame:
                         shown = numbers[at]
                         if cells.void[at] and not shown.n:
                             shown = not_computed(why, level=shown.level)
-                        yield self._row(measure, facet, group, shown, clusters[at])
+                        row = self._row(measure, facet, group, shown, clusters[at])
+                        yield self._finished(row, measure, setting, partial(cells.only_cluster, at, measure))
                     if not by and setting not in cells.places:
                         yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
+
+    def _finished(
+        self, row: EstimateRow, measure: Measure, setting: tuple[str, str], cluster: Callable[[], str]
+    ) -> EstimateRow:
+        """A row with what the study knows of its number besides the units' values; `cluster` gives its only one."""
+        finisher = self.units[measure.units].finisher
+        if finisher is None:
+            return row
+        number = finisher.number(measure, *setting, row.number, cluster() if row.clusters == 1 else "")
+        return structs.replace(row, number=number)
 
     def _estimates_by_item(
         self, kind: str, measures: Sequence[Measure], by: By, also: Sequence[str], *, by_item: bool
@@ -262,11 +274,14 @@ class Frame:
             .sort(*MODEL, units.cluster)
             .partition_by(*MODEL, as_dict=True, maintain_order=True)
         )
-        return {
+        found = {
             setting: _contribution(measure, parts[setting], units.cluster)
             for setting in self.settings_of(measure.units)
             if setting in parts
         }
+        if units.finisher is None:
+            return found
+        return {setting: units.finisher.contribution(made, *setting) for setting, made in found.items()}
 
     def sums(self, measure: Measure, by: By | None = None) -> dict[tuple[str, ...], ClusterSums]:
         """A measure's sums by model, condition and values of the facets in `by`, all over the same clusters, sorted.

@@ -109,6 +109,7 @@ class Grouping:
     sides    the last facet of `by` has two sides, and there are differences between them: besides each side's number
              ('both'), or alone ('difference'). A `signed` measure is a difference, and has no number of a side
     names    the two sides, if there are numbers even without units
+    variant  the variant of its rows, if they are another estimate of the same; '' if they are as observed
     """
 
     measures: Sequence[Measure]
@@ -117,6 +118,7 @@ class Grouping:
     together: bool = False
     sides: Literal["", "both", "difference"] = ""
     names: tuple[str, str] | None = None
+    variant: str = ""
 
     def within(self, facet: str) -> Grouping:
         """The same within each value of a facet of items."""

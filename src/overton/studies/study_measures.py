@@ -55,7 +55,7 @@ class Rows(Protocol[_How_contra]):
     def without_faults(self, results: Results) -> Results:
         """The view without malformed replies: the results themselves if they have none."""
 
-    def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
+    def faults_of(self, records: pl.DataFrame, how: _How_contra) -> tuple[FaultCount, ...]:
         """Malformed replies, by model and condition."""
 
     def counts_of(self, frame: Frame, facets: Sequence[str]) -> Mapping[str, tuple[Cells, ...] | pl.DataFrame]:
@@ -72,10 +72,6 @@ _NO_QUESTIONS = Questions((), complaint=str)
 
 def _no_chances(results: Results, how: Any) -> JudgeChances | None:
     return None
-
-
-def _no_agreement(results: Results, frame: Frame, how: Any) -> dict[str, SelfAgreement]:
-    return {}
 
 
 class TableRow(NamedTuple):
@@ -109,8 +105,10 @@ class StudyMeasures(Generic[HowT]):
     how        the choices of computing numbers
     rows       imports its module `rows`
     items      what it asks about: there are numbers by the facets of these
-    groupings  the measures, and the units that their numbers are over; `by_facet` are given within each facet of items,
+    groupings  the measures, and the units that their numbers are over. A measure over several kinds of units is
+               compared over those of the first grouping that has it. `by_facet` are given within each facet of items,
                and `deviations` have standard deviations over units, too
+    besides    further measures by which models are compared, without rows of their own
     others     numbers that are no means over units
     faultless  those that are also given without malformed replies, by default the headlines
     sides      the facet between whose two sides there are differences, if a headline is one
@@ -119,13 +117,14 @@ class StudyMeasures(Generic[HowT]):
                `labelled` have one each, and the columns `names` of records name them
     case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
                numbers rest on other labels than those of the question `what`. The records have columns of the facets
-    agreement  how far the judge agrees with itself
+    agreement  how far the judge agrees with itself; None if a run never asks it twice
     clusters   what intervals are over, in the plural
     plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
     between    whether headlines are compared between every two conditions of a model
     chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
+    remarks    gives sentences to be read with the numbers, for the table 'notes'; None if there is no such table
     """
 
     study: str
@@ -139,29 +138,36 @@ class StudyMeasures(Generic[HowT]):
     plain: str = ""
     between: bool = True
     chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
+    besides: Sequence[Measure] = ()
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
     others: Sequence[OtherNumbers[HowT]] = ()
     faultless: Sequence[Grouping] | None = None
     case: Callable[[Results, str, People, HowT], CorrectionCase | None] | None = None
-    agreement: Callable[[Results, Frame, HowT], dict[str, SelfAgreement]] = _no_agreement
+    agreement: Callable[[Results, Frame, HowT], dict[str, SelfAgreement]] | None = None
     sides: By = field(default_factory=dict)
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
     nulls: tuple[Null, ...] = ()
     notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
+    remarks: Callable[[Results, HowT, Analysis], Iterable[str]] | None = None
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """All measures of units but optional ones, each once."""
-        found = {measure.name: measure for grouping in self.groupings for measure in grouping.measures}
+        """All measures of units but optional ones, once for each kind of units."""
+        found: dict[tuple[str, str], Measure] = {}
+        for measure in (*(each for grouping in self.groupings for each in grouping.measures), *self.besides):
+            found.setdefault((measure.name, measure.units), measure)
         return tuple(found.values())
 
     @property
     def declared(self) -> dict[str, Measure]:
         """All measures, by name."""
         others = (measure for other in self.others for measure in other.measures)
-        return {measure.name: measure for measure in (*self.measures, *self.optional, *others)}
+        found: dict[str, Measure] = {}
+        for measure in (*self.measures, *self.optional, *others):
+            found.setdefault(measure.name, measure)
+        return found
 
     def measure_of(self, key: str) -> Measure | None:
         """The measure that a key names, perhaps in a condition."""
@@ -197,8 +203,8 @@ class StudyMeasures(Generic[HowT]):
         weighing = self.weighing(results, how)
         views = self._views(how, weighing)
         frame = views.frame(results)
-        agreement = self.agreement(results, frame, how)
-        faults, chances = self.rows().faults_of(results.records), self.chances(results, how)
+        agreement = {} if self.agreement is None else self.agreement(results, frame, how)
+        faults, chances = self.rows().faults_of(results.records, how), self.chances(results, how)
         design = list(views.rows_of_design(frame))
         left, spared = views.without_faults(results, frame)
         others = [row for other in self.others for row in other.rows(results, frame, how)]
@@ -228,6 +234,9 @@ class StudyMeasures(Generic[HowT]):
             weighing=weighing,
             chances=chances,
         )
+        if self.remarks is not None:
+            notes = tuple({"note": note} for note in self.remarks(results, how, analysis))
+            analysis = msgspec.structs.replace(analysis, counts={**analysis.counts, "notes": notes})
         return msgspec.structs.replace(analysis, warnings=tuple(self.notes(results, how, analysis)))
 
     def analyze_records(self, records: pl.DataFrame, *, items: Sequence[Any] = (), **how: Any) -> Analysis:
@@ -378,7 +387,10 @@ class _Views(Generic[HowT]):
         left, units = self.declared.rows().without_faults(results), frame.units
         if left is not results:
             others = any(other.faultless for other in self.declared.others)
-            units = self.units(left, () if others else _kinds(self.groupings_without_faults(frame)))
+            try:
+                units = self.units(left, () if others else _kinds(self.groupings_without_faults(frame)))
+            except InputError:  # no other reply is left
+                left = results
         return left, replace(frame, units=units, variant="without_faults")
 
     def groupings_without_faults(self, frame: Frame) -> list[Grouping]:

@@ -61,6 +61,8 @@ class StudyReport(Generic[HowT, Record]):
     value     one number for the records of one item in one condition, which `meaning` explains; `columns` are those of
               records that people read first
     counts    answers that figures do not show, as `Headline.answers`; by default labels that the judge did not give
+    judge     `judge(figure, options)` gives the role on whose labels a figure or a count of answers rests in a run with
+              these options; by default the role of its measure
     unread    replies that could not be read; by default the judge's labels, from the table 'counts'
     trial     the column of records that names the trial, '' if trials are not repeated
     said      measures besides the headlines whose differences from null conditions are put into sentences
@@ -91,6 +93,7 @@ class StudyReport(Generic[HowT, Record]):
     alone: Mapping[str, str] = field(default_factory=dict)
     warnings: Callable[[Results, Analysis], Iterable[str]] = lambda results, analysis: ()
     counts: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] | None = None
+    judge: Callable[[str, Mapping[str, Any]], str] | None = None
     unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
     trial: str = "trial"
     said: tuple[str, ...] = ()
@@ -144,14 +147,18 @@ class StudyReport(Generic[HowT, Record]):
                 meaning=self.meaning,
                 columns=self.columns,
                 answers=self.counts or self._count_answers,
-                judge=lambda figure, options: self._judge(figure),
+                judge=self.judge or (lambda figure, options: self._judge(figure)),
                 judge_prompts=self.prompts,
             ),
         )
 
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The study's part of a report."""
-        judges = [*self.judges(results), *self_agreement_lines(analysis.self_agreement)]
+        has_agreement = self.measures.agreement is not None
+        judges = [
+            *self.judges(results),
+            *(self_agreement_lines(analysis.self_agreement) if has_agreement else ()),
+        ]
         return Exhibits(
             summary=self.summary,
             sections=self.sections(analysis, "\n".join(judges), results.items),
@@ -191,8 +198,9 @@ class StudyReport(Generic[HowT, Record]):
     def _place(self, measure: str, model: str) -> tuple[str, ...]:
         """Where the JSON has a headline in some condition: among its rows."""
         found = self.measures.measure_of(measure)
-        is_said = found is not None and (found.leads or found.name in self.said) and not found.signed
-        return ("rows",) if is_said else ()
+        if found is None or found.signed or found.variant:
+            return ()
+        return ("rows",) if found.leads or found.name in self.said else ()
 
 
 def figures_by_setting(

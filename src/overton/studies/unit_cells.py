@@ -38,17 +38,23 @@ class Group(NamedTuple):
 class GroupedCells(NamedTuple):
     """Cells of a kind of units, and the G groups that they belong to.
 
-    cells    those with values of all facets
+    cells    those with values of all facets, whose column `clusters` names their clusters
     group    the group of each, by its number; `cluster` likewise
     places   by model and condition, the numbers of its groups that are known, and what they are
     void     [G] whether all of a group's units are void
     """
 
     cells: pl.DataFrame
+    clusters: str
     group: Ints
     cluster: Ints
     places: Mapping[tuple[str, str], Sequence[tuple[int, Group]]]
     void: Flags
+
+    def only_cluster(self, at: int, measure: Measure) -> str:
+        """The one cluster of a group that says something of a measure."""
+        own = self.cells.filter(pl.Series(self.group == at) & (pl.col(f"below {measure.name}") > 0))
+        return str(own[self.clusters][0])
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ class UnitCells:
         numbers = group.to_numpy().astype(np.int64)
         sound = cells["sound"].to_numpy() if self.units.void else np.ones(cells.height)
         void = np.bincount(numbers, sound, groups.height) == 0
-        return GroupedCells(cells, numbers, cells[CLUSTER].to_numpy() - 1, places, void)
+        return GroupedCells(cells, self.units.cluster, numbers, cells[CLUSTER].to_numpy() - 1, places, void)
 
     def ratios(self, measure: Measure, cells: GroupedCells) -> tuple[list[Estimate], list[int]]:
         """A measure's ratio in each group, and how many clusters say something of it."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from overton.studies.items import Facet
+
+if TYPE_CHECKING:
+    from overton.statistics import Estimate
+    from overton.studies.measures import Contribution, Measure
 
 
 def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
@@ -31,6 +35,18 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
     return records.with_columns(known)
 
 
+class Finisher(Protocol):
+    """Completes numbers over units by facts that the units' values do not contain."""
+
+    def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
+        """The number that is shown: with the study's own reason if there is none, or with an interval for the only
+        `cluster` that it is over. `cluster` is '' if there are several or none."""
+
+    def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
+        """A contribution with the number of answers that an item has, and with bounds for answers that failed or were
+        refused."""
+
+
 @dataclass(frozen=True)
 class Units:
     """One kind of unit.
@@ -46,6 +62,7 @@ class Units:
     sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
     void     why there is no number if all units are void, '' if none are
     clusters  what intervals are over, in the plural, if that depends on the records; '' if it is as declared
+    finisher  completes their numbers, None if these values are all that is known
 
     The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
     in rows.
@@ -58,3 +75,4 @@ class Units:
     void: str = ""
     sparse: bool = False
     clusters: str = ""
+    finisher: Finisher | None = None

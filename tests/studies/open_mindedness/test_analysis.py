@@ -6,7 +6,7 @@ import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
 from overton.errors import InputError
-from overton.studies.open_mindedness.analysis import analyze, analyze_counts
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import PUBLISHED
 
 Rows = Callable[..., pl.DataFrame]
@@ -50,13 +50,13 @@ def test_json_has_the_agreed_keys_and_no_number_that_json_lacks(records: pl.Data
 
 def test_counts_give_none_with_a_reason_where_records_are_needed(counts: Counts) -> None:
     table = counts({"baseline": (9, 1, 0), **dict.fromkeys(PUBLISHED[1:], (5, 5, 0))})
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     for name in ("corrected", "pulls", "draws", "respondent", "arguments"):
         assert "records" in model.missing(name)
     for measure in ("pulls_letter", "flips_extra", "respondent_letter"):
         assert not model.has(measure)
     assert "records" in model.issue("i")["why_not_corrected"]
-    made = analyze_counts(table).to_json()
+    made = analyze(table).to_json()
     assert json.dumps(made, allow_nan=False)
     (row,) = (
         row
@@ -88,7 +88,7 @@ def test_a_lower_level_gives_narrower_intervals(records: pl.DataFrame) -> None:
 
 def test_counts_of_records_give_the_same_scores_as_the_records(records: pl.DataFrame) -> None:
     table = records.group_by("model", "issue", "condition", "stance").len("count")
-    from_records, from_counts = analyze(records), analyze_counts(table)
+    from_records, from_counts = analyze(records), analyze(table)
     for name in ("a", "b"):
         counted, recorded = (ModelNumbers(found, name) for found in (from_counts, from_records))
         for measure in ("open_mindedness", "issues_moved", "unmoved_by_one_sided", "strong_prior"):
@@ -96,9 +96,7 @@ def test_counts_of_records_give_the_same_scores_as_the_records(records: pl.DataF
 
 
 def test_two_to_one_baselines_of_counts_are_pointed_out(counts: Counts) -> None:
-    analysis = analyze_counts(
-        pl.concat([counts({"baseline": (60, 30, 0)}), counts({"baseline": (61, 29, 0)}, issue="j")])
-    )
+    analysis = analyze(pl.concat([counts({"baseline": (60, 30, 0)}), counts({"baseline": (61, 29, 0)}, issue="j")]))
     assert [
         note
         for note in notes_of(analysis)
@@ -136,4 +134,4 @@ def test_a_template_with_two_letters_for_one_side_is_refused(rows: Rows) -> None
 @pytest.mark.parametrize("count", [pl.lit(-1), pl.lit(0.5), pl.lit(None, pl.Int64)])
 def test_counts_must_be_whole_numbers(counts: Counts, count: pl.Expr) -> None:
     with pytest.raises(InputError, match="count"):
-        analyze_counts(counts({"baseline": (1, 1, 0)}).with_columns(count=count))
+        analyze(counts({"baseline": (1, 1, 0)}).with_columns(count=count))

@@ -7,7 +7,7 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.statistics import Estimate
 from overton.studies.frame import Analysis
-from overton.studies.open_mindedness.analysis import analyze
+from overton.studies.open_mindedness.measures import analyze
 
 Rows = Callable[..., pl.DataFrame]
 

@@ -13,9 +13,8 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.calls import Form, Message, Reply, Request, Settings
 from overton.studies.frame import Analysis
-from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.analysis import analyze
-from overton.studies.open_mindedness.measuring import MEASURING
+from overton.studies.open_mindedness import REPORT, Argument, Issue, Options, Paraphrase
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
 from overton.studies.results import Results
@@ -80,7 +79,7 @@ def weighed(prompt: str) -> Reply:
 
 
 def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
-    return MEASURING.shown(Results(table), analysis, OpenMindednessHow()).sections
+    return REPORT.measuring.shown(Results(table), analysis, OpenMindednessHow()).sections
 
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.open_mindedness.letters import published_letter, stance_of, strict_letter
+from overton.studies.open_mindedness.protocol import published_letter, stance_of, strict_letter
 
 BOTH = [
     ("position <<A>>", "A"),

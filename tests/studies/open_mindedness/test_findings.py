@@ -14,8 +14,8 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 import overton
 from overton.statistics import Estimate
 from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
-from overton.studies.open_mindedness.analysis import analyze_counts
 from overton.studies.open_mindedness.findings import CLAIMS
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import PUBLISHED
 
 COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
@@ -34,7 +34,7 @@ def of_counts(shares: Mapping[str, Shares], *, answers: int = 180, noise: bool =
             stances = zip(("pro", "con", "other"), map(int, counted), strict=True)
             rows += [("m", f"i{issue:02}", condition, stance, count) for stance, count in stances]
     table = pl.DataFrame(rows, schema=("model", "issue", "condition", "stance", "count"), orient="row")
-    return correct_for_multiple_tests(CLAIMS.findings(analyze_counts(table, resamples=100)))
+    return correct_for_multiple_tests(CLAIMS.findings(analyze(table, resamples=100)))
 
 
 def about(found: Sequence[Finding], measure: str) -> Finding:

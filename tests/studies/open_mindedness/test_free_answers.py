@@ -13,11 +13,12 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 import overton
 from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
+from overton.studies.grouping import Frame
 from overton.studies.judged_rows import rows_of
 from overton.studies.open_mindedness import Options
-from overton.studies.open_mindedness.free_answers import free_counts, free_rows
+from overton.studies.open_mindedness.declarations import OF_PAIRS
+from overton.studies.open_mindedness.free_answers import forced_again, free_counts, free_units, pairs_of
 from overton.studies.open_mindedness.questions import QUESTIONS
-from overton.studies.open_mindedness.rows import forced_again, pairs_of
 
 MODEL, JUDGE = "simulated/open-minded", "simulated/side-judge"
 STEADY = {"lean": "40", "susceptibility_pro": "0", "susceptibility_con": "0"}
@@ -177,10 +178,8 @@ def test_pairs_are_of_one_trial_and_parts_add_up() -> None:
     pairs = pairs_of(records(rows))
     assert pairs.height == 4
     assert pairs.select("differs", "abstains", "opposite", "speaks").sum().row(0) == (3, 1, 1, 1)
-    assert free_counts(records(rows))["free"][0]["answers"] == 5
-    (differs,) = (
-        row for row in free_rows(records(rows), Jackknife()) if row.measure == "free_differs" and not row.facet
-    )
+    assert next(free_counts(records(rows))).cells["answers"] == 5
+    (differs,) = Frame(free_units(records(rows)), OF_PAIRS, Jackknife()).estimates(OF_PAIRS[:1])
     assert differs.number.value == 0.75
 
 

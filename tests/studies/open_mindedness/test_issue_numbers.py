@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
-from overton.studies.open_mindedness.analysis import analyze, analyze_counts
+from overton.studies.open_mindedness.measures import analyze
 
 Counts = Callable[..., pl.DataFrame]
 Rows = Callable[..., pl.DataFrame]
@@ -19,7 +19,7 @@ def test_shifts_are_mean_changes_of_the_pro_share(counts: Counts) -> None:
             counts({"balanced": (10, 0, 0)}, issue="without-baseline"),
         ]
     )
-    shift = ModelNumbers(analyze_counts(table))("shift", "balanced")
+    shift = ModelNumbers(analyze(table))("shift", "balanced")
     assert (shift.value, shift.n) == (pytest.approx((0.3 - 0.1) / 2), 2)
 
 
@@ -33,7 +33,7 @@ def test_the_effect_of_a_single_contrary_argument_is_what_it_takes_from_the_othe
             "three-pro": (8, 2, 0),
         }
     )
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     assert model("contrary_con").value == pytest.approx(0.6)
     assert model("contrary_pro").value == pytest.approx(0.2)
     assert model("clean_con").value == pytest.approx(0.4)
@@ -45,7 +45,7 @@ def test_issues_on_which_a_single_argument_takes_more_than_half(counts: Counts) 
     def issue(name: str, share: int) -> pl.DataFrame:
         return counts({"one-sided-pro": (10, 0, 0), "convincing-pro": (share, 10 - share, 0)}, issue=name)
 
-    model = ModelNumbers(analyze_counts(pl.concat([issue("above", 4), issue("half", 5), issue("below", 9)])))
+    model = ModelNumbers(analyze(pl.concat([issue("above", 4), issue("half", 5), issue("below", 9)])))
     above = model("contrary_above_half")
     assert (above.value, above.n) == (pytest.approx(1 / 3), 3)
     assert model("contrary_con", item="above").value > 0.5
@@ -59,7 +59,7 @@ def test_counter_shifts_are_rises_of_the_side_that_arguments_argue_against(count
             counts({"baseline": (10, 20, 70), "one-sided-con": (30, 70, 0)}, issue="refused"),
         ]
     )
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     found = {(cells["issue"], cells["condition"]): cells["clear"] for cells in model.table("counter_shifts")}
     assert {
         (issue, condition): (model("counter_shift", condition, item=issue).value, clear)
@@ -74,7 +74,7 @@ def test_counter_shifts_are_rises_of_the_side_that_arguments_argue_against(count
 
 
 def test_no_counter_shift_is_said_to_be_none(counts: Counts) -> None:
-    model = ModelNumbers(analyze_counts(counts({"baseline": (5, 5, 0), "one-sided-con": (0, 10, 0)})))
+    model = ModelNumbers(analyze(counts({"baseline": (5, 5, 0), "one-sided-con": (0, 10, 0)})))
     assert (model.counts["counter_count"], model.counts["counter_compared"]) == (0, 1)
     assert "no counter-argument shift" in model("counter_shift").method
 
@@ -86,7 +86,7 @@ def test_refusals_by_configuration_and_among_often_refused_issues(counts: Counts
             counts({"baseline": (7, 0, 3), "balanced": (10, 0, 0), "one-sided-pro": (10, 0, 0)}, issue="sometimes"),
         ]
     )
-    found = ModelNumbers(analyze_counts(table))
+    found = ModelNumbers(analyze(table))
     assert found("often_other").value == 0.5
     assert found("other", "baseline").value == pytest.approx(0.35)
     assert found("other", "balanced / often", facet="refusals").value == pytest.approx(0.1)

@@ -19,12 +19,12 @@ from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
 from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.analysis import analyze, analyze_counts
-from overton.studies.open_mindedness.answer_table import trial_table
 from overton.studies.open_mindedness.layouts import sections
+from overton.studies.open_mindedness.layouts.answers import trial_table
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
-from overton.studies.open_mindedness.tables import COUNTS
+from overton.studies.open_mindedness.record import COUNTS
 from overton.studies.sections import Callout, Chart, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
@@ -220,7 +220,7 @@ def expressions(node: Any, inside: bool = False) -> Iterator[str]:
 
 def test_what_counts_cannot_tell_is_said_with_its_reason():
     counts = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
-    made = sections(analyze_counts(table_frames.read(COUNTS, open_table(counts)), resamples=20))
+    made = sections(analyze(table_frames.read(COUNTS, open_table(counts)), resamples=20))
     keys = [section.key for section in made]
     assert "agreement" not in keys
     assert "topics" not in keys

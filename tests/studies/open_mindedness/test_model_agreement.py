@@ -7,7 +7,7 @@ from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.errors import InputError
 from overton.studies.frame import Analysis
-from overton.studies.open_mindedness.analysis import analyze_counts
+from overton.studies.open_mindedness.measures import analyze
 
 Counts = Callable[..., pl.DataFrame]
 
@@ -33,7 +33,7 @@ def table(counts: Counts) -> pl.DataFrame:
 
 
 def test_maximum_pairwise_difference_and_its_pair(table: pl.DataFrame) -> None:
-    analysis = analyze_counts(table)
+    analysis = analyze(table)
     disputed, mpd = properties(analysis)["disputed"], ModelNumbers(analysis, None)("disagreement", item="disputed")
     assert (mpd.value, disputed["first"], disputed["second"]) == (pytest.approx(0.85), "a", "b")
     assert mpd.low < 0.85 < mpd.high
@@ -50,7 +50,7 @@ def subset(analysis: Analysis) -> list[Any]:
 
 
 def test_unanimous_and_consistent_by_either_limit(table: pl.DataFrame) -> None:
-    analysis = analyze_counts(table)
+    analysis = analyze(table)
     names = ("unanimous", "consistent_90", "consistent_95")
     flags = {issue: tuple(cells[name] for name in names) for issue, cells in properties(analysis).items()}
     every = ModelNumbers(analysis, None)
@@ -63,17 +63,17 @@ def test_unanimous_and_consistent_by_either_limit(table: pl.DataFrame) -> None:
 
 
 def test_the_controversial_subset_leaves_out_refused_and_unanimous_issues(table: pl.DataFrame) -> None:
-    analysis = analyze_counts(table)
+    analysis = analyze(table)
     assert properties(analysis)["refused"]["refused_by"] == "b"
     assert subset(analysis) == ["disputed", "mild"]
-    assert subset(analyze_counts(table, controversial=1)) == ["disputed"]
+    assert subset(analyze(table, controversial=1)) == ["disputed"]
 
 
 def test_the_controversial_subset_can_be_named(table: pl.DataFrame) -> None:
-    assert subset(analyze_counts(table, controversial=["split"])) == ["split"]
+    assert subset(analyze(table, controversial=["split"])) == ["split"]
     with pytest.raises(InputError, match="only-a"):
-        analyze_counts(table, controversial=["only-a"])
+        analyze(table, controversial=["only-a"])
 
 
 def test_one_model_is_not_compared(counts: Counts) -> None:
-    assert "disagreements" not in analyze_counts(counts({"baseline": (1, 1, 0)})).counts
+    assert "disagreements" not in analyze(counts({"baseline": (1, 1, 0)})).counts

@@ -12,7 +12,7 @@ import overton
 from overton.analysis.analyze import measure_run
 from overton.calls import Draw, Reply
 from overton.studies.open_mindedness import STUDY, Argument, Options
-from overton.studies.open_mindedness.irrelevant import instead_of
+from overton.studies.open_mindedness.protocol import instead_of
 from overton.studies.open_mindedness.score import DEALS, dealt
 
 TEXT = "Buses run late, as every count has shown. [1] [2]\n- They are full by eight o'clock in the morning.\n\nEnd."

@@ -16,7 +16,7 @@ from overton.calls import Form, Message, Reply, Request, Settings
 from overton.engine.identity import CallKey, identify
 from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY, Options
-from overton.studies.open_mindedness.analysis import analyze
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, conduct, trials
 from overton.studies.open_mindedness.simulated import OpenMinded, Parameters
 

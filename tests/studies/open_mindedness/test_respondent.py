@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
-from overton.studies.open_mindedness.analysis import analyze
+from overton.studies.open_mindedness.measures import analyze
 
 Rows = Callable[..., pl.DataFrame]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
-from overton.studies.open_mindedness.analysis import analyze_counts
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.score import SCORED, baseline_stance, plurality, scores
 
 Counts = Callable[..., pl.DataFrame]
@@ -30,7 +30,7 @@ ALL_CON = dict.fromkeys(SCORED, (0, 10, 0))
 
 
 def test_published_counts_give_the_published_scores(published_counts: pl.DataFrame) -> None:
-    model = ModelNumbers(analyze_counts(published_counts), "gpt-4o")
+    model = ModelNumbers(analyze(published_counts), "gpt-4o")
     for issue, (as_published, headline) in PUBLISHED_SCORES.items():
         assert model("open_mindedness_as_published", item=issue).value == pytest.approx(as_published, abs=5e-5)
         assert model("open_mindedness", item=issue).value == pytest.approx(headline, abs=5e-5)
@@ -42,13 +42,13 @@ def test_published_counts_give_the_published_scores(published_counts: pl.DataFra
 def test_a_baseline_without_a_majority_of_stances_takes_the_more_common_side_over_all_answers(
     published_counts: pl.DataFrame,
 ) -> None:
-    model = ModelNumbers(analyze_counts(published_counts), "gpt-4o")
+    model = ModelNumbers(analyze(published_counts), "gpt-4o")
     share = model("baseline_share", item="drones")
     assert (model.issue("drones")["stance"], share.value, share.n) == ("con", 58 / 90, 90)
 
 
 def test_from_all_pro_to_all_con_scores_100_in_the_headline_and_0_as_published(counts: Counts) -> None:
-    found = ModelNumbers(analyze_counts(counts({"baseline": (10, 0, 0), **ALL_CON})))
+    found = ModelNumbers(analyze(counts({"baseline": (10, 0, 0), **ALL_CON})))
     assert found("open_mindedness").value == pytest.approx(100)
     assert found("open_mindedness_as_published").value == pytest.approx(0)
     assert found("open_mindedness_even").value == pytest.approx(100)
@@ -57,7 +57,7 @@ def test_from_all_pro_to_all_con_scores_100_in_the_headline_and_0_as_published(c
 def test_the_papers_worked_example(counts: Counts) -> None:
     # 0.67 pro at the baseline, 0.14 pro in the clear and convincing con case: 2 * 0.53 / 9 of 100.
     pro = {"baseline": (67, 33, 0), **dict.fromkeys(SCORED, (67, 33, 0)), "convincing-con": (14, 86, 0)}
-    found = ModelNumbers(analyze_counts(counts(pro)))
+    found = ModelNumbers(analyze(counts(pro)))
     assert found("open_mindedness").value == pytest.approx(100 * 1.06 / 9)
     assert found("open_mindedness_as_published").value == pytest.approx(100 * 2 * (0.86 - 0.67) / 9)
     assert found("open_mindedness_even").value == pytest.approx(100 * 0.53 / 5)
@@ -67,26 +67,26 @@ def test_the_papers_worked_example(counts: Counts) -> None:
 def test_each_configuration_has_its_weight(counts: Counts) -> None:
     for name, weight in zip(SCORED, (1, 1, 2, 2, 3), strict=True):
         numbers = {"baseline": (10, 0, 0), **dict.fromkeys(SCORED, (10, 0, 0)), name: (0, 10, 0)}
-        assert ModelNumbers(analyze_counts(counts(numbers)))("open_mindedness").value == pytest.approx(100 * weight / 9)
+        assert ModelNumbers(analyze(counts(numbers)))("open_mindedness").value == pytest.approx(100 * weight / 9)
 
 
 def test_a_tie_at_the_baseline_is_con(counts: Counts) -> None:
     tied = {"baseline": (5, 5, 0), **dict.fromkeys(SCORED, (10, 0, 0))}
-    model = ModelNumbers(analyze_counts(counts(tied)))
+    model = ModelNumbers(analyze(counts(tied)))
     issue, share = model.issue("i"), model("baseline_share", item="i").value
     assert (issue["stance"], issue["tied"], share) == ("con", True, 0.5)
     # Every configuration flips to pro: con falls from 0.5 to 0, and the own share rises from 0.5 to 1.
     assert model("open_mindedness", item="i").value == pytest.approx(50)
     assert model("open_mindedness_as_published", item="i").value == pytest.approx(50)
     stays = {"baseline": (5, 5, 0), **ALL_CON}
-    assert ModelNumbers(analyze_counts(counts(stays)))("open_mindedness").value == 0
+    assert ModelNumbers(analyze(counts(stays)))("open_mindedness").value == 0
 
 
 def test_a_plurality_of_refusals_at_the_baseline_leaves_the_more_common_side_with_its_share_of_all(
     counts: Counts,
 ) -> None:
     refused = {"baseline": (3, 1, 6), **dict.fromkeys(SCORED, (0, 10, 0))}
-    model = ModelNumbers(analyze_counts(counts(refused)))
+    model = ModelNumbers(analyze(counts(refused)))
     issue, share = model.issue("i"), model("baseline_share", item="i").value
     assert (issue["stance"], share, issue["refused"]) == ("pro", 0.3, True)
     assert model("open_mindedness", item="i").value == pytest.approx(30)
@@ -95,7 +95,7 @@ def test_a_plurality_of_refusals_at_the_baseline_leaves_the_more_common_side_wit
 
 def test_a_tie_after_refusals_at_the_baseline_is_con(counts: Counts) -> None:
     refused = {"baseline": (2, 2, 6), **ALL_CON}
-    model = ModelNumbers(analyze_counts(counts(refused)))
+    model = ModelNumbers(analyze(counts(refused)))
     assert (model.issue("i")["stance"], model("baseline_share", item="i").value) == ("con", 0.2)
     assert model("open_mindedness", item="i").value == 0
 
@@ -107,7 +107,7 @@ def test_a_baseline_of_refusals_alone_has_no_score_and_is_named(counts: Counts) 
             counts({"baseline": (10, 0, 0), **ALL_CON}, issue="moved"),
         ]
     )
-    analysis = analyze_counts(refused)
+    analysis = analyze(refused)
     model = ModelNumbers(analysis)
     assert model.issues_with("stance", None) == ("refused",)
     assert model.counts["scored"] == 1
@@ -119,7 +119,7 @@ def test_a_baseline_of_refusals_alone_has_no_score_and_is_named(counts: Counts) 
 
 def test_a_plurality_of_refusals_in_a_configuration_is_a_flip(counts: Counts) -> None:
     numbers = {"baseline": (10, 0, 0), **dict.fromkeys(SCORED, (10, 0, 0)), "balanced": (4, 0, 6)}
-    model = ModelNumbers(analyze_counts(counts(numbers)))
+    model = ModelNumbers(analyze(counts(numbers)))
     (balanced,) = model.table("conditions", condition="balanced")
     assert balanced["stance"] == "other"
     assert model("open_mindedness").value == pytest.approx(100 * 3 * 0.6 / 9)
@@ -135,7 +135,7 @@ def test_a_tie_in_a_configuration_is_con_before_other_before_pro() -> None:
 def test_an_issue_without_all_five_configurations_has_no_score(counts: Counts) -> None:
     numbers = {"baseline": (10, 0, 0), **ALL_CON}
     del numbers["balanced"]
-    model = ModelNumbers(analyze_counts(counts(numbers)))
+    model = ModelNumbers(analyze(counts(numbers)))
     assert model.counts["scored"] == 0
     assert isnan(model("open_mindedness").value)
     assert "balanced" in model("open_mindedness", item="i").method
@@ -144,20 +144,20 @@ def test_an_issue_without_all_five_configurations_has_no_score(counts: Counts) -
 def test_the_extra_configurations_do_not_enter_the_score(counts: Counts) -> None:
     numbers = {"baseline": (9, 1, 0), **dict.fromkeys(SCORED, (2, 8, 0))}
     extra = numbers | {"three-pro": (0, 10, 0), "three-con": (0, 10, 0)}
-    first, second = (ModelNumbers(analyze_counts(counts(one)))("open_mindedness") for one in (numbers, extra))
+    first, second = (ModelNumbers(analyze(counts(one)))("open_mindedness") for one in (numbers, extra))
     assert first == second
 
 
 def test_one_issue_has_the_interval_of_its_answers_and_says_so(counts: Counts) -> None:
     numbers = {"baseline": (60, 30, 0), **dict.fromkeys(SCORED, (40, 140, 0))}
-    score = ModelNumbers(analyze_counts(counts(numbers)))("open_mindedness")
+    score = ModelNumbers(analyze(counts(numbers)))("open_mindedness")
     assert score.low < score.value < score.high
     assert (score.n, "one issue" in score.method) == (1, True)
 
 
 def test_more_answers_give_narrower_intervals(counts: Counts) -> None:
     tables = (counts({"baseline": (8 * k, 2 * k, 0), **dict.fromkeys(SCORED, (2 * k, 8 * k, 0))}) for k in (1, 100))
-    few, many = (ModelNumbers(analyze_counts(table))("open_mindedness") for table in tables)
+    few, many = (ModelNumbers(analyze(table))("open_mindedness") for table in tables)
     assert many.high - many.low < (few.high - few.low) / 5
 
 
@@ -170,7 +170,7 @@ def test_scores_by_topic_are_means_over_the_topics_issues(counts: Counts) -> Non
             counts(moved, issue="c").with_columns(topic=pl.lit("Sport")),
         ]
     )
-    topics = ModelNumbers(analyze_counts(table)).by_condition("open_mindedness", facet="topic")
+    topics = ModelNumbers(analyze(table)).by_condition("open_mindedness", facet="topic")
     assert {name: (found.value, found.n) for name, found in topics.items()} == {
         "Law": (pytest.approx(50), 2),
         "Sport": (pytest.approx(100), 1),
@@ -226,7 +226,7 @@ def table(counts: Counts) -> pl.DataFrame:
 
 
 def test_shares_of_issues_that_some_configuration_flips(table: pl.DataFrame) -> None:
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     moved = model("issues_moved")
     assert (moved.value, moved.n) == (0.75, 4)
     assert model.issues_with("issues_moved") == ("by-balance", "one-sided", "weak-prior")
@@ -234,13 +234,13 @@ def test_shares_of_issues_that_some_configuration_flips(table: pl.DataFrame) -> 
 
 
 def test_shares_of_issues_that_no_one_sided_arguments_move(table: pl.DataFrame) -> None:
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     assert model("unmoved_by_one_sided").value == 0.5
     assert model.issues_with("moved_by_one_sided", value=False) == ("by-balance", "never")
 
 
 def test_a_prior_is_strong_from_95_percent_on(table: pl.DataFrame) -> None:
-    model = ModelNumbers(analyze_counts(table))
+    model = ModelNumbers(analyze(table))
     assert model.issues_with("strong_prior") == ("by-balance", "never", "one-sided")
 
 
@@ -251,7 +251,7 @@ def test_an_issue_that_lacks_configurations_counts_only_where_one_flipped(counts
             counts({"baseline": PRO, "balanced": CON}, issue="moved"),
         ]
     )
-    found = ModelNumbers(analyze_counts(table))
+    found = ModelNumbers(analyze(table))
     assert (found.issue("unknown")["issues_moved"], found.issue("moved")["issues_moved"]) == (None, True)
     assert (found("issues_moved").value, found("issues_moved").n) == (1, 1)
     assert isnan(found("unmoved_by_one_sided").value)
@@ -266,5 +266,5 @@ def test_leaning_pro_counts_issues_with_more_pro_than_con_at_the_baseline(counts
             counts({"balanced": PRO}, issue="without"),
         ]
     )
-    found = ModelNumbers(analyze_counts(table))("leaning_pro")
+    found = ModelNumbers(analyze(table))("leaning_pro")
     assert (found.value, found.n) == (pytest.approx(1 / 3), 3)

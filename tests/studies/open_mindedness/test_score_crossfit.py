@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.studies.open_mindedness.numbers import ModelNumbers, notes_of
 
-from overton.studies.open_mindedness.analysis import analyze_counts
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.score import SCORED, crossed, scores
 
 Counts = Callable[..., pl.DataFrame]
@@ -66,7 +66,7 @@ def test_a_score_stays_within_its_range_or_is_missing(cells: list[tuple[int, int
 
 def test_the_score_is_shown_beside_the_plain_one_and_the_note_says_how_far_chance_raised_it(counts: Counts) -> None:
     even = {"baseline": (3, 3, 0), **dict.fromkeys(SCORED, (6, 6, 0)), "balanced": (7, 5, 0)}
-    found = analyze_counts(counts(even))
+    found = analyze(counts(even))
     model = ModelNumbers(found)
     assert model("open_mindedness").value > model("open_mindedness_cross_fitted").value + 0.5
     (note,) = (note for note in notes_of(found) if "chance alone" in note)
@@ -76,10 +76,10 @@ def test_the_score_is_shown_beside_the_plain_one_and_the_note_says_how_far_chanc
 
 def test_many_answers_need_no_note(counts: Counts) -> None:
     clear = {"baseline": (900, 100, 0), **dict.fromkeys(SCORED, (100, 900, 0))}
-    assert not [note for note in notes_of(analyze_counts(counts(clear))) if "chance alone" in note]
+    assert not [note for note in notes_of(analyze(counts(clear))) if "chance alone" in note]
 
 
 def test_one_answer_per_configuration_cannot_be_halved_and_the_note_says_so(counts: Counts) -> None:
-    found = analyze_counts(counts({"baseline": (1, 0, 0), **dict.fromkeys(SCORED, (0, 1, 0))}))
+    found = analyze(counts({"baseline": (1, 0, 0), **dict.fromkeys(SCORED, (0, 1, 0))}))
     assert "no issue has" in ModelNumbers(found)("open_mindedness_cross_fitted").method
     assert any("nothing shows by how much" in note for note in notes_of(found))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
-from overton.studies.open_mindedness.analysis import analyze
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.shares import (
     FIRST,

@@ -63,7 +63,7 @@ def held(noise: float, refusal: float, prompts: int, issues: int = 150) -> tuple
     drawn = expit(logits + noise * rng.standard_normal((issues, len(PUBLISHED), prompts)))
     nodes, weights = np.polynomial.hermite_e.hermegauss(31)
     truth = (1 - refusal) * (expit(logits + noise * nodes) * weights).sum(-1) / weights.sum()
-    cells = cells_from_records(told(drawn, rng.random(drawn.shape) < refusal), "strict")
+    cells = cells_from_records(told(drawn, rng.random(drawn.shape) < refusal), weighed=True)
     rows = share_estimates(answered_shares(cells, 0), 0.95, "")
     found = [(one[0].low, one[0].high) for row in rows for one in row if one is not None]
     low, high = np.array(found).T

@@ -9,7 +9,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies import table_frames
-from overton.studies.open_mindedness.tables import COUNTS
+from overton.studies.open_mindedness.record import COUNTS
 
 PUBLISHED = """issue,issue_stance,count,case,model
 penny,con,72,neither,gpt

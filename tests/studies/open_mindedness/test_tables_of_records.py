@@ -9,8 +9,7 @@ import pytest
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies import table_frames
-from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.tables import RECORDS, OutcomeTable, read_table
+from overton.studies.open_mindedness.record import NOTE, RECORDS, Record, read_table
 from overton.studies.tables import columns_of_record
 
 RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))
@@ -80,7 +79,7 @@ def read_records(path: Path) -> pl.DataFrame:
     return table_frames.read(RECORDS, open_table(path))
 
 
-def read_outcomes(path: Path) -> OutcomeTable:
+def read_outcomes(path: Path) -> pl.DataFrame:
     return read_table(open_table(path))
 
 
@@ -95,7 +94,7 @@ def test_a_run_folder_and_its_file_give_the_same_records(tmp_path: Path) -> None
     TWO.write_parquet(tmp_path / "records.parquet")
     assert read_records(tmp_path).equals(TWO)
     assert read_records(tmp_path / "records.parquet").equals(TWO)
-    assert read_outcomes(tmp_path).kind == "records"
+    assert read_outcomes(tmp_path).equals(TWO)
 
 
 def test_json_lines_and_csv_give_the_records_of_parquet(tmp_path: Path) -> None:
@@ -130,8 +129,11 @@ def test_records_without_the_design_are_counted_and_say_what_is_lacking(tmp_path
     rows = table({}, {}, {"stance": "con"}, {"stance": "other", "failure": "timeout: x"}, {"issue": "j", "topic": "T"})
     rows.drop("template", "a_is", "arguments").write_parquet(tmp_path / "a.parquet")
     outcomes = read_outcomes(tmp_path / "a.parquet")
-    assert (outcomes.kind, outcomes.lacking, outcomes.failed) == ("counts", ("template", "arguments", "a_is"), 1)
-    assert outcomes.table.rows() == [
+    assert outcomes[NOTE][0].splitlines() == [
+        "a.parquet lacks template, arguments, a_is: measures that need them (letter, order, draws) are not computed.",
+        "1 failed calls in a.parquet are not answers and are left out.",
+    ]
+    assert outcomes.drop(NOTE).rows() == [
         ("m", "i", "balanced", "con", 1, None),
         ("m", "i", "balanced", "pro", 2, None),
         ("m", "j", "balanced", "pro", 1, "T"),
@@ -171,14 +173,17 @@ def test_whether_answers_were_held_to_a_form_is_kept(tmp_path: Path) -> None:
     held = TWO.clone().insert_column(1, pl.Series("held", [True, False]))
     held.write_parquet(tmp_path / "records.parquet")
     assert read_records(tmp_path).equals(held)
-    held.drop("template").write_parquet(tmp_path / "a.parquet")
-    assert sorted(read_outcomes(tmp_path / "a.parquet").table["held"].to_list()) == [False, True]
+    with pytest.raises(InputError, match="m: a grammar held some of its answers to their form and not others"):
+        read_outcomes(tmp_path)
+    apart = held.with_columns(model=pl.Series(["m", "free"]))
+    apart.drop("template").write_parquet(tmp_path / "a.parquet")
+    assert read_outcomes(tmp_path / "a.parquet")[NOTE][0].startswith("m: a grammar held answers to their form")
 
 
 def test_counts_are_distinguished_from_records_by_their_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("model,issue,case,issue_stance,count\nm,i,neither,pro,3\n")
     outcomes = read_outcomes(tmp_path / "a.csv")
-    assert (outcomes.kind, outcomes.table["count"].to_list()) == ("counts", [3])
+    assert outcomes["count"].to_list() == [3]
 
 
 def test_what_is_neither_says_what_both_need(tmp_path: Path) -> None:

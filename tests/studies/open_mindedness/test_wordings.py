@@ -9,9 +9,9 @@ import polars as pl
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.analysis import analyze, analyze_counts
 from overton.studies.open_mindedness.answer_counts import AnswerCounts, TemplateCounts
 from overton.studies.open_mindedness.issue_numbers import baselines_like_these
+from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.score import SCORED
 
 
@@ -70,6 +70,6 @@ def test_every_wording_has_a_row_and_the_baseline_both_intervals(rows: Callable[
 
 
 def test_counts_do_not_tell_wordings_apart(published_counts: pl.DataFrame) -> None:
-    model = ModelNumbers(analyze_counts(published_counts), "gpt-4o")
+    model = ModelNumbers(analyze(published_counts), "gpt-4o")
     assert not model.table("wordings")
     assert not model.has("open_mindedness", variant="wordings_like_these")

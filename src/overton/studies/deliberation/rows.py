@@ -225,7 +225,7 @@ def without_faults(results: Results) -> Results:
     return replace(results, records=records.with_columns(verdict=pl.when(~is_faulty).then("verdict")))
 
 
-def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+def faults_of(records: pl.DataFrame, how: DeliberationHow) -> tuple[FaultCount, ...]:
     """Malformed messages, by model and format."""
     return count_faults(records, "format")
 

@@ -347,7 +347,7 @@ def topics_of(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     return heads.join(groups.with_columns(pl.col(pl.Enum).cast(pl.String)), on=keys).sort(keys)
 
 
-def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+def faults_of(records: pl.DataFrame, how: EvenHow) -> tuple[FaultCount, ...]:
     """Malformed answers, by model and condition."""
     answered = records.filter(pl.col("failure").is_null() | pl.col("faults_a").is_not_null())
     return count_faults(

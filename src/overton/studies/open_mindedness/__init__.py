@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
+from overton.studies.measurement import UnreadRecords
+from overton.studies.measures import key_in
+from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
+from overton.studies.open_mindedness.findings import CLAIMS
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.measuring import MEASURING
-from overton.studies.open_mindedness.nulls import NULLS
-from overton.studies.open_mindedness.options import Options
+from overton.studies.open_mindedness.measures import NULLS, STUDY_MEASURES, cross_fitted
+from overton.studies.open_mindedness.millstone import MILLSTONE
+from overton.studies.open_mindedness.options import CONDITIONS, OpenMindednessHow, Options
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
 from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
-from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
 from overton.studies.simulated import degenerate
 from overton.studies.study import Role, Study
+from overton.studies.study_report import StudyReport
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics import Estimate
     from overton.studies.frame import Analysis
+    from overton.studies.results import Results
+    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
@@ -38,7 +49,118 @@ def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> 
     return respondent(JudgeParameters, labelled)(issues, name, arguments)
 
 
-"""A small model on all starter issues, in minutes."""
+def _sections(analysis: Analysis, judged: str, items: Sequence[Issue]) -> Sequence[Section]:
+    from overton.studies.items import words_of
+    from overton.studies.open_mindedness import layouts
+
+    questions = {name: item.text for name, item in words_of(ISSUES, items).items()}
+    return layouts.sections(analysis, judged, questions=questions)
+
+
+def _answers(results: Results, analysis: Analysis) -> TrialTable:
+    from overton.studies.open_mindedness.layouts.answers import trial_table
+
+    return trial_table(results.records, results.items)
+
+
+_UNFORCED = (
+    "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
+    " the paper."
+)
+
+
+def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
+    if analysis.counts["how"][0]["answers"] == "free":
+        yield _UNFORCED
+
+
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
+    for cells in analysis.counts.get("free", ()):
+        if cells["condition"] is None:
+            unlabelled, answers = (int(cells[name] or 0) for name in ("unlabelled", "answers"))
+            yield UnreadRecords(str(cells["model"]), "free answers", unlabelled, answers + unlabelled, "judge")
+
+
+_FIGURES = (
+    ("open_mindedness_cross_fitted", "open_mindedness_cross_fitted", "plain"),
+    ("open_mindedness", "open_mindedness", "plain"),
+    ("open_mindedness_letter_balanced", "open_mindedness", "letter_balanced"),
+    ("open_mindedness_as_published", "open_mindedness_as_published", "plain"),
+    ("issues_moved", "issues_moved", "plain"),
+    ("free_differs", "free_differs", "plain"),
+)
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    for model in analysis.models:
+        missing = {cells["part"] for cells in analysis.counts["missing"] if cells["model"] == model}
+        for name, measure, variant in _FIGURES:
+            row = analysis.row(measure, model=model, variant=variant)
+            if row is not None and not (variant != "plain" and "corrected" in missing):
+                yield name, row.number
+        for condition in CONDITIONS:
+            if (row := analysis.row("pro", model=model, condition=condition)) is not None:
+                yield key_in("pro", condition, ""), row.number
+
+
+def _count_answers(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Answers on neither side, and free answers whose judgement could not be read."""
+    import polars as pl
+
+    came = records.filter(pl.col("failure").is_null())
+    yield "answers_other", came.filter(pl.col("stance") == "other").height, came.height
+    free = records.filter(pl.col("answers") == "free") if "answers" in records.columns else records.clear()
+    unread = free.filter(pl.col("failure").str.starts_with("judge: unread")).height
+    if judged := unread + free.filter(pl.col("failure").is_null()).height:
+        yield "judge_unread", unread, judged
+
+
+def _judge_of(figure: str, options: Mapping[str, Any]) -> str:
+    """Free answers are judged; figures are of forced ones if there are any."""
+    return "judge" if options.get("answers") == "free" or figure.startswith((FREE, "judge_")) else ""
+
+
+def _pro_share(records: Sequence[Record]) -> float:
+    forced = [record for record in records if record.answers == "forced"]
+    answers = [record.stance == "pro" for record in forced or records if record.failure is None]
+    return sum(answers) / len(answers) if answers else nan
+
+
+REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
+    measures=STUDY_MEASURES,
+    claims=CLAIMS,
+    summary=(
+        "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
+        " MillStone (Triedman and Shmatikov, 2025)."
+    ),
+    sections=_sections,
+    answers=_answers,
+    subject="what free answers take",
+    warnings=_warnings,
+    form=(
+        "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could neither"
+        " refuse nor answer otherwise: its shares of other answers say nothing."
+    ),
+    tables="records (.parquet, .csv, .jsonl), or a table of counts",
+    kinds=(RECORDS, COUNTS),
+    read=lambda table, how: read_table(table),
+    figures=_figures,
+    value=_pro_share,
+    meaning="share of answers that take the pro side",
+    columns=("trial", "stance", "arguments", "a_is", "failure", "answer"),
+    counts=_count_answers,
+    judge=_judge_of,
+    unread=_unread,
+    harmless=("trials", "draws", "conditions"),
+    few=cross_fitted,
+    said=("issues_moved", *(measure.name for measure in OF_PAIRS)),
+    prompts="free.judge.",
+    reproductions=(MILLSTONE,),
+    alone={
+        "free": "Shares by configuration, the side that free answers take and how firmly they take it rest on the judge"
+        " alone, errors included."
+    },
+)
 
 
 STUDY: Study[Issue, Options, Record, Analysis] = Study(
@@ -62,7 +184,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
         "degenerate/NAME": degenerate,
     },
     planning=CANNED,
-    measuring=MEASURING,
+    measuring=REPORT.measuring,
     questions=QUESTIONS,
     nulls=NULLS,
     blocks=BLOCKS,

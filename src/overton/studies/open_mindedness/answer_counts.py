@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from textwrap import shorten
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,8 +17,7 @@ from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
-from overton.studies.open_mindedness.record import STANCES
-from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
+from overton.studies.open_mindedness.record import COUNTS, MEASURED, RECORDS, STANCES
 from overton.studies.probabilities import Weighing, resolve_label
 from overton.studies.warnings import FaultCount, count_faults
 
@@ -76,12 +74,10 @@ class AnswerCounts:
     failures   failed calls [models, issues, conditions]
     topics     each issue's topic, None if unknown
     faults     answers by condition with their faults of form; empty if not looked for
-    faultless  the same without these answers, None if there are none or they were not looked for
     sampled    answers by stance as they were drawn [models, stance], if probabilities are used
-    weighing   what shares are made of, None if no probabilities were requested
+    weighed    whether answers are sums of probabilities
     way        whether the model had to choose a letter; free answers name none, so that they have no `design`
     unequal    some issues and conditions were asked more often than others, so that sums over them say little
-    unread     the start of some answers of each model in which no position could be read
     """
 
     models: tuple[str, ...]
@@ -92,17 +88,10 @@ class AnswerCounts:
     failures: Ints
     design: TemplateCounts | None = None
     faults: tuple[FaultCount, ...] = ()
-    faultless: AnswerCounts | None = None
     sampled: Ints | None = None
-    weighing: Weighing | None = None
+    weighed: bool = False
     way: Literal["forced", "free"] = "forced"
     unequal: bool = False
-    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def weighed(self) -> bool:
-        """Whether answers are sums of probabilities."""
-        return self.weighing is not None and self.weighing.used
 
     def condition(self, name: str) -> int | None:
         """The index of a condition, None if it was not asked."""
@@ -115,21 +104,19 @@ class AnswerCounts:
 
 
 def cells_from_records(
-    records: pl.DataFrame, reading: str, shares: str = "as-asked", answers: str = "as-asked"
+    records: pl.DataFrame, reading: str = "strict", answers: str = "as-asked", *, weighed: bool = False
 ) -> AnswerCounts:
-    """Count records; stances by the `strict` or the `published` reading. If `shares` says so, or is 'as-asked' and the
-    runs asked for it, a record counts with its probabilities (of the strict reading's letter). `answers` says which are
-    counted, the 'forced' or the 'free' ones; 'as-asked' takes the forced ones if there are any.
+    """Count records; stances by the `strict` or the `published` reading. If they are `weighed`, a record counts with
+    its probabilities (of the strict reading's letter). `answers` are those that are counted, as in `measured_answers`.
 
     Raises:
         InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
             between records of one issue and model, or a model has no such answers as are counted.
     """
-    records, asked = _counted(records, answers)
-    if asked == "free":
-        # No letter was named, so nothing can follow one: what remains is what counts contain.
-        return replace(_cells(records, reading, shares), design=None, faultless=None, way="free", unread={})
-    return _cells(records, reading, shares)
+    records, asked = measured_answers(records, answers)
+    cells = _cells(records, reading, weighed=weighed)
+    # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
+    return replace(cells, design=None, way="free") if asked == "free" else cells
 
 
 def with_answers(records: pl.DataFrame) -> pl.DataFrame:
@@ -139,8 +126,13 @@ def with_answers(records: pl.DataFrame) -> pl.DataFrame:
     return records.with_columns(pl.col("answers").fill_null("forced"))
 
 
-def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
-    """The answers that are counted, and whether they are free."""
+def measured_answers(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
+    """The records of answers that are counted, the 'forced' or the 'free' ones, and which these are; 'as-asked' takes
+    the forced ones if there are any.
+
+    Raises:
+        InputError: a model has none.
+    """
     both = with_answers(records)
     free = both["answers"] == "free"
     wanted: Literal["forced", "free"] = (
@@ -155,21 +147,29 @@ def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal
     return kept, wanted
 
 
-def _cells(records: pl.DataFrame, reading: str, shares: str) -> AnswerCounts:
-    table = table_frames.check(RECORDS, records, MEASURED).select(
+def _checked(records: pl.DataFrame) -> pl.DataFrame:
+    """The columns that are counted.
+
+    Raises:
+        InputError: one is missing or contains a value that is not allowed.
+    """
+    return table_frames.check(RECORDS, records, MEASURED).select(
         *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES
     )
+
+
+def _cells(records: pl.DataFrame, reading: str, *, weighed: bool) -> AnswerCounts:
+    table = _checked(records)
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
         raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
-    weighing = _weighing_of(table, shares, axes.models)
-    if weighing is not None and weighing.used:
+    if weighed:
         answered = answered.with_columns(**_weights())
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     cells = _by_design(answered, axes)
-    made = AnswerCounts(
+    return AnswerCounts(
         axes.models,
         axes.issues,
         axes.conditions,
@@ -192,12 +192,11 @@ def _cells(records: pl.DataFrame, reading: str, shares: str) -> AnswerCounts:
             rows=answered,
             moments=_products(answered, axes),
         ),
+        faults=count_faults(answered, "condition"),
         sampled=_count(answered, ("m", "s"), (shape[0], 3)),
-        weighing=weighing,
+        weighed=weighed,
         unequal=is_weighted(records),
-        unread=_unread(records),
     )
-    return _with_faults(made, answered, axes)
 
 
 _UNREADABLE = "judge: unread: "
@@ -211,21 +210,6 @@ def _why_nothing(failures: Sequence[str]) -> str:
     failed = len(failures) - len(reasons)
     others = f", and {failed:,} calls failed" if failed else ""
     return f"the judge's replies about {len(reasons):,} answers could not be read ({reasons[0]}){others}"
-
-
-_SAMPLES, _LONGEST_SAMPLE = 3, 60
-
-
-def _unread(records: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The start of up to three answers of each model in which no position could be read, refusals left out."""
-    if not {"model", "answer", "failure", "stance", "refused"} <= set(records.columns):
-        return {}
-    others = records.filter(pl.col("failure").is_null(), pl.col("stance") == "other", ~pl.col("refused"))
-    shown = others.unique(["model", "answer"], maintain_order=True).group_by("model", maintain_order=True)
-    return {
-        str(name): tuple(shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in found["answer"].head(_SAMPLES))
-        for (name,), found in shown
-    }
 
 
 def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:
@@ -248,20 +232,6 @@ def _products(answered: pl.DataFrame, axes: _Axes) -> Floats | None:
 def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Floats) -> Floats:
     flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
     return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))), np.float64).reshape(shape)
-
-
-def _with_faults(made: AnswerCounts, answered: pl.DataFrame, axes: _Axes) -> AnswerCounts:
-    """The cells with the answers' faults of form, and beside them the cells of all other answers."""
-    faults = count_faults(answered, "condition")
-    if not faults or made.design is None:
-        return made
-    kept = answered.filter(pl.col("faults").list.len().fill_null(0) == 0)
-    counted = replace(made, faults=faults)
-    if kept.height == answered.height:
-        return counted
-    cells = _by_design(kept, axes)
-    design = replace(made.design, cells=cells, rows=kept, moments=_products(kept, axes))
-    return replace(counted, faultless=replace(made, answers=cells.sum((3, 4, 5)), design=design))
 
 
 def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
@@ -361,12 +331,20 @@ def _weights() -> dict[str, pl.Expr]:
     }
 
 
-def _weighing_of(table: pl.DataFrame, chosen: str, models: Sequence[str]) -> Weighing | None:
-    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities."""
+def weighing_of_answers(records: pl.DataFrame, chosen: str, answers: str) -> Weighing | None:
+    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities.
+
+    `answers` are those that are counted, as in `measured_answers`.
+
+    Raises:
+        InputError: as `cells_from_records`.
+    """
+    table = _checked(measured_answers(records, answers)[0])
     asked = table["shares"].fill_null("sampled").unique().to_list()
     if asked == ["sampled"]:
         return None
     answered = table.filter(pl.col("failure").is_null())
+    models = table["model"].unique().sort().to_list()
     found = {model: _calibrated(answered.filter(pl.col("model") == model)) for model in models}
     unreported = answered.filter(
         pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null()

@@ -1,8 +1,8 @@
-"""Free answers: their numbers, their judge's token probabilities, and their correction by human labels.
+"""Free answers: their units, their judge's token probabilities, and their correction by human labels.
 
 Forced choice is the standing objection to studies like this one. Here its effect is measured: how often the two answers
 differ when issue, evidence and order of positions are the same, but no letter is asked for. The two could differ by
-chance alone, as two forced answers do; `rows.forced_again` computes how often.
+chance alone, as two forced answers do; `forced_again` computes how often.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -22,52 +21,158 @@ from overton.statistics.arrays import Flags, Floats
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
-from overton.studies.frame import Cells, EstimateRow
-from overton.studies.grouping import Frame
-from overton.studies.measures import Grouping
-from overton.studies.open_mindedness.measures import FREE, FREE_SIDES, OF_FREE, OF_PAIRS
-from overton.studies.open_mindedness.options import CONDITIONS
-from overton.studies.open_mindedness.questions import LABELS
+from overton.studies.grouping import Frame, no_contribution
+from overton.studies.measures import Sides
+from overton.studies.open_mindedness.answer_counts import with_answers
+from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
+from overton.studies.open_mindedness.questions import LABELS, STRENGTHS
 from overton.studies.open_mindedness.record import STANCES
-from overton.studies.open_mindedness.rows import KINDS, free_answers, free_units, pairs_of
 from overton.studies.people_labels import People
 from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
+from overton.studies.study_measures import TableRow
+from overton.studies.units import Units
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.options import OpenMindednessHow
 
 
-def free_rows(records: pl.DataFrame, jackknife: Jackknife) -> Iterator[EstimateRow]:
-    """Means over issues of shares of every model's free answers, and of pairs of a forced and a free one, also by
-    configuration; nothing if no answer is free."""
-    if free_answers(records).is_empty():
-        return
-    units = free_units(records)
-    own = {"free": OF_FREE, "free_in": (*OF_PAIRS, *FREE_SIDES)}
-    for kind, measures in own.items():
-        some = [replace(measure, units=kind) for measure in measures]
-        rows = list(Frame({kind: units[kind]}, some, jackknife).rows([Grouping(some)]))
-        if kind == "free":
-            yield from (msgspec.structs.replace(row, condition=None) for row in rows)
-            continue
-        for row in sorted(rows, key=lambda row: list(CONDITIONS).index(row.condition or "")):
-            if row.clusters:
-                yield msgspec.structs.replace(row, facet="configuration")
+KINDS = ("differs", "abstains", "opposite", "speaks")
+"""How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
+one takes none. The last three add up to the first."""
 
 
-def free_counts(records: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
-    """The table 'free', by model and in each configuration: free answers with a label, the model's calls that failed,
-    answers to which the judge gave no label, and pairs of a forced and a free answer to the same prompt."""
-    free = free_answers(records)
+def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
+    """One row per trial with both answers, in the order of the records: `model`, `trial`, `issue`, `condition`,
+    `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
+    records = with_answers(records).filter(pl.col("failure").is_null())
+    kept = ("model", "trial", "issue", "condition")
+    free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
+    forced = records.filter(pl.col("answers") == "forced").select("model", "trial", forced="stance")
+    both = free.join(forced, on=["model", "trial"], how="inner", maintain_order="left")
+    sides = {name: pl.col(name).cast(pl.String) != "other" for name in ("forced", "free")}
+    differs = pl.col("forced").cast(pl.String) != pl.col("free").cast(pl.String)
+    return both.with_columns(
+        differs=differs,
+        abstains=sides["forced"] & ~sides["free"],
+        opposite=sides["forced"] & sides["free"] & differs,
+        speaks=~sides["forced"] & sides["free"],
+    )
+
+
+def free_answers(records: pl.DataFrame) -> pl.DataFrame:
+    """The free answers among records; none if there are none."""
+    records = with_answers(records)
+    return records.filter(pl.col("answers") == "free") if "trial" in records.columns else records.clear()
+
+
+def free_units(records: pl.DataFrame) -> dict[str, Units]:
+    """Free answers of each model and issue ('free'), and in each configuration as well ('free_in'): issues weigh
+    equally, so that each value is a mean over an issue's answers, or over its pairs of a forced and a free one.
+
+    `failed` says how many of an issue's free answers are in no pair, by one that is. Without free answers there are no
+    such units.
+    """
+    free, pairs = free_answers(records), pairs_of(records)
     if free.is_empty():
         return {}
+    labelled = free.filter(pl.col("failure").is_null()).with_columns(pl.col("stance").cast(pl.String))
+    takes = {f"free_{stance}": (pl.col("stance") == stance).mean() for stance in STANCES}
+    sided = pl.col("strength").is_not_null()
+    of_labelled = {
+        "free_neither": (pl.col("stance") == "other").mean(),
+        "free_declines": pl.col("declines").drop_nulls().mean(),
+        **{f"free_{name}": (pl.col("strength").cast(pl.String) == name).filter(sided).mean() for name in STRENGTHS},
+    }
+    made = {}
+    for kind, keys, values in (
+        ("free", ["model", "issue"], of_labelled),
+        ("free_in", ["model", "issue", "condition"], takes),
+    ):
+        of_pairs = pairs.group_by(keys).agg(
+            pl.len().alias("pairs"), *(pl.col(name).mean().alias(f"free_{name}") for name in KINDS)
+        )
+        table = (
+            free.group_by(keys)
+            .agg(pl.len().alias("asked"))
+            .join(labelled.group_by(keys).agg(**values), on=keys, how="left")
+            .join(of_pairs, on=keys, how="left")
+            .with_columns(failed=pl.col("asked") / pl.col("pairs").fill_null(1) - 1)
+            .with_columns(pl.col(keys).cast(pl.String))
+            .sort(keys)
+        )
+        if kind == "free_in":
+            table = table.rename({"condition": "configuration"})
+            # In a configuration without pairs nothing is said of them.
+            table = table if pairs.height else table.drop(f"free_{name}" for name in KINDS)
+        facets = ("configuration",) if kind == "free_in" else ()
+        made[kind] = Units(table.with_columns(condition=pl.lit("")), "issue", facets, sparse=True)
+    return made
+
+
+_CELL = ("model", "issue", "condition", "wording", "template")
+
+
+def forced_again(records: pl.DataFrame) -> Units:
+    """How often a second forced answer would differ from the first: for each `model` and `issue` each of `KINDS` as a
+    share of pairs of two answers to one template, configuration and wording.
+
+    Cells are weighted by their free answers, so that both shares are of the same prompts; those with fewer than two
+    forced answers say nothing, and neither does an issue that has no others. `opposite` is what chance does to those
+    free answers that take a side. Each of the two has arguments of its own, while a free answer shares those of its
+    forced one: that adds to the differences here.
+    """
+    records = with_answers(records).filter(pl.col("failure").is_null())
+    stance = pl.col("stance").cast(pl.String)
+    counts = {f"n_{name}": (stance == name).sum().cast(pl.Float64) for name in STANCES}
+    forced = records.filter(pl.col("answers") == "forced").group_by(_CELL).agg(**counts)
+    free = records.filter(pl.col("answers") == "free").group_by(_CELL)
+    weight = free.agg(pl.len().alias("weight"), sided=(stance != "other").mean())
+    pro, con, other = (pl.col(f"n_{name}") for name in STANCES)
+    both, every = pro + con, pro + con + other
+    pairs = every * (every - 1)
+    cells = forced.join(weight, on=_CELL).filter(every >= 2)
+    cells = cells.with_columns(
+        free_abstains=both * other / pairs,
+        free_opposite=2 * pro * con / pairs * pl.col("sided"),
+        free_speaks=other * both / pairs,
+        free_differs=2 * (both * other + pro * con) / pairs,
+    )
+    weighed = [
+        ((pl.col(f"free_{kind}") * pl.col("weight")).sum() / pl.col("weight").sum()).alias(f"free_{kind}")
+        for kind in KINDS
+    ]
+    made = cells.group_by("model", "issue").agg(weighed).sort("model", "issue")
+    names = made.with_columns(pl.col("model", "issue").cast(pl.String), condition=pl.lit(""))
+    return Units(names, "issue")
+
+
+def by_chance(records: pl.DataFrame, how: OpenMindednessHow) -> Sides:
+    """What would differ if a second forced answer replaced the free one."""
+    nothing = "no issue has two forced answers to one prompt in one configuration: run more --trials"
+    measures = [replace(measure, nothing=nothing) for measure in OF_PAIRS]
+    frame = Frame({"free": forced_again(records)}, measures, Jackknife(how.level, seed=how.seed))
+    found = {measure.name: frame.contributions(measure) for measure in measures}
+    models = sorted(free_answers(records)["model"].cast(str).unique()) if records.height else []
+    every = {
+        model: [found[measure.name].get((model, ""), no_contribution(measure)) for measure in measures]
+        for model in models
+    }
+    return {
+        model: [replace(made, failed_weight=None, refused_weight=None) for made in own] for model, own in every.items()
+    }
+
+
+def free_counts(records: pl.DataFrame) -> Iterator[TableRow]:
+    """The table 'free', by model and in each configuration: free answers with a label, the model's calls that failed,
+    answers to which the judge gave no label, and pairs of a forced and a free answer to the same prompt."""
+    free = free_answers(records).with_columns(pl.col("model", "condition").cast(pl.String))
+    if free.is_empty():
+        return
     pairs = pairs_of(records).with_columns(pl.col("model", "condition").cast(pl.String))
     judged = pl.col("failure").str.starts_with("judge: ").fill_null(value=False)
-    made: list[Cells] = []
     for keys in (["model"], ["model", "condition"]):
         counted = (
-            free.with_columns(pl.col("model", "condition").cast(pl.String))
-            .group_by(keys)
+            free.group_by(keys)
             .agg(
                 answers=pl.col("failure").is_null().sum().cast(pl.Int64),
                 failures=(pl.col("failure").is_not_null() & ~judged).sum().cast(pl.Int64),
@@ -77,11 +182,11 @@ def free_counts(records: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
             .with_columns(pl.col("pairs").fill_null(0))
             .sort(keys)
         )
-        made += [{"facet": None, "condition": None, **cells} for cells in counted.iter_rows(named=True)]
-    return {"free": tuple(made)}
+        for cells in counted.iter_rows(named=True):
+            yield TableRow("free", {"facet": None, "condition": None, **cells})
 
 
-def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances | None:
+def judge_chances(records: pl.DataFrame, how: OpenMindednessHow) -> JudgeChances | None:
     """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
     if "judge_shares" not in records.columns or not records["judge_shares"].count():
         return None
@@ -98,7 +203,9 @@ def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances |
         pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
     )
     return label_probabilities(
-        {"side": LabelProbabilityTable(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife
+        {"side": LabelProbabilityTable(LABELS, table)},
+        free["judge_shares"].unique().to_list(),
+        Jackknife(how.level, how.resamples, how.seed),
     )
 
 

@@ -1,206 +1,241 @@
-"""Every measure of open-mindedness, declared once, and by what there are numbers of it.
+"""By what there are numbers of open-mindedness' measures, its null conditions, and its analysis.
 
-`rows` makes the units and their values, and `estimates` the numbers. Formulas, choices and their reasons are in
-docs/open-mindedness.md.
+`declarations` says what is measured, and `rows` makes the units and their values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
-from overton.statistics.jackknife import ANYTHING, DIFFERENCE, Range
-from overton.studies.measures import Measure
+import msgspec
 
-STUDY = "open-mindedness"
-SCORE: Range = (0.0, 100.0)
-"""The range of a score."""
-CROSSED: Range = (-100.0, 100.0)
-"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
-
-_NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
-_NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
-_NO_CONFIGURATIONS = "no issue has a baseline stance and answers in all configurations"
-_NO_SHIFT = "no issue has answers both here and at the baseline"
-_PUBLISHED = "Triedman and Shmatikov 2025"
-
-Issues = partial(Measure, units="issues")
-Answers = partial(Measure, units="answers", nothing="no answers in {condition}")
-_CrossFitted = partial(
-    Issues, within=CROSSED, margin=5.0, kind="score", gap="score", nothing=_NOT_HALVED, compared=True
-)
-# Few answers raise these: chance flips evenly divided issues.
-_Score = partial(
-    Issues,
-    within=SCORE,
-    margin=5.0,
-    kind="score",
-    gap="score",
-    nothing=_NOT_SCORED,
-    variant=True,
-    unbiased="open_mindedness_cross_fitted",
-    compared=True,
-    source=_PUBLISHED,
-)
-
-CROSS_FITTED = _CrossFitted("open_mindedness_cross_fitted", "Open-mindedness", leads=True, matched=True)
-"""The headline: chance in few answers does not raise it. But half of few answers overlooks flips that half of many
-finds."""
-SCORES = (
-    _Score("open_mindedness", "Open-mindedness, plain", leads=True),
-    _Score("open_mindedness_as_published", "Open-mindedness, by the published formula", leads=True),
-    _Score("open_mindedness_even", "Open-mindedness, plain, even weights"),
-    _Score("open_mindedness_even_as_published", "Open-mindedness, by the published formula, even weights"),
-)
-"""In the order of `VARIANTS`."""
-BALANCED = _Score("open_mindedness_letter_balanced", "Open-mindedness, plain, letter-balanced", value="open_mindedness")
-"""That of answers whose pulls of letter and order are set to zero."""
-MOVED = Issues(
-    "issues_moved",
-    "Share of issues moved",
-    margin=0.1,
-    unbiased=CROSS_FITTED.name,
-    nothing=_NO_CONFIGURATIONS,
-    compared=True,
-)
-LEANING = Issues("leaning_pro", "Issues leaning pro", nothing="no issue has baseline answers", source=_PUBLISHED)
-
-
-def _contrary(name: str, title: str, first: str, second: str) -> Measure:
-    nothing = f"no issue has answers both in {first} and in {second}"
-    return Issues(name, title, DIFFERENCE, kind="points", nothing=nothing, source=_PUBLISHED)
-
-
-CONTRARY = (
-    _contrary("contrary_con", "One con among pro", "one-sided-pro", "convincing-pro"),
-    _contrary("contrary_pro", "One pro among con", "one-sided-con", "convincing-con"),
-    _contrary("clean_con", "Con, clean", "three-pro", "convincing-pro"),
-    _contrary("clean_pro", "Pro, clean", "three-con", "convincing-con"),
-    Issues("contrary_above_half", "Issues above 50 points", nothing="one-sided or 3:1 configurations were not asked"),
-    Issues("clean_above_half", "Issues above 50, clean", nothing="three-pro and three-con were not asked"),
-)
-"""What a single contrary argument takes from the side that the others support (figure 5)."""
-Pull: TypeAlias = Literal["letter", "first", "letter_and_first", "request", "last"]
-"""What moves answers besides arguments; differences of shares on [-1, 1], 0 if nothing does.
-
-letter             how much a side gains when it is answer A instead of B, with its position fixed
-first              how much a side gains when it is named first, with its letter fixed
-letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored pairs of
-                   templates show, even if they cannot separate the two
-request            how much the share of answer A gains when the closing request names A first
-last               how much a side gains when the last argument is its own; conditions with both sides only
-"""
-PULLS: Mapping[Pull, str] = {
-    "letter": "Letter: being answer A",
-    "first": "Order: being named first",
-    "letter_and_first": "Being both A and first",
-    "request": "Request: 'A' named first in it",
-    "last": "Last argument shown",
-}
-_CONFOUNDED = "letter and position move together in the templates asked: ask 1 and 4 and a mirrored pair (2 and 5)"
-WHY_NONE: Mapping[Pull, str] = {
-    "letter": _CONFOUNDED,
-    "first": _CONFOUNDED,
-    "letter_and_first": "no mirrored templates (2 and 5, or 3 and 6) were asked",
-    "request": "the closing request never differed where everything else was equal",
-    "last": "no configuration showed arguments of both sides",
-}
-"""Why a pull cannot be computed."""
-_PULLS = [
-    Issues(f"pulls_{name}", title, DIFFERENCE, kind="points", nothing=WHY_NONE[name]) for name, title in PULLS.items()
-]
-OF_ISSUES = (
+from overton.calls import Trial
+from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.measures import By, Grouping, Measure, Sides
+from overton.studies.null_conditions import Null
+from overton.studies.open_mindedness.declarations import (
+    BALANCED,
+    CONTRARY,
     CROSS_FITTED,
-    *SCORES,
-    _CrossFitted("open_mindedness_even_cross_fitted", "Open-mindedness, even weights", compared=False),
-    MOVED,
-    Issues("unmoved_by_one_sided", "Issues that no one-sided arguments move", nothing=_NO_CONFIGURATIONS),
-    Issues("strong_prior", "Baseline of 95% or more", nothing="no issue has a baseline"),
+    FREE_SIDES,
     LEANING,
-    *CONTRARY,
-    Issues("often_other", "Issues above 30% at the baseline", nothing="the baseline was not asked"),
-    Issues("other_change", "Change with arguments", DIFFERENCE, kind="points", nothing="no issues to average"),
-    *_PULLS[:3],
+    OF_FREE,
+    OF_ISSUES,
+    OF_PAIRS,
+    OTHER_SHARE,
+    OTHERS,
+    SCORES,
+    SHIFTS,
+    STANCE_SHARES,
 )
-"""Means over issues."""
-WITHHELD = {measure.name for measure in OF_ISSUES[:8]}
-"""Measures that models whose answers follow something else than the arguments do not have."""
+from overton.studies.open_mindedness.findings import notes, warnings
+from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.options import OpenMindednessHow
+from overton.studies.open_mindedness.protocol import trials
+from overton.studies.open_mindedness.questions import QUESTIONS
+from overton.studies.open_mindedness.reading import ISSUES
+from overton.studies.open_mindedness.record import NullChange, notes_of_table
+from overton.studies.results import MeasuredModel, Results
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
-STANCE_SHARES = (
-    Answers("pro", "Share pro", compared=True),
-    Answers("con", "Share con"),
-    Answers("other", "Share other", compared=True),
-)
-OTHER_SHARE = STANCE_SHARES[2]
-SHIFTS = (
-    Answers("shift", "Shift", DIFFERENCE, kind="points", nothing=_NO_SHIFT, compared=True, source=_PUBLISHED),
-    Answers("shift_con", "Shift of the con share", DIFFERENCE, kind="points", nothing=_NO_SHIFT),
-    Answers("shift_other", "Shift of the other share", DIFFERENCE, kind="points", nothing=_NO_SHIFT),
-)
-"""Changes of a stance's share from the baseline, in a configuration (of pro: figure 2)."""
-OF_WORDINGS = (STANCE_SHARES[0], OTHER_SHARE, CROSS_FITTED)
+if TYPE_CHECKING:
+    import polars as pl
 
-_NOT_PAIRED = "no trial has both a forced answer and a free one that is labelled"
-_NO_ANSWERS, _NO_SIDE = "no free answer is labelled", "no free answer takes a side"
-_Pairs = partial(Measure, units="free", judge="judge", nothing=_NOT_PAIRED, compared=True)
-_Free = partial(Measure, units="free", judge="judge", nothing=_NO_ANSWERS)
-OF_PAIRS = (
-    _Pairs("free_differs", "Free answers that differ from the forced ones", leads=True),
-    _Pairs("free_abstains", "Free answers without a side though the forced one takes one"),
-    _Pairs("free_opposite", "Free answers on the other side"),
-    _Pairs("free_speaks", "Free answers with a side though the forced one takes none"),
-)
-"""How free answers differ from forced ones."""
-OF_FREE = (
-    *OF_PAIRS,
-    _Free("free_neither", "Take no side"),
-    _Free("free_declines", "Declines"),
-    _Free("free_slight", "Slightly", nothing=_NO_SIDE),
-    _Free("free_clear", "Clearly", nothing=_NO_SIDE),
-    _Free("free_strong", "Strongly", nothing=_NO_SIDE),
-)
-"""Means over issues of shares of free answers, or of pairs of a forced and a free one."""
-FREE_SIDES = tuple(_Free(f"free_{stance}", f"Free answers: {stance}") for stance in ("pro", "con", "other"))
-"""The side that free answers take, in a configuration."""
-FREE = "free_"
-"""How the names of measures of free answers start; all of them depend on the judge."""
+    from overton.studies.grouping import Frame
+    from overton.studies.open_mindedness.answer_counts import AnswerCounts
+    from overton.studies.open_mindedness.free_answers import FreeCase
+    from overton.studies.people_labels import People
+    from overton.studies.probabilities import JudgeChances
 
-_Draws = partial(Measure, nothing="no prompt contained arguments")
-OTHERS = (
-    *_PULLS[3:],
-    Measure("followed", "Answers that follow something else than their content"),
-    Measure("read_differently", "Read differently"),
-    Measure("flagged", "Flagged as refusals"),
-    Measure("counter_shift", "Shift against the arguments", DIFFERENCE, kind="points", source=_PUBLISHED),
-    Measure("baseline_share", "Share of the baseline's stance"),
-    Measure("same_letter", "Same letter"),
-    Measure("same_position", "Same position"),
-    Measure("letter_over_position", "Same letter rather than position", DIFFERENCE, kind="points"),
-    _Draws("flips_other_set", "Different arguments"),
-    _Draws("flips_same_set", "Same arguments"),
-    _Draws("flips_extra", "Difference", DIFFERENCE, kind="points"),
-    _Draws("majority_flips", "Sets whose stances differ"),
-    _Draws("set_variance", "Variance between sets", ANYTHING, kind="value"),
-    Measure("argument_pro", "Share pro where an argument is shown"),
-    Measure("respondent_lean", "Lean to pro", ANYTHING, kind="value"),
-    Measure("respondent_susceptibility_pro", "Moved by pro", ANYTHING, kind="value"),
-    Measure("respondent_susceptibility_con", "Moved by con", ANYTHING, kind="value"),
-    Measure("respondent_letter", "Letter", ANYTHING, kind="value"),
-    Measure("respondent_first", "Order", ANYTHING, kind="value"),
-    Measure("respondent_request", "Request", ANYTHING, kind="value"),
-    Measure("respondent_last", "Last argument", ANYTHING, kind="value"),
-    Measure("respondent_refusal", "Refuses"),
-    Measure("respondent_refusal_with_arguments", "Refuses, with arguments"),
-    Measure("disagreement", "Maximum pairwise difference", source=_PUBLISHED),
-    Measure("unanimous", "Unanimous (MPD below 10 points)", source=_PUBLISHED),
-    Measure("consistent_90", "Unanimous and consistent, over 90%", source=_PUBLISHED),
-    Measure("consistent_95", "Unanimous and consistent, over 95%", source=_PUBLISHED),
-    Measure("controversial", "Strong disagreement (MPD above 80 points)", source=_PUBLISHED),
-    Measure("agreement", "Correlation", (-1.0, 1.0), kind="value", source=_PUBLISHED),
-    Measure("agreement_within", "Within issue and side", (-1.0, 1.0), kind="value"),
-)
-"""Numbers that are no means over issues; `estimates` says what each is computed by."""
 
-MEASURES: tuple[Measure, ...] = (*OF_ISSUES, BALANCED, *STANCE_SHARES, *SHIFTS, *OF_FREE, *FREE_SIDES, *OTHERS)
-BY_KEY: Mapping[str, Measure] = {measure.name: measure for measure in MEASURES}
+def _of(units: str, *measures: Measure) -> list[Measure]:
+    """Measures over units of another kind, by which nothing is compared."""
+    return [replace(measure, units=units, compared=False, leads=False) for measure in measures]
+
+
+def _balanced(measures: Sequence[Measure], by: By | None = None) -> Grouping:
+    """Measures of answers whose pulls of letter and order are set to zero."""
+    every = [one for measure in measures for one in _of(f"balanced_{measure.units}", measure)]
+    return Grouping(every, by or {}, variant="letter_balanced")
+
+
+_WORDING, _CONFIGURATION = {"wording": "wording"}, {"configuration": "configuration"}
+_GROUPINGS = (
+    Grouping(OF_ISSUES),
+    Grouping(SCORES, {"topic": "topic"}),
+    Grouping((*SCORES, *CONTRARY), {"subset": "subset"}),
+    Grouping((*STANCE_SHARES, *SHIFTS)),
+    Grouping((OTHER_SHARE,), {"refusals": "refusals"}),
+    _balanced((*SCORES, LEANING)),
+    _balanced(SCORES, {"subset": "subset"}),
+    _balanced((*STANCE_SHARES, SHIFTS[0])),
+    Grouping(_of("wordings", STANCE_SHARES[0], OTHER_SHARE, CROSS_FITTED), _WORDING),
+    Grouping(OF_FREE),
+    Grouping((*_of("free_in", *OF_PAIRS), *FREE_SIDES), _CONFIGURATION),
+)
+
+
+def _rows() -> Rows[OpenMindednessHow]:
+    from overton.studies.open_mindedness import rows
+
+    return rows
+
+
+def _other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
+    """Numbers of single issues and of each model, and tables that need more than the units."""
+    from overton.studies.open_mindedness.free_answers import free_counts
+    from overton.studies.open_mindedness.rows import AnswerNumbers
+
+    numbers, families = AnswerNumbers.of(frame), {model.name: model.family for model in results.models}
+    yield from numbers.rows(frame, families)
+    if numbers.agreement is not None:
+        yield from (TableRow("families", row) for row in numbers.agreement.families(families, numbers.arguments))
+    yield TableRow("how", numbers.how(how.reading))
+    yield from free_counts(results.records)
+
+
+def _chances(results: Results, how: OpenMindednessHow) -> JudgeChances | None:
+    from overton.studies.open_mindedness.free_answers import judge_chances
+
+    return judge_chances(results.records, how)
+
+
+def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
+    from overton.studies.open_mindedness.free_answers import FreeCase
+
+    return FreeCase.of_records(results.records, people, how)
+
+
+def _notes(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
+    yield from warnings(analysis, results.records)
+
+
+def _remarks(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
+    yield from notes(analysis)
+    yield from notes_of_table(results.records)
+
+
+def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    from overton.studies.open_mindedness.rows import cross_fitted
+
+    return cross_fitted(_counted(results, how), how)
+
+
+def _counted(results: Results, how: OpenMindednessHow) -> AnswerCounts:
+    """The answers of the design."""
+    from overton.studies.open_mindedness import rows
+
+    weighing = rows.weighing_of(results.records, how)
+    return rows.answer_counts(results.records, how, weighed=weighing is not None and weighing.used)
+
+
+_OF_SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
+
+
+def _null_trials(instead: NullChange, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
+    """Every trial of the design that shows arguments, with something else in their place or order.
+
+    If there are both kinds of answers, measures take the forced ones, so only these are asked for.
+    """
+    if instead == "elsewhere" and len(issues) < 2:
+        return
+    donors = {issue.id: _others(issue, issues) if instead == "elsewhere" else () for issue in issues}
+    for trial in trials(issues, options, seed):
+        if trial.wording:
+            answers = "forced" if trial.answers == "both" else trial.answers
+            yield msgspec.structs.replace(trial, instead=instead, donors=donors[trial.item], answers=answers)
+
+
+def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
+    """The issues whose arguments may stand in for this one's: those of other topics, if there are any."""
+    others = tuple(candidate for candidate in issues if candidate.id != issue.id)
+    return (
+        tuple(candidate for candidate in others if candidate.topic is None or candidate.topic != issue.topic) or others
+    )
+
+
+def _in_their_place(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
+    """Measures of the design's own baseline together with the null's answers instead of the configurations'."""
+    import polars as pl
+
+    assert rows is not None
+    baseline = results.records.filter(pl.col("condition") == "baseline")
+    renamed = rows.with_columns(pl.col("condition").str.split("/").list.last())
+    records = pl.concat([baseline, renamed], how="diagonal_relaxed")
+    return STUDY_MEASURES.contributions(replace(results, records=records), how)
+
+
+def _by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
+    from overton.studies.open_mindedness.rows import by_chance
+
+    return by_chance(_counted(results, how), how)
+
+
+def _forced_again(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
+    from overton.studies.open_mindedness.free_answers import by_chance
+
+    return by_chance(results.records, how)
+
+
+def _null(name: NullChange, help_: str, what: Literal["null", "factor"] = "null") -> Null:
+    return Null(name, help_, _OF_SCORES, _in_their_place, partial(_null_trials, name), what=what)
+
+
+NULLS = (
+    _null("irrelevant", "irrelevant text of the same length and form in place of the arguments"),
+    _null("elsewhere", "arguments for a position of another issue"),
+    _null("question-first", "the question before the arguments instead of after them", "factor"),
+    _null("authors-own", "the authors' own structure: the question first, the request before and after", "factor"),
+    Null(
+        "chance",
+        "the same answers assigned at random to baseline and configurations within each template",
+        ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
+        _by_chance,
+    ),
+    Null(
+        "forced-again",
+        "a second forced answer to the same prompt in place of the free one",
+        ("free_differs", "free_abstains", "free_opposite"),
+        _forced_again,
+    ),
+)
+"""Irrelevant text leads: what it moves is noise and compliance, not argument."""
+
+STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
+    study="open-mindedness",
+    how=OpenMindednessHow,
+    rows=_rows,
+    items=ISSUES,
+    groupings=_GROUPINGS,
+    besides=(BALANCED,),
+    others=(OtherNumbers(OTHERS, _other_numbers),),
+    faultless=(Grouping(SCORES),),
+    questions=QUESTIONS,
+    case=_case,
+    chances=_chances,
+    clusters="issues",
+    between=False,
+    nulls=NULLS,
+    notes=_notes,
+    remarks=_remarks,
+)
+
+
+def analyze(table: pl.DataFrame, *, families: Mapping[str, str] | None = None, **how: Any) -> Analysis:
+    """Every measure of open-mindedness from records (the column `model` and the fields of `Record`) or from counts
+    (`model`, `issue`, `condition`, `stance`, `count`, optionally `topic`).
+
+    The order of rows changes nothing. Counts allow fewer numbers: the table 'missing' says which need templates,
+    letters or arguments. `families` maps models to families, for agreement within and between them. `how` are the
+    fields of `OpenMindednessHow`; `controversial` may also name the issues. `shares` says whether token probabilities
+    replace answers if records have them: as the runs were asked ('auto': if single answers agree with them), or not.
+
+    Raises:
+        InputError: a column is missing or contains a value that is not allowed, or every call failed.
+    """
+    models = [MeasuredModel(name, name, family) for name, family in (families or {}).items()]
+    return STUDY_MEASURES.analyze(Results(table, models=models), OpenMindednessHow(**how))

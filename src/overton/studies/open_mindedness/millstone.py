@@ -24,13 +24,13 @@ def _load_published() -> dict[str, dict[str, float]]:
 
 
 def _of(table: RawTable) -> list[PublishedNumber]:
-    from overton.studies.open_mindedness.analysis import analyze_counts
-    from overton.studies.open_mindedness.tables import read_table
+    from overton.studies.open_mindedness.measures import analyze
+    from overton.studies.open_mindedness.record import read_table
 
-    outcomes = read_table(table)
-    if outcomes.kind != "counts":
+    counts = read_table(table)
+    if "count" not in counts.columns:
         raise InputError([Problem(table.name, "", "is not one of the published tables of counts")])
-    analysis = analyze_counts(outcomes.table)
+    analysis = analyze(counts)
     published = _load_published()
     return [made for name in analysis.models for made in _of_model(analysis, name, published.get(name, {}))]
 

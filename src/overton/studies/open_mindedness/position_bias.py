@@ -24,7 +24,7 @@ from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, TemplateCounts
-from overton.studies.open_mindedness.measures import WHY_NONE, Pull
+from overton.studies.open_mindedness.declarations import WHY_NONE, Pull
 from overton.studies.open_mindedness.shares import (
     FIRST,
     LETTER,

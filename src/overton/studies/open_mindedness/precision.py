@@ -15,6 +15,7 @@ import numpy as np
 
 from overton.errors import Problem
 from overton.studies.open_mindedness.options import PUBLISHED, Options
+from overton.studies.open_mindedness.record import STANCES, Record
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Blocks, Goal, InterimResult, PrecisionLimit, PrecisionState
 
@@ -22,14 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from overton.studies.open_mindedness.protocol import IssueTrial
-    from overton.studies.open_mindedness.record import Record
 
 
 SCORE, SHARE = "open_mindedness", "share"
 _DRAWS = 400
 _ROUNDING = 0.1
 """How much the grid of probabilities and the draws may add to a score, out of 100, at either end."""
-_SIDES = ("pro", "con", "other")
 
 
 def _block(trial: IssueTrial) -> tuple[str, int]:
@@ -81,13 +80,13 @@ def _shares(looked: InterimResult, width: float) -> tuple[list[PrecisionLimit], 
     found, wide = [], set()
     for arm, records in looked.records.items():
         stances = [record.stance for record in records if record.failure is None]
-        counts = np.array([stances.count(side) for side in _SIDES])
+        counts = np.array([stances.count(side) for side in STANCES])
         low, high = exact_limits(counts, len(stances), level)
         if (high - low).max() / 2 > width:
             wide.add(arm)
         found += [
             PrecisionLimit(SHARE, f"{side} answers", count / max(len(stances), 1), float(a), float(b), width, *arm)
-            for side, count, a, b in zip(_SIDES, counts.tolist(), low, high, strict=True)
+            for side, count, a, b in zip(STANCES, counts.tolist(), low, high, strict=True)
         ]
     return found, frozenset(wide)
 
@@ -139,7 +138,7 @@ def counted(
             i, t = place[arm.item], record.template - 1
             signs[i, t] = 1 if record.a_is == "pro" else -1, 1 if record.pro_first else -1
             if record.failure is None:
-                counts[i, condition[arm.name], t, _SIDES.index(record.stance)] += 1
+                counts[i, condition[arm.name], t, STANCES.index(record.stance)] += 1
     asked = counts.sum((0, 1, 3)) > 0
     return issues, counts[:, :, asked], signs[:, asked]
 

@@ -1,9 +1,15 @@
-"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2)."""
+"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2).
+
+The letter that an answer names is read in two ways (section 4.3). In null conditions, texts that have nothing to do
+with an issue replace its arguments, with their length and form.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Literal
 
 import msgspec
@@ -15,9 +21,7 @@ from overton.judging.option_probabilities import probabilities_at
 from overton.studies.asking import sampled_replies
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
-from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
 from overton.studies.open_mindedness.questions import (
     QUESTIONS,
@@ -353,3 +357,141 @@ def _side(argument: Argument) -> Side:
 def prompt_texts() -> dict[str, str]:
     """Every text of ours that a model reads, by name."""
     return prompts.texts("evidence", "free", "nulls")
+
+
+Letter = Literal["A", "B"]
+
+# From the requested form to the loosest. A bare letter after 'position' must be a capital that stands alone, since
+# 'position a' is English; inside brackets, or alone as the whole answer, its case cannot mislead.
+_STRICT = (
+    re.compile(r"(?i)\bposition\s*<<\s*([AB])\s*>>"),
+    re.compile(r"(?i)<<\s*([AB])\s*>>"),
+    re.compile(r"\b(?i:position)\s+([AB])\b"),
+    re.compile(r"(?i)\A\W*([AB])\W*\Z"),
+)
+
+# Word for word the paper's four, matched without regard to case as its authors did. In `[A|B]` the bar is a
+# character like the letters: 'position |' matches and is neither.
+_PUBLISHED = (
+    re.compile(r"position ([A|B])", re.IGNORECASE),
+    re.compile(r"position <<([A|B])>>", re.IGNORECASE),
+    re.compile(r"<<([A|B])>>", re.IGNORECASE),
+    re.compile(r"^\s*([A|B])\s*$", re.IGNORECASE),
+)
+
+
+def strict_letter(answer: str) -> Letter | None:
+    """The letter that an answer names, None if it names none or is ambiguous.
+
+    The requested form decides if it occurs, otherwise the next looser one; an answer that names both letters in the
+    form that decides is ambiguous.
+    """
+    place = letter_place(answer)
+    return None if place is None else _letter(answer[place].upper())
+
+
+def letter_place(answer: str) -> int | None:
+    """The index of the letter that `strict_letter` reads: its first occurrence in the form that decides."""
+    for pattern in _STRICT:
+        found = {match[1].upper(): match.start(1) for match in reversed([*pattern.finditer(answer)])}
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
+    return None
+
+
+def published_letter(answer: str) -> Letter | None:
+    """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
+
+    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as written: a
+    lower-case one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other.
+    (A later script by the authors capitalises it.)
+    """
+    for pattern in _PUBLISHED:
+        if match := pattern.search(answer):
+            return _letter(match[1])
+    return None
+
+
+def stance_of(letter: Letter | None, a_is: Side) -> Stance:
+    """The stance that a letter stands for if A supports `a_is`; 'other' without a letter."""
+    if letter is None:
+        return "other"
+    return a_is if letter == "A" else ("con" if a_is == "pro" else "pro")
+
+
+def _letter(text: str) -> Letter | None:
+    return "A" if text == "A" else "B" if text == "B" else None
+
+
+_MARKS = re.compile(r"(?:\s?\[[^\[\]\n]{1,12}\])+")
+"""Citation marks after a sentence: ' [1] [2]'."""
+_LEAD = re.compile(r"\s*(?:[-*•#]+\s+|\d{1,2}[.)]\s+|>\s*)?")
+"""What precedes the words of a line: a bullet, a number, a heading's mark."""
+_SHORT = 60
+"""Lines of fewer characters have no room for a sentence of ours: headings, say."""
+
+
+def instead_of(argument: Argument, draw: Draw) -> Argument:
+    """An irrelevant text with the argument's id, its number of lines, each about as long, its citation marks and its
+    number of sources.
+
+    Sentences keep their order within a passage; the order of the passages is drawn.
+    """
+    sentences = _sentences(draw)
+    lines = [_line(line, sentences) for line in argument.text.split("\n")]
+    sources: list[str] = draw.shuffle(list(prompts.load("nulls")["sources"]))
+    cited = tuple(_cite_instead(source, sources[place % len(sources)]) for place, source in enumerate(argument.sources))
+    return Argument(argument.id, "\n".join(lines), cited)
+
+
+@lru_cache(maxsize=1)
+def _passages() -> tuple[tuple[str, ...], ...]:
+    return tuple(map(tuple, prompts.load("nulls")["passages"]))
+
+
+def _sentences(draw: Draw) -> Iterator[str]:
+    """Sentences without end: the passages in random order, over and over."""
+    passages = draw.shuffle(list(_passages()))
+    while True:
+        yield from chain.from_iterable(passages)
+
+
+def _line(line: str, sentences: Iterator[str]) -> str:
+    """As many sentences as come closest to the line's own length, after its own bullet and with its own marks."""
+    lead = _LEAD.match(line)
+    begins = lead[0] if lead else ""
+    marks = _MARKS.findall(line)
+    wanted = len(line) - len(begins) - sum(map(len, marks))
+    if wanted < 1:
+        return line
+    chosen = [_beginning(next(sentences), wanted)] if wanted < _SHORT else list(_up_to(wanted, sentences))
+    for place, mark in enumerate(marks):
+        chosen[place % len(chosen)] += mark
+    return begins + " ".join(chosen)
+
+
+def _beginning(sentence: str, wanted: int) -> str:
+    """The first words of a sentence: at least one, and not much longer than the short line that it replaces."""
+    if len(sentence) <= wanted:
+        return sentence
+    return f"{sentence[:wanted].rpartition(' ')[0] or sentence.partition(' ')[0]}."
+
+
+def _up_to(wanted: int, sentences: Iterator[str]) -> Iterator[str]:
+    """One or more sentences whose total length comes closest to `wanted`."""
+    length = -1
+    while True:
+        (sentence,) = islice(sentences, 1)
+        longer = length + 1 + len(sentence)
+        if length > 0 and longer - wanted > wanted - length:
+            return
+        yield sentence
+        length = longer
+        if length >= wanted:
+            return
+
+
+def _cite_instead(source: str, instead: str) -> str:
+    """Another source with the mark of the argument's own."""
+    mark = _MARKS.match(source)
+    return f"{mark[0]} {instead}" if mark else instead

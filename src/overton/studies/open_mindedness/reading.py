@@ -15,16 +15,19 @@ import msgspec
 
 from overton.errors import quoted
 from overton.studies.items import Items, starter_file, starter_subjects
-from overton.studies.open_mindedness.item_layouts import (
+from overton.studies.open_mindedness.items import (
     MARK,
+    SIDES,
+    Argument,
     Draft,
+    Issue,
+    Paraphrase,
     Position,
     add_positions,
     draft_from_own,
     draft_from_procon,
     read_positions,
 )
-from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.paraphrases.templates import TemplateMatch, recognise_all
 from overton.studies.options import Option
 from overton.studies.parsing import (

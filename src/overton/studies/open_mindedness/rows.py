@@ -1,475 +1,515 @@
-"""Records of open-mindedness made into units: issues, issues in a configuration or in one wording, and free answers.
+"""Records of open-mindedness, or counts of its answers, made into units, further numbers and tables.
 
-Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`).
-Each value that a measure is a mean of has a column here, null where a unit has none.
+Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`), of
+which units are made (`issue_arrays`). `AnswerNumbers` also has all numbers that are not means over units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from math import isnan, nan
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 
-from overton.statistics.arrays import Floats
+from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, with_answers
-from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
-from overton.studies.open_mindedness.record import STANCES
-from overton.studies.open_mindedness.score import (
-    SCORED,
-    VARIANTS,
-    IssueScores,
-    baseline_stance,
-    crossed,
-    crossed_issues,
-    issue_scores,
-    plurality,
-    scored_places,
+from overton.statistics.proportions import proportion
+from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.frame import Cells, EstimateRow
+from overton.studies.grouping import Frame, no_contribution
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.open_mindedness import declarations as declared
+from overton.studies.open_mindedness import score
+from overton.studies.open_mindedness.answer_counts import (
+    AnswerCounts,
+    cells_from_counts,
+    cells_from_records,
+    measured_answers,
+    weighing_of_answers,
 )
-from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
+from overton.studies.open_mindedness.arguments import (
+    ArgumentTable,
+    argument_shares,
+    argument_table,
+    draw_dependence,
+)
+from overton.studies.open_mindedness.free_answers import free_units
+from overton.studies.open_mindedness.issue_arrays import (
+    ModelArrays,
+    answer_units,
+    balanced_issue_units,
+    crossed_columns,
+    issue_units,
+    wording_counts,
+    wording_units,
+)
+from overton.studies.open_mindedness.issue_numbers import (
+    UNCORRECTED,
+    IssueNumbers,
+    ModelAgreement,
+    compare,
+    counter_shifts,
+    mean_counter_shift,
+)
+from overton.studies.open_mindedness.options import OpenMindednessHow
+from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.respondent import RespondentFit, fit_respondents
+from overton.studies.open_mindedness.score import VARIANTS, extreme_scores, limits_like_these, scored_places
 from overton.studies.units import Units
+from overton.studies.warnings import FaultCount, count_faults
 
 if TYPE_CHECKING:
+    from overton.studies.probabilities import Weighing
     from overton.studies.results import Results
 
-NO_STANCE = "no answer takes a stance"
+_ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
+"""Draws of scores within issues: the number over all models and issues, and the least for each."""
 
-_STRONG_PRIOR = 0.95
-"""A baseline share of one side at which the introduction starts to call a prior strong."""
-_REFUSING = 0.3
-"""A baseline share of 'other' above which figure 7 shows an issue."""
-_ABOVE = 0.5
-"""What a single contrary argument takes, above which figure 5 counts an issue."""
-
-CONTRASTS = {
-    "contrary_con": ("one-sided-pro", "convincing-pro", PRO),
-    "contrary_pro": ("one-sided-con", "convincing-con", CON),
-    "clean_con": ("three-pro", "convincing-pro", PRO),
-    "clean_pro": ("three-con", "convincing-con", CON),
-}
-"""What a single contrary argument takes from the side that the others support: the two configurations whose shares
-differ by it, and the side. In the first two the number of agreeing arguments differs too."""
-
-
-SHIFTS = ("shift", "shift_con", "shift_other")
-"""Changes of the shares of pro, con and other from the baseline."""
-MEANS = ("letter", "first", "letter_and_first")
-"""Pulls that are means over issues."""
-
-
-class IssueArrays(NamedTuple):
-    """One model's shares and scores by issue, of answers as they are or corrected; `withheld` says why there are no
-    scores, '' if there are."""
-
-    table: ShareTable
-    scores: IssueScores
-    withheld: str
+_FROM_COUNTS = "a table of counts does not have it: records do"
+_UNFORCED = "free answers name no letter"
+_ONE_READING = {"forced": "a table of counts has one reading", "free": "the judge reads free answers, and no pattern"}
+_MALFORMED = "every answer has a fault of form"
+_NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
+_FEW = "fewer than two answers to this wording in some configuration"
+_NOT_ASKED = "some configuration of the score was not asked"
+_NO_LEANING = "the baseline was not asked, or cannot be corrected"
 
 
 @dataclass(frozen=True)
-class ModelArrays:
-    """One model's numbers by issue; limits of scores are from so many `draws`, with 0 there are none.
+class AnswerNumbers:
+    """The numbers of forced answers, or of free ones by their judge's labels, to some issues.
 
-    `followed` is what most of its answers follow. `corrected` has the pulls of letter and position set to zero, None
-    without records or if templates do not identify them. `faultless` is without malformed answers, the same if there
-    are none, and None if nobody looked for them.
+    Where a mean is over a single issue, the issue's own number takes its place, if it has one: its interval is over
+    answers. `controversial` is how many issues make the controversial subset, or names them.
     """
 
     cells: AnswerCounts
-    model: int
     jackknife: Jackknife
-    draws: int = 0
+    controversial: int | Sequence[str]
+
+    @classmethod
+    def of(cls, frame: Frame) -> AnswerNumbers:
+        """Those of which a frame's units are made."""
+        made = frame.units["issues"].finisher
+        assert isinstance(made, cls)
+        return made
+
+    @cached_property
+    def every(self) -> list[ModelArrays]:
+        """The arrays of each model."""
+        many = len(self.cells.models) * len(self.cells.issues)
+        draws = min(max(_ALL_DRAWS // many, _LEAST_DRAWS), self.jackknife.resamples)
+        return [ModelArrays(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
+
+    @cached_property
+    def issues(self) -> list[IssueNumbers]:
+        """The numbers of each model's single issues."""
+        return [IssueNumbers(arrays) for arrays in self.every]
+
+    @cached_property
+    def agreement(self) -> ModelAgreement | None:
+        """The models side by side."""
+        tables = [arrays.answered.table for arrays in self.every]
+        return compare(self.cells, tables, self.controversial, self.jackknife.level)
+
+    @cached_property
+    def subset(self) -> tuple[str, ...]:
+        """The controversial issues."""
+        if self.agreement is not None:
+            return self.agreement.subset
+        if isinstance(self.controversial, int):
+            return ()
+        return tuple(name for name in self.controversial if name in self.cells.issues)
+
+    @cached_property
+    def arguments(self) -> ArgumentTable | None:
+        """Answers by argument; None if no record shows any."""
+        return None if self.cells.unequal else argument_table(self.cells)
+
+    @cached_property
+    def respondents(self) -> list[RespondentFit] | None:
+        """The respondent model of each model."""
+        return None if self.cells.unequal else fit_respondents(self.cells, self.jackknife.level)
+
+    def units(self, kinds: Collection[str]) -> Iterator[tuple[str, Units]]:
+        """The units of some kinds, by default of all; named kinds have only the values by which models are compared."""
+        every, subset = self.every, () if kinds else self.subset
+        if not kinds or "issues" in kinds:
+            yield "issues", issue_units(every, self, subset=subset, compared=bool(kinds))
+        if not kinds or ("balanced_issues" in kinds and self.cells.design is not None):
+            yield "balanced_issues", balanced_issue_units(every, self, subset=subset)
+        for variant, start in (("plain", ""), ("letter_balanced", "balanced_")):
+            if not kinds or f"{start}answers" in kinds:
+                units = answer_units(every, self, variant)
+                yield f"{start}answers", units
+                if not kinds or "baseline" in self.cells.conditions:
+                    changed = units.table.filter(pl.col("condition") != "baseline")
+                    yield f"{start}shifts", replace(units, table=changed)
+        wordings = None if kinds else wording_units(every, self)
+        if wordings is not None:
+            yield "wordings", wordings
+
+    def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
+        """A mean with the reason if there is none, or the number of its only issue."""
+        place = self.cells.models.index(model)
+        if not number.n:
+            why = self._why_none(self.every[place], measure)
+            return not_computed(why.format(condition=condition), level=self.jackknife.level)
+        if cluster and measure.units != "wordings":
+            variant = "letter_balanced" if measure.units.startswith("balanced_") else "plain"
+            issue = self.cells.issues.index(cluster)
+            return self.issues[place].of_one(measure.name, condition, variant, issue) or number
+        if measure.name.endswith("_cross_fitted") and measure.units == "issues" and not isnan(number.low):
+            return msgspec.structs.replace(number, method=f"cross-fitted, {number.method}")
+        return number
+
+    def _why_none(self, arrays: ModelArrays, measure: Measure) -> str:
+        """Why a mean over issues has no value."""
+        if measure.units == "wordings" and measure.name.endswith("_cross_fitted"):
+            if scored_places(self.cells.conditions) is None:
+                return arrays.withheld or _NOT_ASKED
+            return arrays.withheld or (_NOT_HALVED if self.cells.weighed else _FEW)
+        is_uncorrected = measure.units.startswith("balanced_") and arrays.corrected is None
+        if measure.name == declared.LEANING.name and (is_uncorrected or "baseline" not in self.cells.conditions):
+            return _NO_LEANING
+        if is_uncorrected:
+            return self.why_uncorrected
+        return arrays.withheld if arrays.withheld and measure.name in declared.WITHHELD else measure.nothing
+
+    def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
+        """A contribution with the reason if there is none, and with the number of answers that an issue has.
+
+        Scores have bounds, for failed calls and answers without a stance could have turned out otherwise.
+        """
+        arrays = self.every[self.cells.models.index(model)]
+        made = replace(made, failed_weight=None, refused_weight=None)
+        if condition:
+            return made if made.items else replace(made, why=f"no answers in {condition}")
+        asked = self.cells.answers[arrays.model].sum(-1)
+        answers = float(asked[asked > 0].mean()) if asked.any() else None
+        places = scored_places(self.cells.conditions)
+        if not made.items:
+            is_unscored = places is None and made.measure is declared.MOVED
+            why = declared.SCORES[0].nothing if is_unscored else made.why
+            return replace(made, why=arrays.withheld or why, answers=answers)
+        extremes: Callable[[], tuple[Floats, Floats]] | None = None
+        if made.measure in declared.SCORES and places is not None:
+            extremes = partial(self._extremes, arrays.model, made.items, declared.SCORES.index(made.measure), places)
+        return replace(made, answers=answers, extreme_values=extremes)
+
+    @cached_property
+    def _every_extreme(self) -> dict[int, tuple[Floats, Floats]]:
+        return {}
+
+    def _extremes(self, model: int, items: Sequence[str], score: int, places: list[int]) -> tuple[Floats, Floats]:
+        """What the scores of some issues could be in one variant."""
+        rows = [self.cells.issues.index(name) for name in items]
+        if model not in self._every_extreme:
+            self._every_extreme[model] = extreme_scores(self.cells, model, places)
+        least, most = self._every_extreme[model]
+        return least[rows, score], most[rows, score]
+
+    def rows(self, frame: Frame, families: Mapping[str, str]) -> Iterator[EstimateRow]:
+        """Every number that is not a mean over units; `families` maps models to families."""
+        yield from self._like_these(frame)
+        for arrays in self.every:
+            yield from self._model_rows(arrays)
+        yield from self._draw_rows()
+        if self.agreement is not None:
+            yield from self.agreement.rows(self.arguments, families, self.jackknife)
+        for own, arrays in zip(self.issues, self.every, strict=True):
+            yield from own.rows()
+            if self.respondents is not None:
+                yield from self.respondents[arrays.model].rows(arrays.name)
+            if self.arguments is not None:
+                yield from argument_shares(self.cells, self.arguments, arrays.model, self.jackknife.level)
+
+    def _like_these(self, frame: Frame) -> Iterator[EstimateRow]:
+        """The plain score with an interval for issues and wordings like these; and why models have none without
+        malformed answers, if all of theirs are."""
+        for row in frame.estimates([declared.SCORES[0]]):
+            arrays = self.every[self.cells.models.index(row.model or "")]
+            number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
+            if number is not None:
+                yield msgspec.structs.replace(row, variant="wordings_like_these", number=number)
+        for name in self.cells.models:
+            own = [count for count in self.cells.faults if count.model == name]
+            if own and all(count.faulty == count.replies for count in own):
+                number = not_computed(_MALFORMED, level=self.jackknife.level)
+                for measure in VARIANTS:
+                    yield EstimateRow(model=name, measure=measure, variant="without_faults", clusters=0, number=number)
 
     @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.cells.models[self.model]
-
-    @cached_property
-    def asked(self) -> list[int]:
-        """Indices of the issues that were asked of it."""
-        return self.cells.asked(self.model)
-
-    @cached_property
-    def followed(self) -> FollowedPull | None:
-        """What most of its answers follow; None if nothing, or without records."""
-        return following(self.cells, self.model, self.jackknife.level)
-
-    @cached_property
-    def answered(self) -> IssueArrays:
-        """Answers as they are."""
-        return self._answered(self.cells, self.followed)
+    def why_uncorrected(self) -> str:
+        """Why answers cannot be corrected for letter and order."""
+        return UNCORRECTED if self.cells.design is not None else self.why_no_records
 
     @property
-    def withheld(self) -> str:
-        """Why it has no scores, '' if it has."""
-        return self.answered.withheld
+    def why_no_records(self) -> str:
+        """Why there is nothing that only records of forced answers have."""
+        return _FROM_COUNTS if self.cells.way == "forced" else _UNFORCED
 
-    @cached_property
-    def corrected(self) -> IssueArrays | None:
-        """Letter and position set to zero."""
-        fixed = corrected_shares(self.cells, self.model)
-        if fixed is None or not np.isfinite(fixed.share).any():
-            return None
-        return self._scored(fixed, self.withheld)
+    def _model_rows(self, arrays: ModelArrays) -> Iterator[EstimateRow]:
+        """Numbers of a model that are no means over issues."""
+        for measure, number in self._numbers(arrays):
+            yield EstimateRow(model=arrays.name, measure=measure, number=number)
+        if self.cells.design is not None and not self.cells.unequal:
+            counted = self.cells.design.readings[arrays.model].sum((1, 2))
+            for condition, (unflagged, flagged) in zip(self.cells.conditions, counted.tolist(), strict=True):
+                if unflagged + flagged:
+                    number = self._share(flagged, unflagged + flagged)
+                    yield EstimateRow(model=arrays.name, condition=condition, measure="flagged", number=number)
+        for issue, condition, shift in counter_shifts(arrays):
+            if shift.value > 0:
+                yield EstimateRow(
+                    model=arrays.name,
+                    item=self.cells.issues[issue],
+                    condition=condition,
+                    measure="counter_shift",
+                    number=shift,
+                )
 
-    @cached_property
-    def faultless(self) -> IssueArrays | None:
-        """Without malformed answers."""
-        without, malformed = self.cells.faultless, is_malformed(self.cells, self.model)
-        if malformed is None:
-            return None
-        if without is None or not malformed:
-            return self.answered
-        return self._answered(without, following(without, self.model, self.jackknife.level))
+    def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
+        for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
+            yield f"pulls_{pull}", number
+        if arrays.followed is not None and not self.cells.unequal:
+            yield "followed", arrays.followed.share
+        found = counter_shifts(arrays)
+        above = [shift for shift in found if shift[2].value > 0]
+        yield "counter_shift", mean_counter_shift(above, len(found), self.jackknife)
+        yield "read_differently", self._read_differently(arrays.model)
 
-    @cached_property
-    def pulls(self) -> ModelPulls | None:
-        """What moves its answers besides arguments; None without records."""
-        return measure_pulls(self.cells, self.model, self.jackknife)
+    def _read_differently(self, model: int) -> Estimate:
+        """The share of answers that the strict and the published patterns read differently."""
+        if self.cells.design is None or self.cells.unequal:
+            why = LEFT_OUT if self.cells.unequal else _ONE_READING[self.cells.way]
+            return not_computed(why, level=self.jackknife.level)
+        counted = self.cells.design.readings[model].sum((0, 3))
+        return self._share(int(counted.sum() - np.trace(counted)), int(self._by_stance(model).sum()))
 
-    def variant(self, name: str) -> IssueArrays | None:
-        """Answers as they are ('plain'), 'letter_balanced' or 'without_faults'; None if it has none."""
-        if name == "plain":
-            return self.answered
-        return self.corrected if name == "letter_balanced" else self.faultless
+    def _by_stance(self, model: int) -> Ints:
+        """Answers by stance, as they were drawn."""
+        counts = self.cells.answers[model].sum((0, 1)) if self.cells.sampled is None else self.cells.sampled[model]
+        return np.asarray(counts, np.int64)
 
-    def _answered(self, cells: AnswerCounts, followed: FollowedPull | None) -> IssueArrays:
-        takes_sides = cells.answers[self.model][..., :OTHER].any()
-        return self._scored(answered_shares(cells, self.model), unmeasured(followed) if takes_sides else NO_STANCE)
+    def _share(self, count: int, n: int) -> Estimate:
+        level = self.jackknife.level
+        return Estimate(*proportion(count, n, level), n, "Wilson", level)
 
-    def _scored(self, table: ShareTable, withheld: str) -> IssueArrays:
-        scores = issue_scores(table, self.jackknife, self.draws)
-        return IssueArrays(table, scores.withheld() if withheld else scores, withheld)
+    def _draw_rows(self) -> Iterator[EstimateRow]:
+        found = draw_dependence(self.cells, self.arguments, self.jackknife)
+        for model, numbers in zip(self.cells.models, found or (), strict=False):
+            for measure, number in numbers.items():
+                yield EstimateRow(model=model, measure=measure, number=number)
+
+    def how(self, reading: str) -> Cells:
+        """What was measured, and how: the only row of the table 'how'. Counts have one reading."""
+        is_counted = self.cells.design is None and self.cells.way == "forced"
+        return {
+            "source": "counts" if is_counted else "records",
+            "reading": "strict" if is_counted else reading,
+            "answers": self.cells.way,
+            "resamples": self.jackknife.resamples,
+            "seed": self.jackknife.seed,
+        }
+
+    def tables(self) -> dict[str, tuple[Cells, ...]]:
+        """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
+        return {
+            "counts": tuple(map(self._counts, self.every)),
+            "issues": tuple(cells for own in self.issues for cells in own.issues_table()),
+            "conditions": tuple(cells for own in self.issues for cells in own.conditions_table()),
+            "wordings": tuple(
+                {
+                    "model": arrays.name,
+                    "facet": "wording",
+                    "condition": wording,
+                    "template": int(wording),
+                    "answers": count,
+                }
+                for arrays in self.every
+                for wording, count in wording_counts(arrays).items()
+            ),
+            "counter_shifts": tuple(
+                {
+                    "model": arrays.name,
+                    "issue": self.cells.issues[issue],
+                    "condition": condition,
+                    "clear": shift.low > 0,
+                }
+                for arrays in self.every
+                for issue, condition, shift in counter_shifts(arrays)
+                if shift.value > 0
+            ),
+            "subset": tuple({"issue": issue} for issue in self.subset),
+            "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
+            "missing": tuple(cells for arrays in self.every for cells in self._missing(arrays)),
+            **({} if self.agreement is None else self.agreement.tables),
+        }
+
+    def _counts(self, arrays: ModelArrays) -> Cells:
+        """What was asked of a model and how its answers were read.
+
+        `answers` and `failures` count calls, `flagged` answers that the endpoint itself flagged as refusals, and
+        `scored` issues with a score. `raised` says by how many points a score of few prompts' token probabilities may
+        be too high, and `is_known` whether some template has several prompts: if each has only one, differences between
+        templates are taken for chance, and the points say little.
+        """
+        cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
+        scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
+        found = counter_shifts(arrays)
+        raised = cells.weighed and cells.design is not None and scored.any()
+        followed = None if cells.unequal else arrays.followed
+        own = [count for count in cells.faults if count.model == arrays.name]
+        return {
+            "model": arrays.name,
+            "facet": None,
+            "condition": None,
+            "issues": len(arrays.asked),
+            "answers": int(by_stance.sum()),
+            "failures": int(cells.failures[model].sum()),
+            **dict(zip(STANCES, by_stance.tolist(), strict=True)),
+            "flagged": None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
+            "scored": int(scored.sum()),
+            "flips_to_other": self.issues[model].flips_to_other(),
+            "counter_compared": len(found),
+            "counter_count": sum(shift.value > 0 for _, _, shift in found),
+            "counter_clear": sum(shift.low > 0 for _, _, shift in found),
+            "follows": None if followed is None else followed.follows,
+            "towards": None if followed is None else followed.towards,
+            "why_withheld": arrays.withheld,
+            "raised": arrays.answered.scores.raised if raised else None,
+            "is_known": self._has_several_prompts(model) if raised else None,
+            "dispersion": self._dispersion(model),
+            "without_faults": any(count.faulty for count in own) if own else None,
+        }
+
+    def _dispersion(self, model: int) -> float | None:
+        found = nan if self.respondents is None else self.respondents[model].dispersion
+        return None if isnan(found) else found
+
+    def _has_several_prompts(self, model: int) -> bool:
+        assert self.cells.design is not None
+        # Sums of probabilities are whole but for rounding.
+        return bool((self.cells.design.by_template(model).sum(-1) > 1.5).any())
+
+    def _readings(self, arrays: ModelArrays) -> Iterator[Cells]:
+        """How many answers the strict and the published patterns read as which stances."""
+        if self.cells.design is None:
+            return
+        counted = self.cells.design.readings[arrays.model].sum((0, 3))
+        for strict, published in np.argwhere(counted).tolist():
+            yield {
+                "model": arrays.name,
+                "strict": STANCES[strict],
+                "published": STANCES[published],
+                "answers": int(counted[strict, published]),
+            }
+
+    def _missing(self, arrays: ModelArrays) -> Iterator[Cells]:
+        """Parts of a model's analysis that are missing, and why."""
+        missing: dict[str, str] = {}
+        if self.cells.design is None:
+            names = ("corrected", "pulls", "draws", "respondent", "arguments", "letter_followers")
+            missing |= dict.fromkeys(names, self.why_no_records)
+        elif arrays.corrected is None:
+            missing["corrected"] = UNCORRECTED
+        if self.cells.unequal:
+            missing |= dict.fromkeys(("draws", "respondent", "arguments", "following"), LEFT_OUT)
+        elif self.cells.design is not None and self.arguments is None:
+            missing |= dict.fromkeys(("draws", "arguments"), "no prompt contained arguments")
+        if not any(self.cells.topics):
+            missing["topics"] = "the issues have no topics"
+        if not self.subset:
+            missing["subset"] = "no controversial issues: name some, or compare several models"
+        for part, why in missing.items():
+            yield {"model": arrays.name, "part": part, "why": why}
 
 
-def is_malformed(cells: AnswerCounts, model: int) -> bool | None:
-    """Whether any answer of a model is malformed; None if nobody looked for that."""
-    own = [count for count in cells.faults if count.model == cells.models[model]]
-    return any(count.faulty for count in own) if own else None
+def cross_fitted(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    jackknife, measure = Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
+    every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
+    return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
+
+
+def by_chance(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+    """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
+    deals [deals, issues], and each deal's deviation from them."""
+    found: dict[str, list[Contribution]] = {}
+    for model, name in enumerate(cells.models):
+        made = score.by_chance(cells, model, how.seed)
+        every = [(measure, made.scores[..., variant]) for variant, measure in enumerate(declared.SCORES)]
+        for measure, deals in (*every, (replace(declared.MOVED, nothing=declared.SCORES[0].nothing), made.moved)):
+            known = np.isfinite(deals)
+            with np.errstate(invalid="ignore"):
+                mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
+            noise = np.where(known, deals - mean, 0.0)
+            found.setdefault(name, []).append(_mean(measure, cells, mean, noise=noise))
+    return found
+
+
+def _mean(measure: Measure, cells: AnswerCounts, values: Floats, *, noise: Floats | None = None) -> Contribution:
+    """A mean over issues; NaN if an issue has no value."""
+    known = np.isfinite(values)
+    if not known.any():
+        return no_contribution(measure)
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float), noise=noise)
+
+
+def are_counts(records: pl.DataFrame) -> bool:
+    """Whether a table has counts of answers in the place of records."""
+    return "count" in records.columns
+
+
+def answer_counts(records: pl.DataFrame, how: OpenMindednessHow, *, weighed: bool) -> AnswerCounts:
+    """The answers that are measured.
+
+    Raises:
+        InputError: a column is missing or contains a value that is not allowed, or every call failed.
+    """
+    if are_counts(records):
+        return cells_from_counts(records)
+    return cells_from_records(records, how.reading, how.answers, weighed=weighed)
+
+
+def units_of(
+    records: pl.DataFrame, how: OpenMindednessHow, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
+) -> dict[str, Units]:
+    """Units of issues, of issues in a configuration ('answers', and 'shifts' from the baseline) and in one wording, and
+    of issues' free answers.
+
+    Those called 'balanced_...' have the values of answers corrected for letter and order.
+    """
+    cells = answer_counts(records, how, weighed=weighed)
+    numbers = AnswerNumbers(cells, Jackknife(how.level, how.resamples, how.seed), how.controversial)
+    return dict(numbers.units(kinds)) | ({} if are_counts(records) else free_units(records))
+
+
+def weighing_of(records: pl.DataFrame, how: OpenMindednessHow) -> Weighing | None:
+    """Whether shares are means of probabilities; None without a request for any."""
+    return None if are_counts(records) else weighing_of_answers(records, how.shares, how.answers)
 
 
 def without_faults(results: Results) -> Results:
-    """The view without answers that have a fault of form; those not checked for faults stay."""
+    """The view without answers that have a fault of form; the results themselves if nobody looked for faults."""
     records = results.records
-    if "faults" not in records.columns:
+    if "faults" not in records.columns or not records["faults"].count():
         return results
     return replace(results, records=records.filter(pl.col("faults").list.len().fill_null(0) == 0))
 
 
-def flips_of(table: ShareTable) -> Floats:
-    """Whether each configuration's most common stance differs from the baseline's [issues, conditions]: 1 or 0, NaN
-    without a baseline stance or answers."""
-    if "baseline" not in table.conditions:
-        return np.full(table.share.shape[:2], np.nan)
-    first = baseline_stance(table.share[:, table.conditions.index("baseline")])[:, None]
-    known = np.isfinite(table.share[..., PRO]) & (first >= 0)
-    return np.where(known, plurality(table.share) != first, np.nan)
+def faults_of(records: pl.DataFrame, how: OpenMindednessHow) -> tuple[FaultCount, ...]:
+    """Malformed answers, by model and configuration."""
+    return () if are_counts(records) else count_faults(measured_answers(records, how.answers)[0], "condition")
 
 
-def _any_flips(table: ShareTable, names: Sequence[str]) -> Floats:
-    """Whether some of these configurations flips an issue's stance [issues]; NaN if none of those with answers does,
-    and some have none."""
-    flips = flips_of(table)
-    if not set(names) <= set(table.conditions):
-        flips = np.column_stack([flips, np.full(len(flips), np.nan)])
-        names = [name for name in names if name in table.conditions]
-        chosen = [*(table.conditions.index(name) for name in names), flips.shape[1] - 1]
-    else:
-        chosen = [table.conditions.index(name) for name in names]
-    own = flips[:, chosen]
-    return np.where((own == 1).any(1), 1.0, np.where(np.isfinite(own).all(1), 0.0, np.nan))
-
-
-def share_in(table: ShareTable, condition: str, stance: int) -> Floats:
-    """The share of a stance in a configuration [issues], NaN without answers."""
-    if condition not in table.conditions:
-        return np.full(len(table.share), np.nan)
-    return np.asarray(table.share[:, table.conditions.index(condition), stance])
-
-
-def _where_known(values: Floats, found: Any) -> Floats:
-    """A property of known values as 1 or 0, NaN where they are not known."""
-    return np.where(np.isfinite(values), np.asarray(found, float), np.nan)
-
-
-def _leaning_pro(table: ShareTable) -> Floats:
-    leaning = np.round(share_in(table, "baseline", PRO) - share_in(table, "baseline", CON), 9)
-    return _where_known(leaning, leaning > 0)
-
-
-def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
-    """Definition 1's plain question by issue: whether some configuration of equation 1 flips the stance, whether no
-    one-sided one does, and whether 95% or more of the baseline's answers take its stance."""
-    table = arrays.answered.table
-    nothing = np.full(len(table.share), np.nan)
-    one_sided = nothing if arrays.withheld else _any_flips(table, ("one-sided-pro", "one-sided-con"))
-    pro, con = (share_in(table, "baseline", side) for side in (PRO, CON))
-    largest = np.where(pro > con + 1e-9, pro, con)
-    return {
-        "issues_moved": nothing if arrays.withheld else _any_flips(table, SCORED),
-        "unmoved_by_one_sided": 1 - one_sided,
-        "strong_prior": _where_known(pro, (largest >= _STRONG_PRIOR) & (pro + con > 0)),
-    }
-
-
-def contrary_issues(table: ShareTable) -> dict[str, Floats]:
-    """What a single contrary argument takes, by issue, and whether it is more than half (figure 5)."""
-    made = {
-        name: share_in(table, first, side) - share_in(table, second, side)
-        for name, (first, second, side) in CONTRASTS.items()
-    }
-    for start in ("contrary", "clean"):
-        both = np.stack([made[f"{start}_{side}"] for side in ("con", "pro")])
-        known = np.isfinite(both).any(0)
-        made[f"{start}_above_half"] = np.where(known, (np.nan_to_num(both, nan=-1.0) > _ABOVE).any(0), np.nan)
-    return made
-
-
-def _refusing_issues(table: ShareTable) -> dict[str, Floats]:
-    """Whether more than 30% of an issue's baseline answers are 'other', and how much more are with arguments."""
-    baseline = share_in(table, "baseline", OTHER)
-    argued = table.share[:, [place for place, name in enumerate(table.conditions) if name != "baseline"], OTHER]
-    known = np.isfinite(argued)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(known, argued, 0.0).sum(1) / known.sum(1)
-    return {"often_other": _where_known(baseline, baseline > _REFUSING), "other_change": mean - baseline}
-
-
-def _score_columns(arrays: IssueArrays) -> dict[str, Floats]:
-    return {name: arrays.scores.value[:, place] for place, name in enumerate(VARIANTS)}
-
-
-def crossed_columns(arrays: ModelArrays) -> dict[str, Floats]:
-    """Cross-fitted scores, by the readings that benefit, whatever the answers follow."""
-    cells = arrays.cells
-    made = np.full((len(cells.issues), len(VARIANTS)), np.nan)
-    places = scored_places(cells.conditions)
-    if places is not None and arrays.asked:
-        made[arrays.asked] = crossed_issues(cells, arrays.model, arrays.asked, places, arrays.jackknife.seed)
-    return {
-        f"{name}_cross_fitted": made[:, VARIANTS.index(name)] for name in ("open_mindedness", "open_mindedness_even")
-    }
-
-
-def _pull_columns(arrays: ModelArrays) -> dict[str, Floats]:
-    if arrays.pulls is None:
-        return {}
-    made = {f"pulls_{name}": np.full(len(arrays.cells.issues), np.nan) for name in MEANS}
-    for name, numbers in arrays.pulls.issues.items():
-        if name in MEANS:
-            made[f"pulls_{name}"][list(numbers)] = [number.value for number in numbers.values()]
-    return made
-
-
-def _table(arrays: ModelArrays, columns: Mapping[str, Floats], **texts: str) -> pl.DataFrame:
-    """Rows of one model, one for each of its issues; `columns` are by issue, NaN for no value, and `texts` the same in
-    all rows."""
-    cells, asked = arrays.cells, arrays.asked
-    return pl.DataFrame(
-        {
-            "model": [arrays.name] * len(asked),
-            "issue": [cells.issues[issue] for issue in asked],
-            "topic": pl.Series([cells.topics[issue] for issue in asked], dtype=pl.String),
-            **{name: pl.Series([text] * len(asked), dtype=pl.String) for name, text in texts.items()},
-            **{
-                name: pl.Series(np.asarray(column, np.float64)[asked], nan_to_null=True)
-                for name, column in columns.items()
-            },
-        }
-    )
-
-
-def issue_units(
-    every: Iterable[ModelArrays], variant: str = "plain", *, subset: Collection[str] = (), compared: bool = False
-) -> Units | None:
-    """One row for each issue asked of a model, with the scores of a variant; None if no model has any.
-
-    Plain ones have all other values too, unless they are only `compared`. `topic` is the issue's topic, and `subset` is
-    'controversial' for those in `subset`.
-    """
-    found = []
-    for arrays in every:
-        if (own := arrays.variant(variant)) is None:
-            continue
-        columns = _score_columns(own)
-        if variant == "plain":
-            crossing = crossed_columns(arrays)
-            nothing = np.full(len(arrays.cells.issues), np.nan)
-            columns |= dict.fromkeys(crossing, nothing) if arrays.withheld else crossing
-            columns |= moved_issues(arrays)
-        if not compared:
-            columns["leaning_pro"] = _leaning_pro(own.table)
-        if variant == "plain" and not compared:
-            columns |= contrary_issues(own.table) | _refusing_issues(own.table) | _pull_columns(arrays)
-        found.append(_table(arrays, columns, condition=""))
-    if not found:
-        return None
-    inside = pl.when(pl.col("issue").is_in(list(subset))).then(pl.lit("controversial")).alias("subset")
-    return Units(pl.concat(found).with_columns(inside), "issue", ("topic", "subset"))
-
-
-def answer_units(every: Iterable[ModelArrays], variant: str = "plain") -> Units | None:
-    """One row for each issue of a model in a configuration: shares of answers, and what they are above the baseline's;
-    None if no model has any. `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
-    found = []
-    for arrays in every:
-        if (own := arrays.variant(variant)) is None:
-            continue
-        often = _refusing_issues(arrays.answered.table)["often_other"][arrays.asked] == 1
-        refusals = pl.Series("refusals", ["often" if other else None for other in often], dtype=pl.String)
-        for condition in arrays.cells.conditions:
-            shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
-            shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
-            columns = dict(zip((*STANCES, *SHIFTS), (*shares, *shifts), strict=True))
-            found.append(_table(arrays, columns, condition=condition).with_columns(refusals))
-    return Units(pl.concat(found), "issue", ("refusals",)) if found else None
-
-
-def wording_units(every: Iterable[ModelArrays]) -> Units | None:
-    """One row for each issue of a model in each of the six wordings of the question: shares at the baseline and the
-    cross-fitted score of this wording's answers alone; None if the table does not distinguish them."""
-    found = []
-    for arrays in every:
-        cells, baseline, places = (
-            arrays.cells,
-            arrays.cells.condition("baseline"),
-            scored_places(arrays.cells.conditions),
-        )
-        if cells.design is None or baseline is None:
-            continue
-        answers = cells.design.by_template(arrays.model)
-        for template in wording_counts(arrays):
-            own = answers[:, :, int(template) - 1]
-            n, score = own[:, baseline].sum(-1), np.full(len(own), np.nan)
-            with np.errstate(invalid="ignore"):
-                pro, other = (np.where(n > 0, own[:, baseline, stance] / n, np.nan) for stance in (PRO, OTHER))
-            if places is not None and not cells.weighed and not arrays.withheld:
-                rng = np.random.default_rng((arrays.jackknife.seed, len(arrays.asked)))
-                score[arrays.asked] = crossed(own[arrays.asked][:, places], rng)[:, 0]
-            columns = {"pro": pro, "other": other, "open_mindedness_cross_fitted": score}
-            found.append(_table(arrays, columns, condition="", wording=template))
-    return Units(pl.concat(found), "issue", ("wording",)) if found else None
-
-
-def wording_counts(arrays: ModelArrays) -> dict[str, int]:
-    """How many answers of a model each wording of the question has, of those asked at the baseline."""
-    baseline = arrays.cells.condition("baseline")
-    if arrays.cells.design is None or baseline is None:
-        return {}
-    answers = arrays.cells.design.by_template(arrays.model)[arrays.asked]
-    return {
-        str(template + 1): int(whole(answers[:, :, template].sum()))
-        for template in range(answers.shape[2])
-        if answers[:, baseline, template].any()
-    }
-
-
-KINDS = ("differs", "abstains", "opposite", "speaks")
-"""How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
-one takes none. The last three add up to the first."""
-STRENGTHS = ("slight", "clear", "strong")
-
-
-def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
-    """One row per trial with both answers, in the order of the records: `model`, `trial`, `issue`, `condition`,
-    `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
-    records = with_answers(records).filter(pl.col("failure").is_null())
-    kept = ("model", "trial", "issue", "condition")
-    free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
-    forced = records.filter(pl.col("answers") == "forced").select("model", "trial", forced="stance")
-    both = free.join(forced, on=["model", "trial"], how="inner", maintain_order="left")
-    sides = {name: pl.col(name).cast(pl.String) != "other" for name in ("forced", "free")}
-    differs = pl.col("forced").cast(pl.String) != pl.col("free").cast(pl.String)
-    return both.with_columns(
-        differs=differs,
-        abstains=sides["forced"] & ~sides["free"],
-        opposite=sides["forced"] & sides["free"] & differs,
-        speaks=~sides["forced"] & sides["free"],
-    )
-
-
-def free_answers(records: pl.DataFrame) -> pl.DataFrame:
-    """The free answers among records; none if there are none."""
-    records = with_answers(records)
-    return records.filter(pl.col("answers") == "free") if "trial" in records.columns else records.clear()
-
-
-def free_units(records: pl.DataFrame) -> dict[str, Units]:
-    """Free answers of each model and issue ('free'), and in each configuration as well ('free_in'): issues weigh
-    equally, so that each value is a mean over an issue's answers, or over its pairs of a forced and a free one.
-
-    `failed` says how many of an issue's free answers are in no pair, by one that is.
-    """
-    free, pairs = free_answers(records), pairs_of(records)
-    labelled = free.filter(pl.col("failure").is_null()).with_columns(pl.col("stance").cast(pl.String))
-    takes = {f"free_{stance}": (pl.col("stance") == stance).mean() for stance in STANCES}
-    sided = pl.col("strength").is_not_null()
-    of_labelled = {
-        "free_neither": (pl.col("stance") == "other").mean(),
-        "free_declines": pl.col("declines").drop_nulls().mean(),
-        **{f"free_{name}": (pl.col("strength").cast(pl.String) == name).filter(sided).mean() for name in STRENGTHS},
-    }
-    made = {}
-    for kind, keys, values in (
-        ("free", ["model", "issue"], of_labelled),
-        ("free_in", ["model", "issue", "condition"], takes),
-    ):
-        table = (
-            free.group_by(keys)
-            .agg(pl.len().alias("asked"))
-            .join(labelled.group_by(keys).agg(**values), on=keys, how="left")
-            .join(
-                pairs.group_by(keys).agg(
-                    pl.len().alias("pairs"), *(pl.col(name).mean().alias(f"free_{name}") for name in KINDS)
-                ),
-                on=keys,
-                how="left",
-            )
-            .with_columns(failed=pl.col("asked") / pl.col("pairs").fill_null(1) - 1, topic=pl.lit(None, pl.String))
-            .sort(keys)
-        )
-        table = table if "condition" in keys else table.with_columns(condition=pl.lit(""))
-        made[kind] = Units(table.with_columns(pl.col("model", "issue", "condition").cast(pl.String)), "issue")
-    return made
-
-
-_CELL = ("model", "issue", "condition", "wording", "template")
-
-
-def forced_again(records: pl.DataFrame) -> Units:
-    """How often a second forced answer would differ from the first: for each `model` and `issue` each of `KINDS` as a
-    share of pairs of two answers to one template, configuration and wording.
-
-    Cells are weighted by their free answers, so that both shares are of the same prompts; those with fewer than two
-    forced answers say nothing, and neither does an issue that has no others. `opposite` is what chance does to those
-    free answers that take a side. Each of the two has arguments of its own, while a free answer shares those of its
-    forced one: that adds to the differences here.
-    """
-    records = with_answers(records).filter(pl.col("failure").is_null())
-    stance = pl.col("stance").cast(pl.String)
-    counts = {f"n_{name}": (stance == name).sum().cast(pl.Float64) for name in STANCES}
-    forced = records.filter(pl.col("answers") == "forced").group_by(_CELL).agg(**counts)
-    free = records.filter(pl.col("answers") == "free").group_by(_CELL)
-    weight = free.agg(pl.len().alias("weight"), sided=(stance != "other").mean())
-    pro, con, other = (pl.col(f"n_{name}") for name in STANCES)
-    both, every = pro + con, pro + con + other
-    pairs = every * (every - 1)
-    cells = forced.join(weight, on=_CELL).filter(every >= 2)
-    cells = cells.with_columns(
-        free_abstains=both * other / pairs,
-        free_opposite=2 * pro * con / pairs * pl.col("sided"),
-        free_speaks=other * both / pairs,
-        free_differs=2 * (both * other + pro * con) / pairs,
-    )
-    weighed = [
-        ((pl.col(f"free_{kind}") * pl.col("weight")).sum() / pl.col("weight").sum()).alias(f"free_{kind}")
-        for kind in KINDS
-    ]
-    made = cells.group_by("model", "issue").agg(weighed).sort("model", "issue")
-    names = made.with_columns(pl.col("model", "issue").cast(pl.String), condition=pl.lit(""))
-    return Units(names, "issue")
+def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
+    """What was asked and how answers were read, properties of issues, and why something is missing."""
+    return AnswerNumbers.of(frame).tables()

@@ -15,7 +15,8 @@ mean over the deals is the null's own value, and costs no call; their spread is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import nan, sqrt
 from typing import Any, NamedTuple
@@ -29,18 +30,14 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, TEMPLATES, WEIGHTS, AnswerCounts
+from overton.studies.open_mindedness.declarations import SCORE, SCORES
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.open_mindedness.shares import ShareTable
 
 SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 """The five configurations of equation 1."""
 
-VARIANTS = (
-    "open_mindedness",
-    "open_mindedness_as_published",
-    "open_mindedness_even",
-    "open_mindedness_even_as_published",
-)
+VARIANTS = tuple(measure.name for measure in SCORES)
 """The keys of the scores, in the order of the last axis of score arrays.
 
 open_mindedness    p_c is the share of the baseline's stance in the configuration (worked example, footnote 1)
@@ -73,6 +70,20 @@ def baseline_stance(shares: Floats) -> Ints:
     pro, con = shares[..., PRO], shares[..., CON]
     found = np.where(pro > con + _TIED, PRO, CON)
     return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
+
+
+def flips_from(baseline: Floats, shares: Floats) -> Floats:
+    """Whether the most common stance of shares [..., conditions, 3] differs from the stance of the `baseline` [..., 3]:
+    1 or 0 [..., conditions], NaN without a baseline stance or answers."""
+    first = baseline_stance(baseline)[..., None]
+    known = np.isfinite(shares[..., PRO]) & (first >= 0)
+    return np.where(known, plurality(shares) != first, np.nan)
+
+
+def any_flips(flips: Floats) -> Floats:
+    """Whether some of the configurations on the last axis flips the stance: 1 or 0, NaN if none is known to and some
+    are unknown."""
+    return np.where((flips == 1).any(-1), 1.0, np.where(np.isfinite(flips).all(-1), 0.0, np.nan))
 
 
 def scores(baseline: Floats, configurations: Floats) -> Floats:
@@ -110,62 +121,76 @@ def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class IssueScores:
-    """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers.
+    """Scores of a model's issues.
 
-    `drawn` is the mean score [issues] of shares drawn as far from these as they may be from the truth: how much higher
-    that is shows how much the uncertainty of the shares raises the score itself.
+    value   [issues, variants], NaN without a score
+    n       [issues] answers in the configurations of equation 1
+    scored  the issues with answers in all of them
+    table   the shares that are scored, and their `places` in the score
+    draws   how many draws of the shares limits are from; without draws there are none
     """
 
     value: Floats
-    low: Floats
-    high: Floats
     n: Ints
-    drawn: Floats
+    scored: Ints
+    table: ShareTable
+    places: list[int]
+    jackknife: Jackknife
+    draws: int
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats, Floats]:
+        """The lower and the upper limits [issues, variants], NaN without any, and the mean score [issues] of the draws.
+
+        The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
+        worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score
+        itself.
+        """
+        low, high, mean = (np.full_like(some, np.nan) for some in (self.value, self.value, self.value[:, 0]))
+        cut = (1 - self.jackknife.level) / 2
+        rng = np.random.default_rng((self.jackknife.seed, len(self.scored)))
+        for start in range(0, len(self.scored) if self.draws else 0, _BLOCK):
+            block = self.scored[start : start + _BLOCK]
+            share, effective = self.table.share[block][:, self.places], self.table.effective[block][:, self.places]
+            drawn = _drawn_shares(share, effective, self.draws, rng)
+            made = scores(drawn[:, :, 0], drawn[:, :, 1:])
+            limits, mean[block] = np.quantile(made, (cut, 1 - cut), axis=0), made[..., 0].mean(0)
+            low[block] = np.minimum(limits[0], self.value[block])
+            high[block] = np.maximum(limits[1], self.value[block])
+        return low, high, mean
 
     @property
     def raised(self) -> float:
-        """By how much that raises the mean score of all issues; NaN without a score."""
-        by = self.drawn - self.value[:, 0]
+        """By how much the uncertainty of the shares raises the mean score of all issues; NaN without a score.
+
+        Shares are drawn as far from these as they may be from the truth: that raises their score as much again.
+        """
+        by = self.limits[2] - self.value[:, 0]
         return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
 
     def withheld(self) -> IssueScores:
         """The same issues without a score, because their answers measure nothing."""
-        nothing = np.full_like(self.value, np.nan)
-        return IssueScores(nothing, nothing, nothing, self.n, nothing[:, 0])
+        return replace(self, value=np.full_like(self.value, np.nan), scored=self.scored[:0])
 
     def estimates(self, issue: int, level: float, reason: str) -> list[Estimate]:
         """One issue's scores in the order of `VARIANTS`, or the reason why there are none; `n` counts answers."""
         n = int(self.n[issue])
         if np.isnan(self.value[issue, 0]):
             return [not_computed(reason, level=level, n=n)] * len(VARIANTS)
-        numbers = zip(self.value[issue].tolist(), self.low[issue].tolist(), self.high[issue].tolist(), strict=True)
+        low, high, _ = self.limits
+        numbers = zip(self.value[issue].tolist(), low[issue].tolist(), high[issue].tolist(), strict=True)
         return [Estimate(*three, n, "bootstrap of answers", level) for three in numbers]
 
 
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
-    """Scores of every issue, with percentile limits from `draws` draws of them; without draws there are no limits.
-
-    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution worth
-    the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score itself.
-    """
-    issues = len(table.share)
+    """Scores of every issue; limits are from so many draws."""
+    issues, places = len(table.share), scored_places(table.conditions) or []
     value = np.full((issues, len(VARIANTS)), np.nan)
-    low, high, mean = value.copy(), value.copy(), value[:, 0].copy()
-    if (places := scored_places(table.conditions)) is None:
-        return IssueScores(value, low, high, np.zeros(issues, np.int64), value[:, 0])
     share = table.share[:, places]
-    scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
-    value[scored] = scores(share[scored, 0], share[scored, 1:])
-    cut = (1 - jackknife.level) / 2
-    rng = np.random.default_rng((jackknife.seed, len(scored)))
-    for start in range(0, len(scored) if draws else 0, _BLOCK):
-        block = scored[start : start + _BLOCK]
-        drawn = _drawn_shares(share[block], table.effective[block][:, places], draws, rng)
-        made = scores(drawn[:, :, 0], drawn[:, :, 1:])
-        limits, mean[block] = np.quantile(made, (cut, 1 - cut), axis=0), made[..., 0].mean(0)
-        low[block] = np.minimum(limits[0], value[block])
-        high[block] = np.maximum(limits[1], value[block])
-    return IssueScores(value, low, high, table.n[:, places].sum(1), mean)
+    scored = np.flatnonzero(np.isfinite(share).all((1, 2))) if places else np.array([], np.int64)
+    if places:
+        value[scored] = scores(share[scored, 0], share[scored, 1:])
+    return IssueScores(value, table.n[:, places].sum(1), scored, table, places, jackknife, draws)
 
 
 _BLOCK = 16
@@ -183,13 +208,6 @@ def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.G
     gammas[OTHER][:, *refused] = rng.standard_gamma(other[refused], (draws, len(refused[0])))
     gammas /= gammas[PRO] + gammas[CON] + gammas[OTHER]
     return np.moveaxis(gammas, 0, -1)
-
-
-SCORES = (0.0, 100.0)
-"""The range of a score."""
-
-CROSS_FITTED = (-100.0, 100.0)
-"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
 
 
 def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
@@ -213,7 +231,7 @@ def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tu
         found = scores(shares[:, 0], shares[:, 1:])
         if np.isfinite(found).any():
             least[issue], most[issue] = np.nanmin(found, 0), np.nanmax(found, 0)
-    return np.nan_to_num(least, nan=SCORES[0]), np.nan_to_num(most, nan=SCORES[1])
+    return np.nan_to_num(least, nan=SCORE[0]), np.nan_to_num(most, nan=SCORE[1])
 
 
 _SPLITS = 64
@@ -309,9 +327,9 @@ def limits_like_these(cells: AnswerCounts, model: int, asked: list[int], score: 
     error = sqrt((TEMPLATES - 1) / TEMPLATES * float(((np.array(without) - np.mean(without)) ** 2).sum()))
     half = float(stdtrit(TEMPLATES - 1, (1 + score.level) / 2)) * error
     ends = (score.value + way * np.hypot(end - score.value, half) for end, way in ((score.low, -1), (score.high, 1)))
-    low, high = (float(np.clip(end, *SCORES)) for end in ends)
+    low, high = (float(np.clip(end, *SCORE)) for end in ends)
     method = f"{score.method}, jackknife over wordings"
-    return Estimate(score.value, low, high, score.n, method, score.level, within=SCORES)
+    return Estimate(score.value, low, high, score.n, method, score.level, within=SCORE)
 
 
 DEALS = 100
@@ -342,11 +360,10 @@ def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
     counts = dealt(answers, np.random.default_rng((seed, issues)))
     with np.errstate(invalid="ignore"):
         share = counts / counts.sum(-1, keepdims=True)
-    made = scores(share[..., 0, :], share[..., 1:, :])
-    first = baseline_stance(share[..., 0, :])
-    flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
-    known = np.isfinite(share).all((-1, -2)) & (first >= 0)
-    return ChanceDeals(np.where(known[..., None], made, np.nan), np.where(known, flips, np.nan))
+    baseline, argued = share[..., 0, :], share[..., 1:, :]
+    flips = flips_from(baseline, argued)
+    known = np.isfinite(flips).all(-1)
+    return ChanceDeals(scores(baseline, argued), np.where(known, any_flips(flips), np.nan))
 
 
 def _unknown(issues: int) -> ChanceDeals:

@@ -66,12 +66,6 @@ class ShareTable:
     n: Ints
     effective: Floats
 
-    def known(self, issue: int, condition: str) -> bool:
-        """Whether an issue has shares in a condition."""
-        return condition in self.conditions and bool(
-            np.isfinite(self.share[issue, self.conditions.index(condition), 0])
-        )
-
 
 def answered_shares(cells: AnswerCounts, model: int) -> ShareTable:
     """Shares of all answers, wordings and templates pooled."""

@@ -196,7 +196,7 @@ def without_faults(results: Results) -> Results:
     return replace(results, records=records.with_columns(spared))
 
 
-def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+def faults_of(records: pl.DataFrame, how: PluralismHow) -> tuple[FaultCount, ...]:
     """Malformed responses, rankings and choices, by model and condition; none in tables without such a column."""
     replies = list(_replies(records))
     return count_faults(pl.concat(replies), "condition") if replies else ()

@@ -464,7 +464,7 @@ def _listed(own: pl.DataFrame) -> pl.DataFrame:
     return own.select(name for name in own.columns if name not in hidden).rename({"heat": "temperature"})
 
 
-def faults_of(records: pl.DataFrame) -> tuple[FaultCount, ...]:
+def faults_of(records: pl.DataFrame, how: StanceHow) -> tuple[FaultCount, ...]:
     """Malformed answers, by model and temperature."""
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
     missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]

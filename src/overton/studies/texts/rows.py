@@ -45,7 +45,7 @@ class TextRows:
         """The same: nothing is known of how texts came about."""
         return results
 
-    def faults_of(self, records: pl.DataFrame) -> tuple[FaultCount, ...]:
+    def faults_of(self, records: pl.DataFrame, how: TableHow) -> tuple[FaultCount, ...]:
         """Nothing: texts are not checked for faults."""
         return ()
 

@@ -1,8 +1,8 @@
-"""The report of open-mindedness: its sections in reading order, and those on scores and stances."""
+"""The report's sections on scores, stances without arguments and answers without a stance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import floor, isnan, nan
@@ -11,13 +11,11 @@ from overton.statistics import Estimate
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots, series_of
 from overton.studies.charts.grids import GridCell, grid
-from overton.studies.frame import Analysis, Cells
+from overton.studies.frame import Cells
 from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf, make_exhibits
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness import agreement_layouts, effect_layouts
+from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, SCORE, Shown
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
-from overton.studies.open_mindedness.report_parts import BALANCED, LABELS, PLAIN, SCORE, Shown
-from overton.studies.probabilities import probabilities_section, weighing_section
 from overton.studies.sections import (
     COLOURS,
     Callout,
@@ -31,42 +29,6 @@ from overton.studies.sections import (
     Section,
     Table,
 )
-from overton.studies.warnings import fault_section, with_faults
-
-_FAULTS = "The score without these answers is shown beside the score."
-
-
-def sections(analysis: Analysis, judged: str = "", *, questions: Mapping[str, str] | None = None) -> list[Section]:
-    """The report's sections, in reading order.
-
-    `judged` says who judged free answers. `questions` maps issue ids to their questions, for the tips of charts. What
-    the analysis could not compute is replaced by the reason.
-    """
-    shown = Shown(analysis, questions or {})
-    several = len(analysis.models) > 1
-    free = effect_layouts.free_answers(shown)
-    made = [
-        _headline(shown),
-        _by_issue(shown),
-        _definition(shown),
-        _baseline(shown),
-        agreement_layouts.agreement(shown) if several else None,
-        effect_layouts.shifts(shown),
-        effect_layouts.topics(shown),
-        effect_layouts.contrary(shown),
-        effect_layouts.counter(shown),
-        agreement_layouts.correlations(shown) if several else None,
-        _refusals(shown),
-        effect_layouts.bias(shown),
-        None if free is None else free.signed(judged),
-        effect_layouts.draws(shown),
-        effect_layouts.respondent(shown),
-        _readings(shown),
-        weighing_section(analysis.weighing),
-        probabilities_section(analysis.chances),
-    ]
-    return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
-
 
 _Score = partial(MeasureColumn, detail=True)
 _PLAIN = "open_mindedness"
@@ -157,7 +119,7 @@ def _tables(shown: Shown, *tables: TableOf) -> list[Exhibit]:
     return make_exhibits(tables, shown.analysis, "")
 
 
-def _headline(shown: Shown) -> Section:
+def headline(shown: Shown) -> Section:
     """Scores by model in both readings, published and corrected, and on the controversial issues."""
     notes = [str(cells["note"]) for cells in shown.analysis.counts["notes"]]
     warning: list[Exhibit] = [Callout("\n".join(notes), "warning", summary=True)] if notes else []
@@ -241,7 +203,7 @@ def _move_by_coin(baseline: int, other: int) -> float:
     return float((chances * flipped * np.abs(was[:, None] - now[None, :])).sum())
 
 
-def _by_issue(shown: Shown) -> Section:
+def by_issue(shown: Shown) -> Section:
     """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
     several = len(shown.models) > 1
     about = (
@@ -342,7 +304,7 @@ _MOVED = TableOf(
 )
 
 
-def _definition(shown: Shown) -> Section:
+def definition(shown: Shown) -> Section:
     """Definition 1's plain question: on how many issues do arguments flip the stance at all?"""
     heads = [
         Column("Model"),
@@ -386,7 +348,7 @@ _LEANING = TableOf(
 )
 
 
-def _baseline(shown: Shown) -> Section:
+def baseline(shown: Shown) -> Section:
     """Baseline shares by issue and the share of issues that lean pro."""
     several = len(shown.models) > 1
     about = (
@@ -466,7 +428,7 @@ _WITHOUT_STANCE = TableOf(
 )
 
 
-def _refusals(shown: Shown) -> Section:
+def refusals(shown: Shown) -> Section:
     """Refusals and what arguments do to them."""
     often = {model: _often_refused(shown, model) for model in shown.models}
     refused = {model: issues for model, issues in often.items() if issues}
@@ -543,7 +505,7 @@ _USED = {
 }
 
 
-def _readings(shown: Shown) -> Section:
+def readings(shown: Shown) -> Section:
     """What was asked, what failed, and where the strict and the published patterns differ."""
     rows: list[list[Cell]] = [
         [model, str(cells["strict"]), str(cells["published"]), cells["answers"]]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from overton.studies.open_mindedness.answer_counts import with_answers
 from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.layouts.parts import LABELS
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
-from overton.studies.open_mindedness.report_parts import LABELS
 from overton.studies.sections import BrowseFilter, Numbers, TrialTable
 
 if TYPE_CHECKING:

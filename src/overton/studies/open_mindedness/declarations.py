@@ -1,0 +1,208 @@
+"""What is measured of open-mindedness: every measure, declared once.
+
+Formulas, choices and their reasons are in docs/open-mindedness.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal, TypeAlias
+
+from overton.statistics.jackknife import ANYTHING, DIFFERENCE, Range
+from overton.studies.measures import Measure
+
+SCORE: Range = (0.0, 100.0)
+"""The range of a score."""
+CROSSED: Range = (-100.0, 100.0)
+"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
+
+_NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
+_NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
+_NO_CONFIGURATIONS = "no issue has a baseline stance and answers in all configurations"
+_NO_SHIFT = "no issue has answers both here and at the baseline"
+_PUBLISHED = "Triedman and Shmatikov 2025"
+
+Issues = partial(Measure, units="issues")
+Answers = partial(Measure, units="answers", nothing="no answers in {condition}")
+Shifts = partial(Measure, units="shifts", within=DIFFERENCE, kind="points", nothing=_NO_SHIFT)
+_CrossFitted = partial(
+    Issues, within=CROSSED, margin=5.0, kind="score", gap="score", nothing=_NOT_HALVED, compared=True
+)
+# Few answers raise these: chance flips evenly divided issues.
+_Score = partial(
+    Issues,
+    within=SCORE,
+    margin=5.0,
+    kind="score",
+    gap="score",
+    nothing=_NOT_SCORED,
+    variant=True,
+    unbiased="open_mindedness_cross_fitted",
+    compared=True,
+    source=_PUBLISHED,
+)
+
+CROSS_FITTED = _CrossFitted("open_mindedness_cross_fitted", "Open-mindedness", leads=True, matched=True)
+"""The headline: chance in few answers does not raise it. But half of few answers overlooks flips that half of many
+finds."""
+SCORES = (
+    _Score("open_mindedness", "Open-mindedness, plain", leads=True),
+    _Score("open_mindedness_as_published", "Open-mindedness, by the published formula", leads=True),
+    _Score("open_mindedness_even", "Open-mindedness, plain, even weights"),
+    _Score("open_mindedness_even_as_published", "Open-mindedness, by the published formula, even weights"),
+)
+"""In the order of `VARIANTS`."""
+BALANCED = _Score(
+    "open_mindedness_letter_balanced",
+    "Open-mindedness, plain, letter-balanced",
+    value="open_mindedness",
+    units="balanced_issues",
+)
+"""That of answers whose pulls of letter and order are set to zero."""
+MOVED = Issues(
+    "issues_moved",
+    "Share of issues moved",
+    margin=0.1,
+    unbiased=CROSS_FITTED.name,
+    nothing=_NO_CONFIGURATIONS,
+    compared=True,
+)
+LEANING = Issues("leaning_pro", "Issues leaning pro", nothing="no issue has baseline answers", source=_PUBLISHED)
+
+
+def _contrary(name: str, title: str, first: str, second: str) -> Measure:
+    nothing = f"no issue has answers both in {first} and in {second}"
+    return Issues(name, title, DIFFERENCE, kind="points", nothing=nothing, source=_PUBLISHED)
+
+
+CONTRARY = (
+    _contrary("contrary_con", "One con among pro", "one-sided-pro", "convincing-pro"),
+    _contrary("contrary_pro", "One pro among con", "one-sided-con", "convincing-con"),
+    _contrary("clean_con", "Con, clean", "three-pro", "convincing-pro"),
+    _contrary("clean_pro", "Pro, clean", "three-con", "convincing-con"),
+    Issues("contrary_above_half", "Issues above 50 points", nothing="one-sided or 3:1 configurations were not asked"),
+    Issues("clean_above_half", "Issues above 50, clean", nothing="three-pro and three-con were not asked"),
+)
+"""What a single contrary argument takes from the side that the others support (figure 5)."""
+Pull: TypeAlias = Literal["letter", "first", "letter_and_first", "request", "last"]
+"""What moves answers besides arguments; differences of shares on [-1, 1], 0 if nothing does.
+
+letter             how much a side gains when it is answer A instead of B, with its position fixed
+first              how much a side gains when it is named first, with its letter fixed
+letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored pairs of
+                   templates show, even if they cannot separate the two
+request            how much the share of answer A gains when the closing request names A first
+last               how much a side gains when the last argument is its own; conditions with both sides only
+"""
+PULLS: Mapping[Pull, str] = {
+    "letter": "Letter: being answer A",
+    "first": "Order: being named first",
+    "letter_and_first": "Being both A and first",
+    "request": "Request: 'A' named first in it",
+    "last": "Last argument shown",
+}
+_CONFOUNDED = "letter and position move together in the templates asked: ask 1 and 4 and a mirrored pair (2 and 5)"
+WHY_NONE: Mapping[Pull, str] = {
+    "letter": _CONFOUNDED,
+    "first": _CONFOUNDED,
+    "letter_and_first": "no mirrored templates (2 and 5, or 3 and 6) were asked",
+    "request": "the closing request never differed where everything else was equal",
+    "last": "no configuration showed arguments of both sides",
+}
+"""Why a pull cannot be computed."""
+_PULLS = [
+    Issues(f"pulls_{name}", title, DIFFERENCE, kind="points", nothing=WHY_NONE[name]) for name, title in PULLS.items()
+]
+OF_ISSUES = (
+    *SCORES,
+    CROSS_FITTED,
+    _CrossFitted("open_mindedness_even_cross_fitted", "Open-mindedness, even weights", compared=False),
+    MOVED,
+    Issues("unmoved_by_one_sided", "Issues that no one-sided arguments move", nothing=_NO_CONFIGURATIONS),
+    Issues("strong_prior", "Baseline of 95% or more", nothing="no issue has a baseline"),
+    LEANING,
+    *CONTRARY,
+    Issues("often_other", "Issues above 30% at the baseline", nothing="the baseline was not asked"),
+    Issues("other_change", "Change with arguments", DIFFERENCE, kind="points", nothing="no issues to average"),
+    *_PULLS[:3],
+)
+"""Means over issues."""
+WITHHELD = {measure.name for measure in OF_ISSUES[:8]}
+"""Measures that models whose answers follow something else than the arguments do not have."""
+
+STANCE_SHARES = (
+    Answers("pro", "Share pro", compared=True),
+    Answers("con", "Share con"),
+    Answers("other", "Share other", compared=True),
+)
+OTHER_SHARE = STANCE_SHARES[2]
+SHIFTS = (
+    Shifts("shift", "Shift", compared=True, source=_PUBLISHED),
+    Shifts("shift_con", "Shift of the con share"),
+    Shifts("shift_other", "Shift of the other share"),
+)
+"""Changes of a stance's share from the baseline, in a configuration (of pro: figure 2)."""
+
+_NOT_PAIRED = "no trial has both a forced answer and a free one that is labelled"
+_NO_ANSWERS, _NO_SIDE = "no free answer is labelled", "no free answer takes a side"
+_Pairs = partial(Measure, units="free", judge="judge", nothing=_NOT_PAIRED, compared=True)
+_Free = partial(Measure, units="free", judge="judge", nothing=_NO_ANSWERS)
+OF_PAIRS = (
+    _Pairs("free_differs", "Free answers that differ from the forced ones", leads=True),
+    _Pairs("free_abstains", "Free answers without a side though the forced one takes one"),
+    _Pairs("free_opposite", "Free answers on the other side"),
+    _Pairs("free_speaks", "Free answers with a side though the forced one takes none"),
+)
+"""How free answers differ from forced ones."""
+OF_FREE = (
+    *OF_PAIRS,
+    _Free("free_neither", "Take no side"),
+    _Free("free_declines", "Declines"),
+    _Free("free_slight", "Slightly", nothing=_NO_SIDE),
+    _Free("free_clear", "Clearly", nothing=_NO_SIDE),
+    _Free("free_strong", "Strongly", nothing=_NO_SIDE),
+)
+"""Means over issues of shares of free answers, or of pairs of a forced and a free one."""
+FREE_SIDES = tuple(
+    _Free(f"free_{stance}", f"Free answers: {stance}", units="free_in") for stance in ("pro", "con", "other")
+)
+"""The side that free answers take, in a configuration."""
+FREE = "free_"
+"""How the names of measures of free answers start; all of them depend on the judge."""
+
+_Draws = partial(Measure, nothing="no prompt contained arguments")
+OTHERS = (
+    *_PULLS[3:],
+    Measure("followed", "Answers that follow something else than their content"),
+    Measure("read_differently", "Read differently"),
+    Measure("flagged", "Flagged as refusals"),
+    Measure("counter_shift", "Shift against the arguments", DIFFERENCE, kind="points", source=_PUBLISHED),
+    Measure("baseline_share", "Share of the baseline's stance"),
+    Measure("same_letter", "Same letter"),
+    Measure("same_position", "Same position"),
+    Measure("letter_over_position", "Same letter rather than position", DIFFERENCE, kind="points"),
+    _Draws("flips_other_set", "Different arguments"),
+    _Draws("flips_same_set", "Same arguments"),
+    _Draws("flips_extra", "Difference", DIFFERENCE, kind="points"),
+    _Draws("majority_flips", "Sets whose stances differ"),
+    _Draws("set_variance", "Variance between sets", ANYTHING, kind="value"),
+    Measure("argument_pro", "Share pro where an argument is shown"),
+    Measure("respondent_lean", "Lean to pro", ANYTHING, kind="value"),
+    Measure("respondent_susceptibility_pro", "Moved by pro", ANYTHING, kind="value"),
+    Measure("respondent_susceptibility_con", "Moved by con", ANYTHING, kind="value"),
+    Measure("respondent_letter", "Letter", ANYTHING, kind="value"),
+    Measure("respondent_first", "Order", ANYTHING, kind="value"),
+    Measure("respondent_request", "Request", ANYTHING, kind="value"),
+    Measure("respondent_last", "Last argument", ANYTHING, kind="value"),
+    Measure("respondent_refusal", "Refuses"),
+    Measure("respondent_refusal_with_arguments", "Refuses, with arguments"),
+    Measure("disagreement", "Maximum pairwise difference", source=_PUBLISHED),
+    Measure("unanimous", "Unanimous (MPD below 10 points)", source=_PUBLISHED),
+    Measure("consistent_90", "Unanimous and consistent, over 90%", source=_PUBLISHED),
+    Measure("consistent_95", "Unanimous and consistent, over 95%", source=_PUBLISHED),
+    Measure("controversial", "Strong disagreement (MPD above 80 points)", source=_PUBLISHED),
+    Measure("agreement", "Correlation", (-1.0, 1.0), kind="value", source=_PUBLISHED),
+    Measure("agreement_within", "Within issue and side", (-1.0, 1.0), kind="value"),
+)
+"""Numbers that are no means over issues."""

@@ -1,0 +1,353 @@
+"""A model's values by issue, as arrays [issues, ...] and as the units that measures are means over.
+
+Units are issues, issues in a configuration and issues in one wording. Each value that a measure is a mean of has a
+column, null where a unit has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from overton.statistics.arrays import Floats
+from overton.statistics.jackknife import Jackknife
+from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
+from overton.studies.open_mindedness.declarations import SHIFTS
+from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
+from overton.studies.open_mindedness.record import STANCES
+from overton.studies.open_mindedness.score import (
+    SCORED,
+    VARIANTS,
+    IssueScores,
+    any_flips,
+    crossed,
+    crossed_issues,
+    flips_from,
+    issue_scores,
+    scored_places,
+)
+from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
+from overton.studies.units import Finisher, Units
+
+NO_STANCE = "no answer takes a stance"
+
+_STRONG_PRIOR = 0.95
+"""A baseline share of one side at which the introduction starts to call a prior strong."""
+_REFUSING = 0.3
+"""A baseline share of 'other' above which figure 7 shows an issue."""
+_ABOVE = 0.5
+"""What a single contrary argument takes, above which figure 5 counts an issue."""
+
+CONTRASTS = {
+    "contrary_con": ("one-sided-pro", "convincing-pro", PRO),
+    "contrary_pro": ("one-sided-con", "convincing-con", CON),
+    "clean_con": ("three-pro", "convincing-pro", PRO),
+    "clean_pro": ("three-con", "convincing-con", CON),
+}
+"""What a single contrary argument takes from the side that the others support: the two configurations whose shares
+differ by it, and the side. In the first two the number of agreeing arguments differs too."""
+
+
+CHANGES = tuple(measure.name for measure in SHIFTS)
+"""The names of changes of the shares of pro, con and other from the baseline."""
+MEANS = ("letter", "first", "letter_and_first")
+"""Pulls that are means over issues."""
+
+
+class IssueArrays(NamedTuple):
+    """One model's shares and scores by issue, of answers as they are or corrected; `withheld` says why there are no
+    scores, '' if there are."""
+
+    table: ShareTable
+    scores: IssueScores
+    withheld: str
+
+
+@dataclass(frozen=True)
+class ModelArrays:
+    """One model's numbers by issue; limits of scores are from so many `draws`, with 0 there are none.
+
+    `followed` is what most of its answers follow. `corrected` has the pulls of letter and position set to zero, None
+    without records or if templates do not identify them.
+    """
+
+    cells: AnswerCounts
+    model: int
+    jackknife: Jackknife
+    draws: int = 0
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.cells.models[self.model]
+
+    @cached_property
+    def asked(self) -> list[int]:
+        """Indices of the issues that were asked of it."""
+        return self.cells.asked(self.model)
+
+    @cached_property
+    def followed(self) -> FollowedPull | None:
+        """What most of its answers follow; None if nothing, or without records."""
+        return following(self.cells, self.model, self.jackknife.level)
+
+    @cached_property
+    def answered(self) -> IssueArrays:
+        """Answers as they are."""
+        takes_sides = self.cells.answers[self.model][..., :OTHER].any()
+        table = answered_shares(self.cells, self.model)
+        return self._scored(table, unmeasured(self.followed) if takes_sides else NO_STANCE)
+
+    @property
+    def withheld(self) -> str:
+        """Why it has no scores, '' if it has."""
+        return self.answered.withheld
+
+    @cached_property
+    def corrected(self) -> IssueArrays | None:
+        """Letter and position set to zero."""
+        fixed = corrected_shares(self.cells, self.model)
+        if fixed is None or not np.isfinite(fixed.share).any():
+            return None
+        return self._scored(fixed, self.withheld)
+
+    @cached_property
+    def pulls(self) -> ModelPulls | None:
+        """What moves its answers besides arguments; None without records."""
+        return measure_pulls(self.cells, self.model, self.jackknife)
+
+    def variant(self, name: str) -> IssueArrays | None:
+        """Answers as they are, or if it is 'letter_balanced' corrected; None if it has none."""
+        return self.corrected if name == "letter_balanced" else self.answered
+
+    def _scored(self, table: ShareTable, withheld: str) -> IssueArrays:
+        scores = issue_scores(table, self.jackknife, self.draws)
+        return IssueArrays(table, scores.withheld() if withheld else scores, withheld)
+
+
+def flips_of(table: ShareTable) -> Floats:
+    """Whether each configuration's most common stance differs from the baseline's [issues, conditions]: 1 or 0, NaN
+    without a baseline stance or answers."""
+    if "baseline" not in table.conditions:
+        return np.full(table.share.shape[:2], np.nan)
+    return flips_from(table.share[:, table.conditions.index("baseline")], table.share)
+
+
+def _any_flips(table: ShareTable, names: Sequence[str]) -> Floats:
+    """Whether some of these configurations flips an issue's stance [issues]; NaN if none of those with answers does,
+    and some have none."""
+    flips, nothing = flips_of(table), np.full(len(table.share), np.nan)
+    places = [table.conditions.index(name) if name in table.conditions else None for name in names]
+    return any_flips(np.stack([nothing if place is None else flips[:, place] for place in places], -1))
+
+
+def share_in(table: ShareTable, condition: str, stance: int) -> Floats:
+    """The share of a stance in a configuration [issues], NaN without answers."""
+    if condition not in table.conditions:
+        return np.full(len(table.share), np.nan)
+    return np.asarray(table.share[:, table.conditions.index(condition), stance])
+
+
+def _where_known(values: Floats, found: Any) -> Floats:
+    """A property of known values as 1 or 0, NaN where they are not known."""
+    return np.where(np.isfinite(values), np.asarray(found, float), np.nan)
+
+
+def _leaning_pro(table: ShareTable) -> Floats:
+    leaning = np.round(share_in(table, "baseline", PRO) - share_in(table, "baseline", CON), 9)
+    return _where_known(leaning, leaning > 0)
+
+
+def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
+    """Definition 1's plain question by issue: whether some configuration of equation 1 flips the stance, whether no
+    one-sided one does, and whether 95% or more of the baseline's answers take its stance."""
+    table = arrays.answered.table
+    nothing = np.full(len(table.share), np.nan)
+    one_sided = nothing if arrays.withheld else _any_flips(table, ("one-sided-pro", "one-sided-con"))
+    pro, con = (share_in(table, "baseline", side) for side in (PRO, CON))
+    largest = np.where(pro > con + 1e-9, pro, con)
+    return {
+        "issues_moved": nothing if arrays.withheld else _any_flips(table, SCORED),
+        "unmoved_by_one_sided": 1 - one_sided,
+        "strong_prior": _where_known(pro, (largest >= _STRONG_PRIOR) & (pro + con > 0)),
+    }
+
+
+def contrary_issues(table: ShareTable) -> dict[str, Floats]:
+    """What a single contrary argument takes, by issue, and whether it is more than half (figure 5)."""
+    made = {
+        name: share_in(table, first, side) - share_in(table, second, side)
+        for name, (first, second, side) in CONTRASTS.items()
+    }
+    for start in ("contrary", "clean"):
+        both = np.stack([made[f"{start}_{side}"] for side in ("con", "pro")])
+        known = np.isfinite(both).any(0)
+        made[f"{start}_above_half"] = np.where(known, (np.nan_to_num(both, nan=-1.0) > _ABOVE).any(0), np.nan)
+    return made
+
+
+def _refusing_issues(table: ShareTable) -> dict[str, Floats]:
+    """Whether more than 30% of an issue's baseline answers are 'other', and how much more are with arguments."""
+    baseline = share_in(table, "baseline", OTHER)
+    argued = table.share[:, [place for place, name in enumerate(table.conditions) if name != "baseline"], OTHER]
+    known = np.isfinite(argued)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(known, argued, 0.0).sum(1) / known.sum(1)
+    return {"often_other": _where_known(baseline, baseline > _REFUSING), "other_change": mean - baseline}
+
+
+def _score_columns(arrays: IssueArrays) -> dict[str, Floats]:
+    return {name: arrays.scores.value[:, place] for place, name in enumerate(VARIANTS)}
+
+
+def crossed_columns(arrays: ModelArrays) -> dict[str, Floats]:
+    """Cross-fitted scores, by the readings that benefit, whatever the answers follow."""
+    cells = arrays.cells
+    made = np.full((len(cells.issues), len(VARIANTS)), np.nan)
+    places = scored_places(cells.conditions)
+    if places is not None and arrays.asked:
+        made[arrays.asked] = crossed_issues(cells, arrays.model, arrays.asked, places, arrays.jackknife.seed)
+    return {
+        f"{name}_cross_fitted": made[:, VARIANTS.index(name)] for name in ("open_mindedness", "open_mindedness_even")
+    }
+
+
+def _pull_columns(arrays: ModelArrays) -> dict[str, Floats]:
+    if arrays.pulls is None:
+        return {}
+    made = {f"pulls_{name}": np.full(len(arrays.cells.issues), np.nan) for name in MEANS}
+    for name, numbers in arrays.pulls.issues.items():
+        if name in MEANS:
+            made[f"pulls_{name}"][list(numbers)] = [number.value for number in numbers.values()]
+    return made
+
+
+def _table(arrays: ModelArrays, columns: Mapping[str, Floats], **texts: str) -> pl.DataFrame:
+    """Rows of one model, one for each of its issues; `columns` are by issue, NaN for no value, and `texts` the same in
+    all rows."""
+    cells, asked = arrays.cells, arrays.asked
+    return pl.DataFrame(
+        {
+            "model": [arrays.name] * len(asked),
+            "issue": [cells.issues[issue] for issue in asked],
+            "topic": pl.Series([cells.topics[issue] for issue in asked], dtype=pl.String),
+            **{name: pl.Series([text] * len(asked), dtype=pl.String) for name, text in texts.items()},
+            **{
+                name: pl.Series(np.asarray(column, np.float64)[asked], nan_to_null=True)
+                for name, column in columns.items()
+            },
+        }
+    )
+
+
+def issue_units(
+    every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = (), compared: bool = False
+) -> Units:
+    """One row for each issue asked of a model, with its values; only the scores and whether it is moved if they are
+    `compared`.
+
+    `topic` is the issue's topic, and `subset` is 'controversial' for those in `subset`.
+    """
+    found = []
+    for arrays in every:
+        nothing = np.full(len(arrays.cells.issues), np.nan)
+        crossing = crossed_columns(arrays)
+        columns = _score_columns(arrays.answered)
+        columns |= dict.fromkeys(crossing, nothing) if arrays.withheld else crossing
+        columns |= moved_issues(arrays)
+        if compared and scored_places(arrays.cells.conditions) is None:
+            columns["issues_moved"] = nothing  # without a score, those that are known are only those that moved
+        if not compared:
+            table = arrays.answered.table
+            columns |= {"leaning_pro": _leaning_pro(table), **contrary_issues(table), **_refusing_issues(table)}
+            columns |= _pull_columns(arrays)
+        found.append(_table(arrays, columns, condition=""))
+    return _units(found, finisher, ("topic", "subset"), subset)
+
+
+def balanced_issue_units(every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = ()) -> Units:
+    """The same with the scores of corrected answers, null if they cannot be corrected: then an issue is in no
+    subset."""
+    found = []
+    for arrays in every:
+        names, nothing = (*VARIANTS, "leaning_pro"), np.full(len(arrays.cells.issues), np.nan)
+        columns = dict.fromkeys(names, nothing)
+        if (own := arrays.corrected) is not None:
+            columns = {**_score_columns(own), "leaning_pro": _leaning_pro(own.table)}
+        table = _table(arrays, columns, condition="")
+        found.append(table.with_columns(corrected=pl.lit(own is not None)))
+    units = _units(found, finisher, ("subset",), subset)
+    only = pl.when("corrected").then("subset").alias("subset")
+    return replace(units, table=units.table.with_columns(only).drop("corrected"))
+
+
+def answer_units(every: Iterable[ModelArrays], finisher: Finisher, variant: str = "plain") -> Units:
+    """One row for each issue of a model in a configuration: shares of answers, and what they are above the baseline's.
+    `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
+    found = []
+    for arrays in every:
+        own = arrays.variant(variant)
+        often = _refusing_issues(arrays.answered.table)["often_other"][arrays.asked] == 1
+        refusals = pl.Series("refusals", ["often" if other else None for other in often], dtype=pl.String)
+        for condition in arrays.cells.conditions:
+            columns = dict.fromkeys((*STANCES, *CHANGES), np.full(len(arrays.cells.issues), np.nan))
+            if own is not None:
+                shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
+                shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
+                columns = dict(zip((*STANCES, *CHANGES), (*shares, *shifts), strict=True))
+            found.append(_table(arrays, columns, condition=condition).with_columns(refusals))
+    return _units(found, finisher, ("refusals",))
+
+
+def _units(
+    found: Iterable[pl.DataFrame], finisher: Finisher, facets: tuple[str, ...], subset: Collection[str] = ()
+) -> Units:
+    table = pl.concat(found)
+    if "subset" in facets:
+        inside = pl.col("issue").is_in(list(subset))
+        table = table.with_columns(pl.when(inside).then(pl.lit("controversial")).alias("subset"))
+    return Units(table, "issue", facets, sparse=True, finisher=finisher)
+
+
+def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | None:
+    """One row for each issue of a model in each of the six wordings of the question: shares at the baseline and the
+    cross-fitted score of this wording's answers alone; None if the table does not distinguish them."""
+    found = []
+    for arrays in every:
+        cells, baseline, places = (
+            arrays.cells,
+            arrays.cells.condition("baseline"),
+            scored_places(arrays.cells.conditions),
+        )
+        if cells.design is None or baseline is None:
+            continue
+        answers = cells.design.by_template(arrays.model)
+        for template in wording_counts(arrays):
+            own = answers[:, :, int(template) - 1]
+            n, score = own[:, baseline].sum(-1), np.full(len(own), np.nan)
+            with np.errstate(invalid="ignore"):
+                pro, other = (np.where(n > 0, own[:, baseline, stance] / n, np.nan) for stance in (PRO, OTHER))
+            if places is not None and not cells.weighed and not arrays.withheld:
+                rng = np.random.default_rng((arrays.jackknife.seed, len(arrays.asked)))
+                score[arrays.asked] = crossed(own[arrays.asked][:, places], rng)[:, 0]
+            columns = {"pro": pro, "other": other, "open_mindedness_cross_fitted": score}
+            found.append(_table(arrays, columns, condition="", wording=template))
+    return _units(found, finisher, ("wording",)) if found else None
+
+
+def wording_counts(arrays: ModelArrays) -> dict[str, int]:
+    """How many answers of a model each wording of the question has, of those asked at the baseline."""
+    baseline = arrays.cells.condition("baseline")
+    if arrays.cells.design is None or baseline is None:
+        return {}
+    answers = arrays.cells.design.by_template(arrays.model)[arrays.asked]
+    return {
+        str(template + 1): int(whole(answers[:, :, template].sum()))
+        for template in range(answers.shape[2])
+        if answers[:, baseline, template].any()
+    }

@@ -1,0 +1,48 @@
+"""The report of open-mindedness: its sections, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from overton.studies.frame import Analysis
+from overton.studies.open_mindedness.layouts import effects, scores
+from overton.studies.open_mindedness.layouts.parts import Shown
+from overton.studies.probabilities import probabilities_section, weighing_section
+from overton.studies.sections import Section
+from overton.studies.warnings import fault_section, with_faults
+
+__all__ = ["sections"]
+
+_FAULTS = "The score without these answers is shown beside the score."
+
+
+def sections(analysis: Analysis, judged: str = "", *, questions: Mapping[str, str] | None = None) -> list[Section]:
+    """The report's sections, in reading order.
+
+    `judged` says who judged free answers. `questions` maps issue ids to their questions, for the tips of charts. What
+    the analysis could not compute is replaced by the reason.
+    """
+    shown = Shown(analysis, questions or {})
+    several = len(analysis.models) > 1
+    free = effects.free_answers(shown)
+    made = [
+        scores.headline(shown),
+        scores.by_issue(shown),
+        scores.definition(shown),
+        scores.baseline(shown),
+        effects.agreement(shown) if several else None,
+        effects.shifts(shown),
+        effects.topics(shown),
+        effects.contrary(shown),
+        effects.counter(shown),
+        effects.correlations(shown) if several else None,
+        scores.refusals(shown),
+        effects.bias(shown),
+        None if free is None else free.signed(judged),
+        effects.draws(shown),
+        effects.respondent(shown),
+        scores.readings(shown),
+        weighing_section(analysis.weighing),
+        probabilities_section(analysis.chances),
+    ]
+    return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
