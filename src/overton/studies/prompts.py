@@ -91,6 +91,10 @@ class Prompts:
         parts[1::2] = [str(values[place]) for place in parts[1::2]]
         return "".join(parts)
 
+    def complaint(self, name: str) -> Callable[[str], str]:
+        """The text `name` about a problem, which is in its place {{ problem }}."""
+        return lambda problem: self.fill(name, problem=problem)
+
     def fill_known(self, name: str, **values: object) -> str:
         """Like `fill`, for texts that each have some of the same places: values without a place are unused.
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.calls import Form, Message, user
+from overton.calls import Message, user
 from overton.errors import InputError, Problem, list_names
-from overton.judging import read_bracketed_label
 from overton.studies.asking import start_of
 from overton.studies.orders import Order
 from overton.studies.prompts import enclosing
@@ -75,11 +74,10 @@ def question_of(asked: TableQuestion) -> Question[Any]:
     if asked.study:
         return replace(named_questions()[asked.name], **common, stored={}, probability_columns={})
     labels = tuple(asked.labels)
-    form = Form(choices=tuple(f"({label})" for label in labels))
     return Question(
         **common,
         labels=labels,
-        prompts=label_prompts(labels, partial(_messages, asked), read_bracketed_label, form),
+        prompts=label_prompts(labels, partial(_messages, asked)),
         material=material_from(asked),
         asks=asked.asks,
         meanings=lambda: asked.labels,
