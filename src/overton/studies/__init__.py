@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from overton.studies import self_agreement
 from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
-from overton.studies.frame import Analysed
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = [
     "INTERFACE",
     "ITEM",
-    "Analysed",
     "Callout",
     "Chart",
     "Claim",

@@ -162,6 +162,10 @@ class FromRecords:
         import polars as pl
 
         records = results.records
+        if taken := [name for name in ("asked", "row", "whole") if name in records.columns]:
+            raise ValueError(
+                f"in rows of a question the column {taken[0]!r} has a meaning: give the record's another name"
+            )
         asked = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(value=True)
         return records.filter(asked).with_columns(
             id=pl.concat_str(self.names, separator="/"),
@@ -177,7 +181,7 @@ def from_records(
     """Rows that are records, for `Question.rows`: each has one label, in the column `label`.
 
     Records of one model with the same value in the column `group` are alike. `names` name a record, as in
-    `StudyMeasures`. The column `condition` has its condition, if there are any.
+    `StudyMeasures`. The column `condition` has its condition, if there are any. Rows have all columns of records.
     """
     return FromRecords(label, group, condition, names)
 
