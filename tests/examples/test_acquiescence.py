@@ -121,6 +121,12 @@ def analysis(call: Run, run: Path | str) -> dict:
     return json.loads(call("overton", "analyze", "acquiescence", run, "--json").stdout)
 
 
+def headline(document: dict, variant: str = "plain") -> dict:
+    rows = (row for row in document["rows"] if row["measure"] == "acquiescence" and row["item"] is None)
+    (found,) = [row for row in rows if row["variant"] == variant and row["against"] is None]
+    return found
+
+
 def test_it_is_the_installed_packages_that_are_tested(call: Run, place: Path) -> None:
     said = call("python", "-c", "import overton, acquiescence; print(overton.__file__, acquiescence.__file__)").stdout
     assert all(Path(path).is_relative_to(place / "venv") for path in said.split())
@@ -145,7 +151,7 @@ def test_what_is_measured_is_what_is_known(call: Run, whole: Path) -> None:
     found = analysis(call, whole)
     schema = json.loads(call("overton", "analyze", "acquiescence", "--schema").stdout)
     jsonschema.validate(found, schema)
-    (row,) = [row for row in found["rows"] if row["measure"] == "acquiescence" and row["item"] is None]
+    row = headline(found)
     assert row["low"] <= KNOWN <= row["high"]
     assert row["high"] - row["low"] < 0.4
     assert "Acquiescence" in call("overton", "analyze", "acquiescence", whole).stdout
@@ -195,8 +201,9 @@ def test_a_person_checks_its_labels_on_a_sheet(call: Run, place: Path) -> None:
     sheet.with_columns(person=said).write_csv(place / "sheet.csv")
     found = json.loads(call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled", "--json").stdout)
     assert found["people"]["judge"]["same"]["plain"]["n"] == sheet.height
-    (row, *_) = [row for row in analysis(call, "labelled")["rows"] if row["measure"] == "acquiescence"]
-    assert (row["variant"], row["n"]) == ("corrected", 100)
+    call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled")
+    row = headline(analysis(call, "labelled"), "corrected")
+    assert row["n"] == 100
     assert row["estimate"] > KNOWN + 0.1
 
 
@@ -212,8 +219,7 @@ def test_inspect_evaluates_it(call: Run) -> None:
     said = call("python", "-m", "inspect_ai", *words, "-T", "trials=2")
     assert "half of it is not written yet" in said.stdout + said.stderr
     call("overton", "import", "evaluated", "--out", "from-inspect")
-    made = analysis(call, "from-inspect")
-    (row,) = [row for row in made["rows"] if row["measure"] == "acquiescence" and row["item"] is None]
+    row = headline(analysis(call, "from-inspect"))
     assert (row["estimate"], row["n"]) == (1, 8 * 2 * 2)
     refused = call("python", "-m", "inspect_ai", *words, "-T", "no_such_option=1", code=1)
     assert "no_such_option" in refused.stdout + refused.stderr

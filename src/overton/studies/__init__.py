@@ -36,7 +36,7 @@ from overton.studies.study import INTERFACE, Command, Dataset, Demo, Done, Role,
 from overton.studies.tables import RawTable, means
 
 if TYPE_CHECKING:
-    from overton.studies.claims import Claim, Claims, ProfileEntry
+    from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
     from overton.studies.layouts import ITEM, CountColumn, DotsOf, MeasureColumn, RowsOf, SectionOf, TableOf
     from overton.studies.mean_blocks import blocks_of
     from overton.studies.measures import Grouping, Measure
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INTERFACE",
     "ITEM",
+    "OTHER",
     "Callout",
     "Chart",
     "Claim",
@@ -126,6 +127,7 @@ __all__ = [
 
 _LATE = {
     "ITEM": "layouts",
+    "OTHER": "claims",
     "Claim": "claims",
     "Claims": "claims",
     "CountColumn": "layouts",

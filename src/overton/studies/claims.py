@@ -185,7 +185,7 @@ class Claims:
            a `StudyReport`, by default what intervals are over. Without such a table the clusters of a number are its
            items, or what it counts if it has none
     noun   the word for these, if that depends on the analysis
-    plain  the condition that is not named in sentences and keys
+    plain  the condition that is not named in sentences and keys: in a `StudyReport`, by default that of the measures
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
     first, more  give findings on what there is no number of, before and after all others
     by_model  findings are by model and then by claim, whatever condition they are about

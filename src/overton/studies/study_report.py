@@ -131,9 +131,10 @@ class StudyReport(Generic[HowT, Record]):
     without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
     def __post_init__(self) -> None:
-        """Tables of records can be measured, and findings count what intervals are over."""
-        if not self.claims.items:
-            object.__setattr__(self, "claims", replace(self.claims, items=self.measures.clusters))
+        """Tables of records can be measured. Findings count what intervals are over, and leave out the same condition
+        as keys."""
+        items, plain = self.claims.items or self.measures.clusters, self.claims.plain or self.measures.plain
+        object.__setattr__(self, "claims", replace(self.claims, items=items, plain=plain))
         if not self.kinds and self.record is not None:
             object.__setattr__(self, "kinds", (_kind_of(self.record),))
         if not self.tables and self.kinds:
@@ -301,7 +302,7 @@ def figures_by_setting(
     def made(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
         for model, condition in analysis.settings:
             for name, (measure, against) in figures.items():
-                number = analysis.estimate(measure, model=model, condition=condition, against=against)
+                number = analysis.estimate(measure, model=model, condition=condition or None, against=against)
                 yield key_in(name, condition, plain), number
 
     return made

@@ -287,7 +287,6 @@ CLAIMS = Claims(
         ),
     ),
     items="dilemmas",
-    plain="",
     counts="",
     more=effects,
 )
