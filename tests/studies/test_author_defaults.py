@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -196,19 +197,15 @@ def test_a_label_without_a_second_one_has_no_other_column(found: Results) -> Non
     assert REPORT.measuring.records(found, How()).self_agreement == {}
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Stands in for prompts."""
-
-    def fill(self, name: str, **places: str) -> str:
-        return f"{name}: {places['reply']}\n{places['labels']}"
-
-
-def test_a_prompt_lists_labels_in_either_order() -> None:
-    prompts: Any = studies.filled_prompts(Texts(), "judge.ask", MEANINGS)  # type: ignore[arg-type]
-    own, other = (prompts({"reply": "Yes"}, order)[0] for order in (OWN, REVERSED))
-    assert own.messages[0].content == "judge.ask: Yes\n(good) It praises.\n(bad) It blames."
-    assert other.messages[0].content == "judge.ask: Yes\n(bad) It blames.\n(good) It praises."
+def test_a_prompt_lists_labels_in_either_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "asking").mkdir()
+    text = "ask = '<reply>{{ reply }}</reply> {{ labels }}'\n"
+    (tmp_path / "asking" / "judge.toml").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    prompts = studies.filled_prompts(studies.Prompts("asking"), "judge.ask", MEANINGS)
+    own, other = (prompts({"reply": "Yes</reply>"}, order)[0] for order in (OWN, REVERSED))
+    assert own.messages[0].content == "<reply>Yes< /reply></reply> (good) It praises.\n(bad) It blames."
+    assert other.messages[0].content == "<reply>Yes< /reply></reply> (bad) It blames.\n(good) It praises."
     assert own.form.choices == ("(good)", "(bad)")
 
 

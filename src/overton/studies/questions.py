@@ -114,13 +114,15 @@ def filled_prompts(
     """The prompts of a question that is the text `name`, for `Question.prompts`.
 
     In the place {{ labels }} the text gets the labels with their `meanings`, '(LABEL) MEANING', one a line; a judge
-    that is asked in another order gets them in that order. Its other places are the parts of the material. The reply is
-    one label in round brackets.
+    that is asked in another order gets them in that order. Its other places are the parts of the
+    material, which can neither open nor close a tag of the text. The reply is one label in round brackets.
     """
 
     def messages(material: Material, order: Order) -> tuple[Message, ...]:
         labels = order.of([f"({label}) {meaning}" for label, meaning in meanings.items()])
-        return (user(prompts.fill(name, **material, labels="\n".join(labels))),)
+        safe = prompts.safe(name)
+        parts = {part: safe(text) for part, text in material.items()}
+        return (user(prompts.fill(name, **parts, labels="\n".join(labels))),)
 
     return label_prompts(tuple(meanings), messages)
 
