@@ -23,9 +23,10 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "acquiescence"
-ITEMS = EXAMPLE / "acquiescence" / "questions.jsonl"
+ITEMS = EXAMPLE / "acquiescence" / "proposals.jsonl"
 KNOWN = 0.4
-ASKED = ["--model", "simulated/yes-sayer", "--model-arg", "simulated/yes-sayer", f"acquiescence={KNOWN}"]
+WHO = ["--model", "simulated/yes-sayer", "--judge", "simulated/word-judge"]
+ASKED = [*WHO, "--model-arg", "simulated/yes-sayer", f"acquiescence={KNOWN}"]
 
 STRANGERS = {
     "pyproject.toml": """
@@ -39,7 +40,6 @@ version = "1"
 broken = "broken:STUDY"
 leaving = "leaving:STUDY"
 older = "older:STUDY"
-checked = "checked:STUDY"
 nothing = "older:NOTHING"
 [project.entry-points.inspect_ai]
 strangers = "always_yes"
@@ -50,45 +50,13 @@ include = ["*.py"]
     "leaving.py": "raise SystemExit(9)\n",
     "older.py": "from dataclasses import replace\nimport acquiescence\n"
     "STUDY = replace(acquiescence.STUDY, name='older', interface=99)\nNOTHING = {}\n",
-    "checked.py": """
-from dataclasses import replace
-
-import acquiescence
-import polars as pl
-from overton.calls import Form, user
-from overton.judging import read_choice
-from overton.studies import Question, Questions, Results, from_columns, label_prompts
-
-LABELS = ("yes", "no")
-
-def rows(results: Results) -> pl.DataFrame:
-    return results.records.select(
-        id="trial", label="answer", group="question", condition="framing", reply="reply"
-    )
-
-READ = Question(
-    key="answer",
-    labels=LABELS,
-    prompts=label_prompts(LABELS, lambda material, order: (user(material["reply"]),), read_choice, Form()),
-    rows=rows,
-    material=from_columns(reply="reply"),
-    labeller=lambda results: "the reader",
-    asks="Is this yes or no?",
-    meanings=lambda: dict.fromkeys(LABELS, ""),
-    shown={"Reply": "reply"},
-    row="reply",
-    group="question",
-    role="subject",
-)
-STUDY = replace(acquiescence.STUDY, name="checked", questions=Questions((READ,), complaint=str, size=40))
-""",
     "always_yes.py": """
 from inspect_ai.model import ModelAPI, ModelOutput, modelapi
 
 @modelapi(name="always-yes")
 class AlwaysYes(ModelAPI):
     async def generate(self, input, tools, tool_choice, config):
-        return ModelOutput.from_content(self.model_name, "Yes.")
+        return ModelOutput.from_content(self.model_name, "(agrees)")
 """,
 }
 
@@ -153,6 +121,12 @@ def analysis(call: Run, run: Path | str) -> dict:
     return json.loads(call("overton", "analyze", "acquiescence", run, "--json").stdout)
 
 
+def headline(document: dict, variant: str = "plain") -> dict:
+    rows = (row for row in document["rows"] if row["measure"] == "acquiescence" and row["item"] is None)
+    (found,) = [row for row in rows if row["variant"] == variant and row["against"] is None]
+    return found
+
+
 def test_it_is_the_installed_packages_that_are_tested(call: Run, place: Path) -> None:
     said = call("python", "-c", "import overton, acquiescence; print(overton.__file__, acquiescence.__file__)").stdout
     assert all(Path(path).is_relative_to(place / "venv") for path in said.split())
@@ -169,7 +143,7 @@ def test_strangers_are_named_and_left_out(call: Run) -> None:
         "nothing": "names an object that is not a Study",
     }.items():
         for command in ("run", "plan"):
-            assert reason in call("overton", command, name, "--model", "simulated/yes-sayer", code=2).stderr
+            assert reason in call("overton", command, name, *WHO, code=2).stderr
     assert "no such study" in call("overton", "run", "unheard-of", code=2).stderr
 
 
@@ -177,9 +151,9 @@ def test_what_is_measured_is_what_is_known(call: Run, whole: Path) -> None:
     found = analysis(call, whole)
     schema = json.loads(call("overton", "analyze", "acquiescence", "--schema").stdout)
     jsonschema.validate(found, schema)
-    low, high = found["models"]["simulated/yes-sayer"]["acquiescence"]["plain"]["interval"]
-    assert low <= KNOWN <= high
-    assert high - low < 0.4
+    row = headline(found)
+    assert row["low"] <= KNOWN <= row["high"]
+    assert row["high"] - row["low"] < 0.4
     assert "Acquiescence" in call("overton", "analyze", "acquiescence", whole).stdout
     assert "Acquiescence" in (whole / "report.html").read_text("utf-8")
 
@@ -187,11 +161,11 @@ def test_what_is_measured_is_what_is_known(call: Run, whole: Path) -> None:
 def test_a_plan_has_as_many_calls_as_the_run(call: Run, whole: Path) -> None:
     planned = json.loads(call("overton", "plan", "acquiescence", *ASKED, "--trials", 20, "--json").stdout)
     manifest = json.loads((whole / "manifest.json").read_text())
-    assert planned["calls"] == manifest["spent"]["requests"] == 8 * 2 * 20
+    assert planned["calls"] == manifest["spent"]["requests"] == 8 * 2 * 20 * 2
 
 
 def test_killed_resumed_and_extended_it_is_as_if_nothing_had_happened(call: Run, place: Path) -> None:
-    many = 1000
+    many = 500
     killed = subprocess.Popen(
         [place / "venv" / "bin" / "overton", "run", "acquiescence", *ASKED, "--trials", str(many), "--out", "killed"],
         cwd=place,
@@ -219,17 +193,18 @@ def test_items_are_checked(call: Run, place: Path) -> None:
 
 
 def test_a_person_checks_its_labels_on_a_sheet(call: Run, place: Path) -> None:
-    call("overton", "run", "checked", *ASKED, "--trials", 5, "--out", "labelled")
+    call("overton", "run", "acquiescence", *ASKED, "--trials", 7, "--out", "labelled")
     call("overton", "judge", "sample", "labelled", "--out", "sheet.csv")
     sheet = pl.read_csv(place / "sheet.csv")
-    assert sheet.height == 40
-    assert sheet.columns == ["row", "reply", "person", "sheet"]
-    said = pl.col("reply").str.to_lowercase().str.extract("(yes|no)")
+    assert sheet.columns == ["row", "wording", "reply", "person", "sheet"]
+    said = pl.when(pl.col("reply").str.starts_with("Certainly")).then(pl.lit("agrees")).otherwise(pl.lit("unclear"))
     sheet.with_columns(person=said).write_csv(place / "sheet.csv")
     found = json.loads(call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled", "--json").stdout)
-    same = found["people"]["judge"]["same"]
-    assert (same["plain"]["estimate"], same["plain"]["n"]) == (1, 40)
-    assert "the reader" in call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled").stdout
+    assert found["people"]["judge"]["same"]["plain"]["n"] == sheet.height
+    call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled")
+    row = headline(analysis(call, "labelled"), "corrected")
+    assert row["n"] == 100
+    assert row["estimate"] > KNOWN + 0.1
 
 
 def test_a_run_becomes_a_log_and_a_log_a_run(call: Run, whole: Path) -> None:
@@ -239,21 +214,21 @@ def test_a_run_becomes_a_log_and_a_log_a_run(call: Run, whole: Path) -> None:
 
 
 def test_inspect_evaluates_it(call: Run) -> None:
-    words = ["eval", "overton/acquiescence", "--model", "always-yes/m", "--log-dir", "evaluated", "--display", "plain"]
+    who = ["--model", "always-yes/m", "--model-role", "judge=always-yes/m"]
+    words = ["eval", "overton/acquiescence", *who, "--log-dir", "evaluated", "--display", "plain"]
     said = call("python", "-m", "inspect_ai", *words, "-T", "trials=2")
     assert "half of it is not written yet" in said.stdout + said.stderr
     call("overton", "import", "evaluated", "--out", "from-inspect")
-    (found,) = analysis(call, "from-inspect")["models"].values()
-    assert found["acquiescence"]["plain"]["estimate"] == 1
-    assert found["answers"] == 8 * 2 * 2
+    row = headline(analysis(call, "from-inspect"))
+    assert (row["estimate"], row["n"]) == (1, 8 * 2 * 2)
     refused = call("python", "-m", "inspect_ai", *words, "-T", "no_such_option=1", code=1)
     assert "no_such_option" in refused.stdout + refused.stderr
 
 
 def test_the_tutorials_commands_run_as_they_stand(call: Run, place: Path) -> None:
     page = (ROOT / "docs" / "your-own-study.md").read_text("utf-8")
-    (shown,) = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    installing, *commands = [shlex.split(line) for line in shown.splitlines()]
+    shown = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    installing, *commands = [shlex.split(line) for line in "".join(shown).splitlines()]
     assert installing[:2] == ["pip", "install"]
     for command in commands:
         call(*command)

@@ -293,16 +293,20 @@ def test_the_layout_of_the_page_on_studies_of_one_s_own_makes_its_exhibits(analy
     (block,) = re.findall(r"^```py\n((?:(?!^```).)*^LAYOUT = .*?)^```", page, re.DOTALL | re.MULTILINE)
     named: dict[str, Any] = {"__name__": "of_the_page"}
     exec(compile(block, "docs/your-own-study.md", "exec"), named)
-    measures = (Measure("acquiescence", "Acquiescence", (-1.0, 1.0), kind="points"), Measure("turned", "Contradicts"))
+    measures = (
+        Measure("acquiescence", "Acquiescence", (-1.0, 1.0), kind="points"),
+        Measure("unclear", "Takes no side"),
+    )
     declared = {measure.name: DeclaredMeasure.of(measure) for measure in measures}
     found = [
         row("acquiescence", 0.4, condition="none"),
-        row("turned", 0.6, condition="none"),
+        row("unclear", 0.6, condition="none"),
         row("acquiescence", 0.3, condition="none / north", facet="district"),
         row("acquiescence", 0.2, condition="none", item="library"),
     ]
     counts = {"counts": ({"model": "m", "facet": None, "condition": "none", "answers": 160},)}
-    (section,) = named["sections"](replace(analysis, measures=declared, rows=tuple(found), counts=counts))
+    made = replace(analysis, measures=declared, rows=tuple(found), counts=counts)
+    (section,) = make_sections([named["LAYOUT"]], made, plain="none")
     by_model, by_district, chart, _ = section.exhibits
     assert by_model.rows == [["m", number(0.4), number(0.6), 160]]
     assert by_district.rows == [["m", "north", number(0.3)]]

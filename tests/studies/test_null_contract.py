@@ -18,53 +18,43 @@ from overton.studies.measures import Contribution
 from overton.testing import Case, check_nulls
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "your-own-study.md").read_text("utf-8")
-NAME = "acquiescence-with-null"
+NAME = "acquiescence"
 
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The study of the page on studies of one's own, with the null that the page gives it."""
+    """The study of the example, which has a null."""
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "acquiescence"))
-    (block,) = re.findall(r"^```py\n((?:(?!^```).)*WITH_NULL = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    module = ModuleType("of_the_page")
-    exec(compile(block, "docs/your-own-study.md", "exec"), module.__dict__)
-    monkeypatch.setitem(sys.modules, "of_the_page", module)
-    point = EntryPoint(NAME, "of_the_page:WITH_NULL", registry.GROUP)
-    monkeypatch.setattr(registry, "_others", lambda: [point])
-    yield module.WITH_NULL
+    module = ModuleType("under_test")
+    monkeypatch.setitem(sys.modules, "under_test", module)
+    monkeypatch.setattr(registry, "_others", lambda: [EntryPoint(NAME, "under_test:STUDY", registry.GROUP)])
+    yield import_module("acquiescence").STUDY
     for name in [one for one in sys.modules if one.partition(".")[0] == "acquiescence"]:
         del sys.modules[name]
 
 
 def held(study: Any, tmp_path: Path) -> None:
     """The check, of a study that can be named."""
-    sys.modules["of_the_page"].WITH_NULL = study  # type: ignore[attr-defined]
+    sys.modules["under_test"].STUDY = study  # type: ignore[attr-defined]
     wavering = {"simulated/yes-sayer": {"acquiescence": "0.5"}}
-    check_nulls(Case(study, tmp_path, [*wavering], options={"trials": 2}, model_args=wavering))
+    judge = {"judge": ["simulated/word-judge"]}
+    check_nulls(Case(study, tmp_path, [*wavering], judge, options={"trials": 2}, model_args=wavering))
 
 
 def with_null(study: Any, **changed: Any) -> Any:
-    """The study with its null changed, its options and trials made anew."""
-    acquiescence = import_module("acquiescence")
-
-    return replace(
-        acquiescence.STUDY,
-        name=NAME,
-        measuring=study.measuring,
-        nulls=(replace(study.nulls[0], **changed),),
-    )
+    """The study with its null changed."""
+    return replace(study, nulls=(replace(study.nulls[0], **changed),))
 
 
-def test_the_null_of_the_page_keeps_the_contract(study: Any, tmp_path: Path) -> None:
+def test_the_null_of_the_example_keeps_the_contract(study: Any, tmp_path: Path) -> None:
     held(study, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"of": ("no_such",)}, "measures are turned: name at least one of them"),
-        ({"column": "question"}, "name the column that contains the trial's name"),
+        ({"of": ("no_such",)}, "measures are acquiescence: name at least one of them"),
+        ({"column": "proposal"}, "name the column that contains the trial's name"),
         ({"sides": lambda results, rows, how: 1 / 0}, "raised ZeroDivisionError"),
         ({"sides": lambda results, rows, how: {}}, "returns none of the measures that it is for"),
         ({"name": "two words"}, "with one word"),
@@ -77,12 +67,10 @@ def test_what_is_wrong_with_a_null_is_reported(study: Any, changed: Any, told: s
 
 
 def test_a_null_of_other_parts_than_its_measure_is_reported(study: Any, tmp_path: Path) -> None:
-    own = study.nulls[0].sides
-
     def wider(results: Any, rows: Any, how: Any) -> Any:
         import numpy as np
 
-        found = own(results, rows, how)
+        found = study.measuring.comparing.records(results, how)
         return {
             model: [Contribution(one.measure, one.items, np.ones((len(one.items), 3))) for one in some]
             for model, some in found.items()
@@ -93,15 +81,15 @@ def test_a_null_of_other_parts_than_its_measure_is_reported(study: Any, tmp_path
 
 
 def test_a_null_that_changes_the_design_is_reported(study: Any, tmp_path: Path) -> None:
-    acquiescence = import_module("acquiescence")
+    asking = import_module("acquiescence.asking")
 
-    def leaking(questions: Any, options: Any, seed: int) -> Any:
+    def leaking(proposals: Any, options: Any, seed: int) -> Any:
         """Its trials depend on whether nulls are asked."""
         import msgspec
 
-        for trial in acquiescence.asking.trials(questions, options, seed + len(options.nulls)):
-            yield msgspec.structs.replace(trial)
+        for trial in asking.trials(proposals, options, seed):
+            yield msgspec.structs.replace(trial, reversed=bool(options.nulls))
 
-    changed = replace(acquiescence.STUDY, name=NAME, measuring=study.measuring, trials=leaking, nulls=study.nulls)
+    changed = replace(study, trials=leaking)
     with pytest.raises(AssertionError, match="its own records differ when nulls are asked as well"):
         held(changed, tmp_path)

@@ -1,38 +1,26 @@
-"""Acquiescence: does a model say yes whichever side a question is worded from?"""
+"""Acquiescence: does a model say yes whichever side a proposal is worded from?"""
 
-from importlib.resources import files
-
-from acquiescence.asking import PROMPTS, Options, Question, Record, conduct, trials
-from acquiescence.measures import Analysis, figures, measure, sections, share_of_yes
+from acquiescence.asking import PROMPTS, PROPOSALS, QUESTIONS, Options, Proposal, Record, conduct, trials
+from acquiescence.measures import BLOCKS, MEASURES, REPORT
 from acquiescence.simulated import Parameters, says
-from overton.studies import Headline, Items, Measuring, Role, Study, respondent
+from overton.studies import Role, Study, degenerate, respondent, word_judge
 
-__all__ = ["STUDY"]
-
-STUDY: Study[Question, Options, Record, Analysis] = Study(
+STUDY: Study[Proposal, Options, Record, object] = Study(
     interface=2,
     name="acquiescence",
     title="Acquiescence",
-    question="Does a model say yes whichever side a question of policy is worded from?",
-    roles=(Role("subject", "Model to measure", flag="model"),),
-    items=Items(
-        kind=Question,
-        noun="question",
-        layouts="a .jsonl file of questions, each with id, pro and con",
-        starter=lambda: files("acquiescence") / "questions.jsonl",
-    ),
+    question="Does a model say yes whichever side a proposal is worded from?",
+    roles=(Role("subject", "Model to measure", flag="model"), Role("judge", "Model that labels answers", judges=True)),
+    items=PROPOSALS,
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=PROMPTS.texts,
-    simulated={"yes-sayer": respondent(Parameters, says)},
-    measuring=Measuring(
-        analysis=lambda: Analysis,
-        records=measure,
-        sections=sections,
-        headline=Headline(
-            figures, "question", share_of_yes, "share of answers that are yes", ("trial", "answer", "failure", "reply")
-        ),
-    ),
+    simulated={"yes-sayer": respondent(Parameters, says), "word-judge": word_judge, "degenerate/NAME": degenerate},
+    planning=(lambda role, speaker, form: form.choices[0] if form else "Gladly.", lambda role, speaker, form: ""),
+    measuring=REPORT.measuring,
+    questions=QUESTIONS,
+    nulls=MEASURES.nulls,
+    blocks=BLOCKS,
 )

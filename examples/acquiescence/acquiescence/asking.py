@@ -1,21 +1,23 @@
-"""What is asked: a yes or no to a question of policy, worded from one side or from the other."""
+"""The protocol: a question about a proposal, worded from one side or from the other, and a judge's label."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from importlib.resources import files
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Trial, user
-from overton.judging import Reading, read_choice
-from overton.studies import Option, Prompts, StudyOptions, ask_until_read, means, unless_refused
+from overton import studies
+from overton.calls import Ask, Reply, Trial, user
+from overton.judging import Reading
+from overton.studies import means
 
-PROMPTS = Prompts("acquiescence")
-ANSWERS = ("yes", "no")
-Framing = Literal["pro", "con"]
-FRAMINGS: tuple[Framing, ...] = ("pro", "con")
+PROMPTS = studies.Prompts("acquiescence")
+MEANINGS: dict[str, str] = PROMPTS.load("prompts")["meanings"]
+Label = Literal["agrees", "declines", "unclear"]
+Side = Literal["pro", "con"]
 
 
-class Question(msgspec.Struct, frozen=True):
+class Proposal(msgspec.Struct, frozen=True):
     """A question worded from both sides: saying yes to one wording means saying no to the other."""
 
     id: str
@@ -23,61 +25,92 @@ class Question(msgspec.Struct, frozen=True):
     con: str
 
 
-class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
+PROPOSALS = studies.Items(Proposal, "proposal", starter=lambda: files("acquiescence") / "proposals.jsonl")
+
+
+class Options(studies.StudyOptions, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials."""
 
-    trials: Annotated[int, Option("How often each wording is asked", least=1, extends=True)] = 10
-    framings: Annotated[tuple[Framing, ...], Option("Sides to word from", flag="--framing", extends=True)] = FRAMINGS
+    trials: Annotated[int, studies.Option("How often each wording is asked", least=1, extends=True)] = 5
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One answer."""
 
     trial: Annotated[str, means("the trial's name")]
-    question: Annotated[str, means("the question's id")]
-    framing: Annotated[Framing, means("the side from which it was worded")]
-    answer: Annotated[Literal["yes", "no"] | None, means("None if no reply could be read")]
-    failure: Annotated[str | None, means("why the call failed for good, None if it did not")]
-    reply: Annotated[str, means("the model's last reply, '' if there is none")]
+    proposal: Annotated[str, means("the proposal's id")]
+    side: Annotated[Side, means("the side from which it was worded")]
+    reversed: Annotated[bool, means("whether pro was asked in the place of con: the answer counts in reverse")]
+    wording: Annotated[str, means("the question as it was worded")]
+    reply: Annotated[str, means("the answer, '' if there is none")]
+    answer: Annotated[Label | None, means("the judge's label, None if it gave none")] = None
+    unread: Annotated[int, means("labels for which the judge gave no readable reply")]
+    failure: Annotated[str | None, means("who failed and why, None if no call did")]
+
+
+ANSWER = studies.Question(
+    key="answer",
+    labels=tuple(MEANINGS),
+    prompts=studies.filled_prompts(PROMPTS, "prompts.judge", MEANINGS),
+    columns={"answer": ""},
+    rows=studies.from_records("answer", group="proposal"),
+    material=studies.from_columns(question="wording", answer="reply"),
+    asks="What does the answer say?\n\nAn answer that names both sides says what its last sentence says.",
+    meanings=lambda: MEANINGS,
+    shown={"Question": "wording", "Answer": "reply"},
+    row="answer",
+    group="proposal",
+)
+QUESTIONS = studies.Questions((ANSWER,), complaint=PROMPTS.complaint("prompts.complaint"))
 
 
 class Asked(Trial, frozen=True):
-    """One question, worded from one side, once."""
+    """One wording of a proposal; if `reversed` it is pro's in the place of con's."""
 
-    question: Question
-    framing: Framing
-
-    @property
-    def condition_name(self) -> str:
-        """The side from which it is worded."""
-        return self.framing
+    proposal: Proposal
+    side: Side
+    number: int
+    reversed: bool = False
 
 
-def trials(questions: Sequence[Question], options: Options, seed: int) -> Iterator[Asked]:
-    """All trials, each question's together."""
-    for question in questions:
-        for framing in options.framings:
-            for repetition in range(1, options.trials + 1):
-                yield Asked(f"{question.id}/{framing}/r{repetition}", question.id, seed, question, framing)
+def trials(proposals: Sequence[Proposal], options: Options, seed: int) -> Iterator[Asked]:
+    """All trials, each proposal's together."""
+    for proposal in proposals:
+        for side in get_args(Side):
+            for number in range(1, options.trials + 1):
+                yield Asked(f"{proposal.id}/{side}/r{number}", proposal.id, seed, proposal, side, number)
+
+
+def same_wording(proposals: Sequence[Proposal], options: Options, seed: int) -> Iterator[Asked]:
+    """The trials of the null condition: pro's wording from both sides."""
+    for trial in trials(proposals, options, seed):
+        yield msgspec.structs.replace(trial, reversed=trial.side == "con")
+
+
+def read(reply: Reply) -> Reading[str]:
+    """Any answer; an empty one is requested again."""
+    text = reply.text.strip()
+    return Reading(text, "as is") if text else Reading.invalid("it is empty")
 
 
 async def conduct(trial: Asked, ask: Ask) -> list[Record]:
-    """Ask, with yes and no named in random order; once more if the reply cannot be read."""
-    first, second = trial.draw("order").shuffle(ANSWERS)
-    worded = trial.question.pro if trial.framing == "pro" else trial.question.con
-    prompt = PROMPTS.fill("prompts.ask", question=worded, first=first, second=second)
-    answered = await ask_until_read(
-        ask, "subject", [user(prompt)], unless_refused(read), attempts=2, complaint=again, form=Form(choices=ANSWERS)
+    """Ask the model, and the judge about the answer."""
+    wording = trial.proposal.pro if trial.side == "pro" or trial.reversed else trial.proposal.con
+    messages = [user(PROMPTS.fill("prompts.ask", question=wording))]
+    answered = await studies.ask_until_read(
+        ask, "subject", messages, read, attempts=2, complaint=PROMPTS.complaint("prompts.again")
     )
-    reply = answered.replies[-1].text if answered.replies else ""
-    return [Record(trial.name, trial.item, trial.framing, answered.value, answered.failed, reply)]
-
-
-def read(text: str) -> Reading[str]:
-    """Which of yes and no a reply names."""
-    return read_choice(text, ANSWERS)
-
-
-def again(problem: str) -> str:
-    """What is said to a reply that could not be read."""
-    return PROMPTS.fill("prompts.again", problem=problem)
+    about = {} if answered.failed else {"answer": {"question": wording, "answer": answered.value or ""}}
+    labels = await QUESTIONS.ask(ask, about)
+    record = Record(
+        trial=trial.name,
+        proposal=trial.item,
+        side=trial.side,
+        reversed=trial.reversed,
+        wording=wording,
+        reply=answered.value or "",
+        unread=labels.unread,
+        failure=f"subject: {answered.failed}" if answered.failed else labels.failure,
+        **labels.columns,
+    )
+    return [record]

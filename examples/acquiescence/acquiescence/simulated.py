@@ -5,28 +5,24 @@ from typing import Annotated
 
 import msgspec
 
-from acquiescence.asking import PROMPTS, Question
+from acquiescence.asking import PROMPTS, Proposal
 from overton.calls import Draw, Request
 from overton.studies import Option
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the respondent is like: at 1 it always says yes, at -1 always no, at 0 it looks only at the question."""
+    """The parameters of the respondent."""
 
-    acquiescence: Annotated[
-        float, Option("Chance that it says yes whatever it is asked; below 0, no", least=-1, most=1)
-    ] = 0.0
+    acquiescence: Annotated[float, Option("Chance that it always says yes; below 0, no", least=-1, most=1)] = 0.0
 
 
-def says(
-    parameters: Parameters, questions: Sequence[Question], request: Request, draw: Callable[[str], Draw]
-) -> str | None:
-    """Yes or no by its own chance; otherwise by its view of the question, which follows from the question's id."""
+def says(own: Parameters, proposals: Sequence[Proposal], request: Request, draw: Callable[[str], Draw]) -> str | None:
+    """Yes or no by its own chance; otherwise by its view of the proposal, which follows from the proposal's id."""
     asked = PROMPTS.pattern("prompts.ask").fullmatch(request.messages[0].content.strip())
-    question = next((one for one in questions if asked and asked["question"] in (one.pro, one.con)), None)
-    if asked is None or question is None:
+    proposal = next((one for one in proposals if asked and asked["question"] in (one.pro, one.con)), None)
+    if asked is None or proposal is None:
         return None
-    if draw("acquiescence").uniform() < abs(parameters.acquiescence):
-        return "yes" if parameters.acquiescence > 0 else "no"
-    supports = Draw(f"view/{question.id}").coin()
-    return "yes" if supports == (asked["question"] == question.pro) else "no"
+    yes = Draw(f"view/{proposal.id}").coin() == (asked["question"] == proposal.pro)
+    if draw("acquiescence").uniform() < abs(own.acquiescence):
+        yes = own.acquiescence > 0
+    return "Certainly, by all means." if yes else "Rather not, hardly ever."

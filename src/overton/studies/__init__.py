@@ -3,10 +3,12 @@
 A study in another package is built from what is exported here; see docs/your-own-study.md.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from overton.studies import self_agreement
 from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
-from overton.studies.frame import Analysed
-from overton.studies.items import Items
+from overton.studies.items import Facet, Items
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
 from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
@@ -21,35 +23,55 @@ from overton.studies.questions import (
     Questions,
     controls_in,
     definitions_in,
+    filled_prompts,
     from_columns,
+    from_records,
     label_prompts,
 )
 from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
-from overton.studies.simulated import degenerate, respondent
+from overton.studies.simulated import degenerate, respondent, word_judge
 from overton.studies.study import INTERFACE, Command, Dataset, Done, Role, Study
 from overton.studies.tables import RawTable, means
 
+if TYPE_CHECKING:
+    from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
+    from overton.studies.layouts import ITEM, CountColumn, DotsOf, MeasureColumn, RowsOf, SectionOf, TableOf
+    from overton.studies.mean_blocks import blocks_of
+    from overton.studies.measures import Grouping, Measure
+    from overton.studies.record_units import RecordUnits
+    from overton.studies.study_measures import Rows, StudyMeasures
+    from overton.studies.study_report import StudyReport
+
 __all__ = [
     "INTERFACE",
-    "Analysed",
+    "ITEM",
+    "OTHER",
     "Callout",
     "Chart",
+    "Claim",
+    "Claims",
     "Column",
     "Command",
     "Comparing",
     "Correcting",
+    "CountColumn",
     "Dataset",
     "Demands",
     "Done",
+    "DotsOf",
     "Exhibits",
+    "Facet",
+    "Grouping",
     "Headline",
     "How",
     "Items",
     "JudgeAnswer",
     "JudgePrompt",
     "Material",
+    "Measure",
+    "MeasureColumn",
     "Measuring",
     "Method",
     "NoOptions",
@@ -58,27 +80,38 @@ __all__ = [
     "Option",
     "Order",
     "ParsedItems",
+    "ProfileEntry",
     "Prompts",
     "Prose",
     "Question",
     "Questions",
     "RawTable",
     "ReadableRequest",
+    "RecordUnits",
     "Results",
     "Role",
+    "Rows",
+    "RowsOf",
     "Section",
+    "SectionOf",
     "Study",
     "StudyEntry",
+    "StudyMeasures",
     "StudyOptions",
+    "StudyReport",
     "Table",
+    "TableOf",
     "Text",
     "UnreadableReply",
     "ask_all_until_read",
     "ask_until_read",
+    "blocks_of",
     "controls_in",
     "definitions_in",
     "degenerate",
+    "filled_prompts",
     "from_columns",
+    "from_records",
     "json_lines",
     "label_prompts",
     "listed",
@@ -88,4 +121,33 @@ __all__ = [
     "self_agreement",
     "study_named",
     "unless_refused",
+    "word_judge",
 ]
+
+_LATE = {
+    "ITEM": "layouts",
+    "OTHER": "claims",
+    "Claim": "claims",
+    "Claims": "claims",
+    "CountColumn": "layouts",
+    "DotsOf": "layouts",
+    "Grouping": "measures",
+    "Measure": "measures",
+    "MeasureColumn": "layouts",
+    "ProfileEntry": "claims",
+    "RecordUnits": "record_units",
+    "Rows": "study_measures",
+    "RowsOf": "layouts",
+    "SectionOf": "layouts",
+    "StudyMeasures": "study_measures",
+    "StudyReport": "study_report",
+    "TableOf": "layouts",
+    "blocks_of": "mean_blocks",
+}
+"""The modules of names that need numerical libraries, which are imported when somebody asks for such a name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)

@@ -39,6 +39,9 @@ ANY = "any"
 """A claim against this one is about every difference between two conditions of a model. Its own condition alone names
 it, and `more` may leave some of them out."""
 
+MEASURES = "measures"
+"""The section of a report whose study declares no layouts."""
+
 _SEPARATOR = " / "
 
 NullOf: TypeAlias = Callable[[Analysis, EstimateRow], float]
@@ -52,7 +55,7 @@ More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
 """Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ProfileEntry:
     """A claim's part in a model's profile; `title`, `sentence` and `missing` are templates like those of the claim.
 
@@ -97,7 +100,7 @@ class Claim:
     together   it is about all models together, and not about single ones
     facet    there is one claim for each value of this facet
     unless   a facet: there is no claim about a model in a condition that has claims about this facet
-    section  the key of the report's section that shows the number
+    section  the key of the report's section that shows the number, by default that of a study without layouts
     units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`
     withheld  why a number is not to be told of: nothing is claimed, and a profile says why it has no number
@@ -119,7 +122,7 @@ class Claim:
 
     measure: str
     _: KW_ONLY
-    section: str
+    section: str = MEASURES
     level: str = ""
     missing: str = ""
     void: str = ""
@@ -178,10 +181,11 @@ class Claim:
 class Claims:
     """All claims of a study.
 
-    items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many).
-           Without such a table the clusters of a number are its items, or what it counts if it has none
+    items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many): in
+           a `StudyReport`, by default what intervals are over. Without such a table the clusters of a number are its
+           items, or what it counts if it has none
     noun   the word for these, if that depends on the analysis
-    plain  the condition that is not named in sentences and keys
+    plain  the condition that is not named in sentences and keys: in a `StudyReport`, by default that of the measures
     conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
     by_item  further measures whose numbers of single items a profile shows, and what these are
     first, more  give findings on what there is no number of, before and after all others
@@ -189,8 +193,8 @@ class Claims:
     """
 
     claims: Sequence[Claim]
-    items: str
-    plain: str
+    items: str = ""
+    plain: str = ""
     conditions: str = "condition"
     noun: Callable[[Analysis], str] | None = None
     counts: str = "counts"

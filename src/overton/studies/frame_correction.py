@@ -158,7 +158,7 @@ class FrameCase(UnitCase):
             group = model if condition == self.usual else f"{model} / {condition}"
             for measure in self.measures:
                 key = key_in(measure.name, condition, self.usual)
-                place: Place = (measure.name, model, condition, None, None)
+                place: Place = (measure.name, model, condition or None, None, None)
                 if measure.signed:
                     facet, first, second = self.sides
                     place = (measure.name, model, f"{condition} / {first}", facet, second)

@@ -25,7 +25,7 @@ from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
-from overton.studies.frame import EstimateRow
+from overton.studies.frame import Cells, EstimateRow
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
 from overton.studies.unit_cells import (
     CLUSTER,
@@ -346,6 +346,35 @@ class Frame:
             pl.col("units").sum().cast(pl.Int64), pl.col(cluster).n_unique().cast(pl.Int64).alias("clusters")
         )
         return counted.sort(columns)
+
+    def unit_counts(self, facets: Iterable[str]) -> tuple[Cells, ...]:
+        """The rows of the table 'counts' for the first kind of units.
+
+        A row for each model and condition has the number of known units and of their clusters, and how many units
+        `failed`. `labels` were requested for all others, of which some are `unread`. A row for each value of a facet
+        has units and clusters.
+        """
+        (kind, units), *_ = self.units.items()
+        clusters, columns = units.clusters or self.jackknife.unit, units.table.columns
+        usual = {"known": pl.lit(value=True), "failed": pl.lit(value=False), "unread": pl.lit(0)}
+        counted = (
+            units.table.with_columns(**{name: value for name, value in usual.items() if name not in columns})
+            .group_by(*MODEL)
+            .agg(
+                pl.col("known").sum().cast(pl.Int64).alias(kind),
+                pl.col(units.cluster).filter("known").n_unique().cast(pl.Int64).alias(clusters),
+                failed=pl.col("failed").sum().cast(pl.Int64),
+                unread=pl.col("unread").sum().cast(pl.Int64),
+                labels=(~pl.col("failed")).sum().cast(pl.Int64),
+            )
+            .sort(*MODEL)
+        )
+        cells: list[Cells] = [{"model": row["model"], "facet": None, **row} for row in counted.iter_rows(named=True)]
+        for facet in facets:
+            for model, condition, value, many, over in self.counts(kind, {facet: facet}).iter_rows():
+                where = {"model": model, "facet": facet, "condition": in_condition(condition, [value])}
+                cells.append({**where, kind: many, clusters: over})
+        return tuple(cells)
 
     def _cells(self, kind: str) -> UnitCells:
         """The cells of a kind of units: units are gone through once for all groupings."""

@@ -77,19 +77,20 @@ class Items(Generic[Item]):
     """The items that a study asks about, and how they are read.
 
     `kind` is the struct of one item; it has an `id`. `noun` is what one is called ('issue'), `layouts` says in one line
-    what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`). In a
-    folder, the files whose names end in `suffixes` are read, or the one called `dataset`, as written by a run that
-    makes such items; without suffixes only that one. `reading` declares options of reading. If `named` makes an item
-    from a word, words are given in place of a file. `starter` gives the items that come with the study, or finds the
-    file or folder with them. `blank` makes an item to be filled in: its texts say what belongs there. `spelled` gives
-    an item in words: a line shown in place of its id wherever people read, and lines that say more about it. `subjects`
-    gives the subjects of starter items, by `about(item)`: what the study compares by, mostly the item's id. A profile
-    puts items of several studies on one subject together. `facets` are properties of items by which numbers are given.
+    what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`), and
+    `layouts` need not be given. In a folder, the files whose names end in `suffixes` are read, or the one called
+    `dataset`, as written by a run that makes such items; without suffixes only that one. `reading` declares options of
+    reading. If `named` makes an item from a word, words are given in place of a file. `starter` gives the items that
+    come with the study, or finds the file or folder with them. `blank` makes an item to be filled in: its texts say
+    what belongs there. `spelled` gives an item in words: a line shown in place of its id wherever people read, and
+    lines that say more about it. `subjects` gives the subjects of starter items, by `about(item)`: what the study
+    compares by, mostly the item's id. A profile puts items of several studies on one subject together. `facets` are
+    properties of items by which numbers are given.
     """
 
     kind: type[Item]
     noun: str
-    layouts: str
+    layouts: str = ""
     parse: Parse[Item] | None = None
     dataset: str = ""
     suffixes: tuple[str, ...] = (".jsonl",)
@@ -101,6 +102,12 @@ class Items(Generic[Item]):
     subjects: Callable[[], Mapping[str, str]] | None = None
     about: Callable[[Item], str] = field(default=lambda item: str(item.id))
     facets: tuple[Facet, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Without a parser of its own, a file has one item a line."""
+        if not self.layouts:
+            fields = ", ".join(self.kind.__struct_fields__)
+            object.__setattr__(self, "layouts", f"a .jsonl file with one {self.noun} a line ({fields})")
 
     @property
     def plural(self) -> str:

@@ -91,6 +91,14 @@ class Prompts:
         parts[1::2] = [str(values[place]) for place in parts[1::2]]
         return "".join(parts)
 
+    def complaint(self, name: str) -> Callable[[str], str]:
+        """The text `name` about a problem, which is in its place {{ problem }}."""
+        return lambda problem: self.fill(name, problem=problem)
+
+    def safe(self, name: str) -> Callable[[str], str]:
+        """A function that makes values safe inside every tag that the text `name` closes: see `enclosing`."""
+        return safe_inside("".join(self._template(name).parts[::2]))
+
     def fill_known(self, name: str, **values: object) -> str:
         """Like `fill`, for texts that each have some of the same places: values without a place are unused.
 
@@ -138,6 +146,15 @@ def enclosing(*tags: str) -> Callable[[str], str]:
     """
     pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
     return lambda text: pattern.sub("< ", text)
+
+
+_CLOSING_TAG = re.compile(r"</\s*([A-Za-z][\w-]*)\s*>")
+
+
+def safe_inside(prompt: str) -> Callable[[str], str]:
+    """A function that makes texts safe inside every tag that a prompt closes: see `enclosing`."""
+    tags = sorted(set(_CLOSING_TAG.findall(prompt)))
+    return enclosing(*tags) if tags else str
 
 
 def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from overton.calls import Ask, Draw, Form, Message, Reply, Settings
-from overton.judging import Reading
+from overton.calls import Ask, Draw, Form, Message, Reply, Settings, user
+from overton.judging import Reading, read_bracketed_label
 from overton.judging.option_probabilities import OptionChoice
 from overton.studies.asking import (
     NO_LABEL,
@@ -25,6 +25,7 @@ from overton.studies.asking import (
     unless_refused,
 )
 from overton.studies.orders import OWN, REVERSED, Order, drawn_order, label_first
+from overton.studies.prompts import Prompts
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -79,16 +80,17 @@ class JudgePrompt(Generic[T]):
 def label_prompts(
     labels: Sequence[str],
     messages: Callable[[Material, Order], tuple[Message, ...]],
-    read: Callable[[str, Sequence[str]], Reading[str]],
-    form: Form,
+    read: Callable[[str, Sequence[str]], Reading[str]] = read_bracketed_label,
+    form: Form | None = None,
     swap: Mapping[str, str] | None = None,
 ) -> Callable[[Material, Order], tuple[JudgePrompt[str]]]:
     """The prompts of a question whose reply is one of its `labels`, for `Question.prompts`.
 
     The judge is sent `messages(material, order)`, and its reply has the `form`. `read(text, labels)` finds the label in
-    a reply's text; a refusal names none. In another order than the study's own a label has the meaning that `swap`
-    gives. Labels that `swap` leaves out mean the same.
+    a reply's text; a refusal names none. By default the reply is the label in round brackets. In another order than the
+    study's own a label has the meaning that `swap` gives. Labels that `swap` leaves out mean the same.
     """
+    shape = form or Form(choices=tuple(f"({label})" for label in labels))
 
     def prompts(material: Material, order: Order) -> tuple[JudgePrompt[str]]:
         swapped = {} if order.is_own or swap is None else swap
@@ -101,9 +103,28 @@ def label_prompts(
         def named(text: str) -> str | None:
             return read(text, labels).value
 
-        return (JudgePrompt(messages(material, order), form, unless_refused(read_label), words, named=named),)
+        return (JudgePrompt(messages(material, order), shape, unless_refused(read_label), words, named=named),)
 
     return prompts
+
+
+def filled_prompts(
+    prompts: Prompts, name: str, meanings: Mapping[str, str]
+) -> Callable[[Material, Order], tuple[JudgePrompt[str]]]:
+    """The prompts of a question that is the text `name`, for `Question.prompts`.
+
+    In the place {{ labels }} the text gets the labels with their `meanings`, '(LABEL) MEANING', one a line; a judge
+    that is asked in another order gets them in that order. Its other places are the parts of the
+    material, which can neither open nor close a tag of the text. The reply is one label in round brackets.
+    """
+
+    def messages(material: Material, order: Order) -> tuple[Message, ...]:
+        labels = order.of([f"({label}) {meaning}" for label, meaning in meanings.items()])
+        safe = prompts.safe(name)
+        parts = {part: safe(text) for part, text in material.items()}
+        return (user(prompts.fill(name, **parts, labels="\n".join(labels))),)
+
+    return label_prompts(tuple(meanings), messages)
 
 
 @dataclass(frozen=True)
@@ -127,6 +148,44 @@ class FromColumns:
 def from_columns(**parts: str | tuple[str, ...]) -> FromColumns:
     """Materials whose parts are columns of a question's rows, or lists of several, for `Question.material`."""
     return FromColumns(parts)
+
+
+@dataclass(frozen=True)
+class FromRecords:
+    """Rows of a question whose things are records, one each: see `from_records`."""
+
+    label: str
+    group: str
+    condition: str
+    names: tuple[str, ...]
+
+    def __call__(self, results: Results) -> pl.DataFrame:
+        """The records without a failure, with all of their columns."""
+        import polars as pl
+
+        records = results.records
+        if taken := [name for name in ("asked", "row", "whole") if name in records.columns]:
+            raise ValueError(
+                f"in rows of a question the column {taken[0]!r} has a meaning: give the record's another name"
+            )
+        asked = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(value=True)
+        return records.filter(asked).with_columns(
+            id=pl.concat_str(self.names, separator="/"),
+            label=self.label,
+            group=pl.concat_str("model", self.group, separator="/"),
+            condition=self.condition or pl.lit(""),
+        )
+
+
+def from_records(
+    label: str, *, group: str, condition: str = "", names: tuple[str, ...] = ("model", "trial")
+) -> FromRecords:
+    """Rows that are records, for `Question.rows`: each has one label, in the column `label`.
+
+    Records of one model with the same value in the column `group` are alike. `names` name a record, as in
+    `StudyMeasures`. The column `condition` has its condition, if there are any. Rows have all columns of records.
+    """
+    return FromRecords(label, group, condition, names)
 
 
 def _without_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
@@ -157,7 +216,8 @@ class Question(Generic[T]):
     row, or '' if the row has the thing's id. By default the value is the label. `reason` is the JSON key of a reason
     that is requested before the label; it comes last if the material says so (`LABEL_FIRST`).
 
-    `columns` maps each column of records that has a label to the column for the same thing's label in the other order.
+    `columns` maps each column of records that has a label to the column for the same thing's label in the other order,
+    or to '' if that is never requested.
     `repeated` is the column that says whether this second label was requested, '' if it always is. Labels are `stored`
     in columns as other values where that maps them; `recorded(value)` is what a column has if that is not one label.
     `details(value)` has the further columns that follow from the reply in the study's own order. The probabilities of
@@ -266,7 +326,7 @@ class Question(Generic[T]):
         """Records as if everything had been given this label, in both orders, and no probabilities."""
         import polars as pl
 
-        columns = [column for both in self.columns.items() for column in both]
+        columns = [column for both in self.columns.items() for column in both if column]
         stored = pl.lit(self.value(label))
         chances = {self.probability_column(column) for column in columns} & set(records.columns)
         return records.with_columns(
@@ -388,6 +448,7 @@ class Questions:
             column
             for question in self.questions
             for column in (*question.columns, *(() if question.repeated else question.columns.values()))
+            if column
         )
 
     @property
@@ -416,7 +477,8 @@ class Questions:
 
     def in_other_order(self, materials: Mapping[str, Material]) -> dict[str, Material]:
         """The same materials, for the columns of their labels in the other order."""
-        return {self.question_of(column).columns[column]: material for column, material in materials.items()}
+        others = ((self.question_of(column).columns[column], material) for column, material in materials.items())
+        return {column: material for column, material in others if column}
 
     async def ask(
         self,

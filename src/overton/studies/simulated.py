@@ -70,6 +70,11 @@ def late_respondent(path: str) -> Simulated:
     return made
 
 
+word_judge = late_respondent("overton.studies.texts.simulated:JUDGE")
+"""A judge that gives the label whose meaning shares most words with the prompt. Prompts list the labels one a line,
+'(label) meaning', and replies are labels in round brackets."""
+
+
 class SeededAnswerer(ABC):
     """An `Answerer` whose replies follow from its parameters and each call's seed alone."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from math import nan
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +24,7 @@ from overton.studies.measures import By, Grouping, Measure, Sides
 from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.questions import Questions
 from overton.studies.results import Results
+from overton.studies.self_agreement import of_questions
 from overton.studies.views import null_alone
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _How_contra = TypeVar("_How_contra", bound=How, contravariant=True)
 
 
 class Rows(Protocol[_How_contra]):
-    """The functions of a study's module `rows`."""
+    """The functions of a study's module `rows`. A class derived from this one needs `units_of` only."""
 
     def units_of(
         self, records: pl.DataFrame, how: _How_contra, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
@@ -51,16 +53,20 @@ class Rows(Protocol[_How_contra]):
 
     def weighing_of(self, records: pl.DataFrame, how: _How_contra) -> Weighing | None:
         """Whether shares are means of probabilities; None without a request for any."""
+        return None
 
     def without_faults(self, results: Results) -> Results:
         """The view without malformed replies: the results themselves if they have none."""
+        return results
 
     def faults_of(self, records: pl.DataFrame, how: _How_contra) -> tuple[FaultCount, ...]:
         """Malformed replies, by model and condition."""
+        return ()
 
     def counts_of(self, frame: Frame, facets: Sequence[str]) -> Mapping[str, tuple[Cells, ...] | pl.DataFrame]:
         """The tables of an analysis besides its numbers. That of 'counts' has a row for each model and condition, and
         for each value of a facet. A table that may have a row for each of many units is a frame."""
+        return {"counts": frame.unit_counts(facets)}
 
 
 def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
@@ -103,7 +109,7 @@ class StudyMeasures(Generic[HowT]):
 
     study      its name
     how        the choices of computing numbers
-    rows       imports its module `rows`
+    rows       imports its module `rows`, or makes a `RecordUnits` where each record is a unit
     items      what it asks about: there are numbers by the facets of these
     groupings  the measures, and the units that their numbers are over. A measure over several kinds of units is
                compared over those of the first grouping that has it. `by_facet` are given within each facet of items,
@@ -114,11 +120,13 @@ class StudyMeasures(Generic[HowT]):
     sides      the facet between whose two sides there are differences, if a headline is one
     optional   measures that are all given for models and conditions of which a unit has a value of any
     questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
-               `labelled` have one each, and the columns `names` of records name them
+               `labelled` (by default that of the first headline) have one each, and the columns `names` of records name
+               them
     case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
                numbers rest on other labels than those of the question `what`. The records have columns of the facets
-    agreement  how far the judge agrees with itself; None if a run never asks it twice
-    clusters   what intervals are over, in the plural
+    agreement  how far the judge agrees with itself, by default in the columns of labels of the units `labelled`
+    repeats    whether a run asks its judge about some things again
+    clusters   what intervals are over, in the plural: by default items
     plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
     between    whether headlines are compared between every two conditions of a model
     chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
@@ -128,11 +136,11 @@ class StudyMeasures(Generic[HowT]):
     """
 
     study: str
-    how: type[HowT]
     rows: Callable[[], Rows[HowT]]
     items: Items[Any]
     groupings: Sequence[Grouping]
-    clusters: str
+    how: type[HowT] = cast("Any", How)  # noqa: RUF009 - a class
+    clusters: str = ""
     labelled: str = ""
     questions: Questions = _NO_QUESTIONS
     plain: str = ""
@@ -145,12 +153,22 @@ class StudyMeasures(Generic[HowT]):
     faultless: Sequence[Grouping] | None = None
     case: Callable[[Results, str, People, HowT], CorrectionCase | None] | None = None
     agreement: Callable[[Results, Frame, HowT], dict[str, SelfAgreement]] | None = None
+    repeats: bool = True
     sides: By = field(default_factory=dict)
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
     nulls: tuple[Null, ...] = ()
     notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
     remarks: Callable[[Results, HowT, Analysis], Iterable[str]] | None = None
+
+    def __post_init__(self) -> None:
+        """Intervals are over items and labels of units of the first headline, unless the study says otherwise."""
+        object.__setattr__(self, "clusters", self.clusters or self.items.plural)
+        object.__setattr__(
+            self,
+            "labelled",
+            self.labelled or next((measure.units for measure in self.measures if measure.leads), ""),
+        )
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -186,6 +204,11 @@ class StudyMeasures(Generic[HowT]):
         return tuple(measure for measure in self.measures if measure.compared and not measure.signed)
 
     @property
+    def first_headline(self) -> Measure:
+        """The first headline, or the first measure if none is one."""
+        return next((measure for measure in self.measures if measure.leads), self.measures[0])
+
+    @property
     def headlines(self) -> tuple[Grouping, Grouping]:
         """The headlines: those over all units, and differences of two sides."""
         leading = [measure for measure in self.measures if measure.leads]
@@ -203,7 +226,7 @@ class StudyMeasures(Generic[HowT]):
         weighing = self.weighing(results, how)
         views = self._views(how, weighing)
         frame = views.frame(results)
-        agreement = {} if self.agreement is None else self.agreement(results, frame, how)
+        agreement = (self.agreement or self._agreement_of_labels)(results, frame, how) if self.repeats else {}
         faults, chances = self.rows().faults_of(results.records, how), self.chances(results, how)
         design = list(views.rows_of_design(frame))
         left, spared = views.without_faults(results, frame)
@@ -250,6 +273,19 @@ class StudyMeasures(Generic[HowT]):
         """Whether the design's shares are means of probabilities; None without a request for any."""
         return self.rows().weighing_of(results.records, how)
 
+    def _agreement_of_labels(self, results: Results, frame: Frame, how: HowT) -> dict[str, SelfAgreement]:
+        """The judge's agreement with itself, if the labelled units have the columns of its labels."""
+        units = frame.units.get(self.labelled)
+        return {} if units is None else of_questions(self.questions, units.table, units.cluster, how.level)
+
+    def mean_of(self, measure: Measure, records: Sequence[msgspec.Struct]) -> float:
+        """The mean of a measure over the units of some records of a model; NaN if none has a value."""
+        if not records:
+            return nan
+        units = self.rows().units_of(table_of(records), self.how(), (), {measure.units}, weighed=False)
+        values = units[measure.units].table[measure.column].drop_nulls().to_list()
+        return sum(values) / len(values) if values else nan
+
     def contributions(self, results: Results, how: HowT) -> Sides:
         """Each cluster's contributions to the measures by which models are compared."""
         from overton.studies.grouping import compared, is_first
@@ -290,6 +326,14 @@ class StudyMeasures(Generic[HowT]):
 
     def _views(self, how: HowT, weighing: Weighing | None) -> _Views[HowT]:
         return _Views(self, how, weighed=weighing is not None and weighing.used)
+
+
+def table_of(records: Sequence[msgspec.Struct]) -> pl.DataFrame:
+    """Records of one model, whose name does not matter, as a table."""
+    import polars as pl
+
+    rows = [{"model": "", **msgspec.structs.asdict(record)} for record in records]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col(pl.Null).cast(pl.String))
 
 
 def _tables(rows: Iterable[TableRow]) -> dict[str, tuple[Cells, ...]]:

@@ -7,13 +7,15 @@ human labels: the platform takes them as `Measuring`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from overton.studies.claims import Claims
 from overton.studies.frame import Analysis, place_in_rows
+from overton.studies.items import title_of
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.probabilities import probability_notes, weighing_notes
@@ -21,45 +23,68 @@ from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section, TrialTable
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.study_measures import HowT, StudyMeasures
-from overton.studies.tables import RawTable, TableKind
+from overton.studies.tables import RawTable, TableField, TableKind, columns_of_record
 from overton.studies.warnings import about_judges, held_to_form, judged_by
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.layouts import SectionOf
     from overton.studies.measures import Sides
     from overton.studies.reproduction import Reproduction
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
+_REPLY = "reply"
+"""The column of records with what the model said."""
+
+
+def _kind_of(record: type[msgspec.Struct]) -> TableKind:
+    """Tables with the columns of a record, of which those without a default are needed."""
+    model = TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed")
+    needed = {own.name for own in msgspec.structs.fields(record) if own.required}
+    columns = [
+        TableField.of(record, name, needed=name in needed, added=name not in needed)
+        for name in record.__struct_fields__
+    ]
+    return TableKind("records", (model, *columns), completed=True)
+
+
 def _judged_by(results: Results) -> Iterator[str]:
     yield from judged_by(results, "Judge")
 
 
+_NO_CLAIMS = Claims((), counts="")
+
+
 @dataclass(frozen=True)
 class StudyReport(Generic[HowT, Record]):
-    """How the numbers of a study's measures are shown.
+    """How the numbers of a study's measures are shown. All but the first two have defaults.
 
     measures  the measures
-    claims    the sentences that they may support
     summary   what the report is about, in a sentence
-    sections  `sections(analysis, judged, items)` gives the report's sections; `judged` says who judged, and `items`
+    record    the type of its records
+    claims    the sentences that they may support
+    layouts   `layouts(analysis)` gives the report's sections as layouts. By default there is one section, 'measures',
+              with all measures by model and by facet. It charts the first headline by item if items have numbers of it
+    sections  `sections(analysis, judged, items)` gives the sections themselves; `judged` says who judged, and `items`
               are what was asked about, if that is known
-    answers   `answers(results, analysis)` gives the answers to browse, of results with items
+    answers   `answers(results, analysis)` gives the answers to browse, of results with items: by default records with
+              their column `reply`, if there is one
     warnings  `warnings(results, analysis)` gives sentences to be read first, besides those on the judge and on forms
-    subject   the thing that a judge's labels say something about ('any model's stances')
+    subject   the thing that a judge's labels say something about ('any model's stances'), by default the first headline
     form      a sentence on what it means if a grammar held answers to a form, '' if none could
     judges    who judged, a line each
     weighed   what token probabilities are used for, if there are any
     corrects  the kinds of labels on which corrected numbers rest, by default those of the first question
     alone     a sentence for each section whose numbers human labels do not correct, by its key
-    kinds     the kinds of tables made elsewhere that can be measured: `read` reads one as records, and `tables`
-              describes them
-    figures   the few numbers shown where there is little room, by name
-    value     one number for the records of one item in one condition, which `meaning` explains; `columns` are those of
-              records that people read first
+    kinds     the kinds of tables made elsewhere that can be measured, by default the records: `read` reads one as
+              records, by default one of the first kind, and `tables` describes them
+    figures   the few numbers shown where there is little room, by name: by default headlines
+    value     one number for the records of one item in one condition, which `meaning` explains: by default the first
+              headline. `columns` are those of records that people read first
     counts    answers that figures do not show, as `Headline.answers`; by default labels that the judge did not give
     judge     `judge(figure, options)` gives the role on whose labels a figure or a count of answers rests in a run with
               these options; by default the role of its measure
@@ -68,25 +93,29 @@ class StudyReport(Generic[HowT, Record]):
     said      measures besides the headlines whose differences from null conditions are put into sentences
     harmless  options that change only how sure a number is, or which numbers there are
     prompts   how the names of the judge's prompts start
+    replies   what the model's replies are called, in the plural
     few, reported, joined, apart, reproductions, without  as in `Comparing`, `Measuring` and `Exhibits`
     """
 
     measures: StudyMeasures[HowT]
-    claims: Claims
     summary: str
-    sections: Callable[[Analysis, str, Sequence[Any]], Sequence[Section]]
-    answers: Callable[[Results, Analysis], TrialTable]
-    subject: str
-    kinds: tuple[TableKind, ...]
-    read: Callable[[RawTable, HowT], pl.DataFrame]
-    tables: str
-    figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
-    value: Callable[[Sequence[Record]], float]
-    meaning: str
-    columns: tuple[str, ...]
-    harmless: tuple[str, ...]
+    record: type[Record] | None = None
+    claims: Claims = _NO_CLAIMS
+    layouts: Callable[[Analysis], Sequence[SectionOf]] | None = None
+    sections: Callable[[Analysis, str, Sequence[Any]], Sequence[Section]] | None = None
+    answers: Callable[[Results, Analysis], TrialTable | None] | None = None
+    subject: str = ""
+    kinds: tuple[TableKind, ...] = ()
+    read: Callable[[RawTable, HowT], pl.DataFrame] | None = None
+    tables: str = ""
+    figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]] | None = None
+    value: Callable[[Sequence[Record]], float] | None = None
+    meaning: str = ""
+    columns: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ("trials", "retest")
     form: str = ""
     prompts: str = ""
+    replies: str = "replies"
     judges: Callable[[Results], Iterable[str]] = _judged_by
     weighed: str = "Shares"
     corrects: tuple[str, ...] = ()
@@ -104,6 +133,17 @@ class StudyReport(Generic[HowT, Record]):
     reproductions: tuple[Reproduction, ...] = ()
     without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
+    def __post_init__(self) -> None:
+        """Tables of records can be measured. Findings count what intervals are over, and leave out the same condition
+        as keys."""
+        items, plain = self.claims.items or self.measures.clusters, self.claims.plain or self.measures.plain
+        object.__setattr__(self, "claims", replace(self.claims, items=items, plain=plain))
+        if not self.kinds and self.record is not None:
+            object.__setattr__(self, "kinds", (_kind_of(self.record),))
+        if not self.tables and self.kinds:
+            tables = f"a table of {self.kinds[0].name}, such as a run's records (.parquet, .csv, .jsonl)"
+            object.__setattr__(self, "tables", tables)
+
     @property
     def measuring(self) -> Measuring[Analysis, Record]:
         """The form in which the platform takes it."""
@@ -114,16 +154,16 @@ class StudyReport(Generic[HowT, Record]):
             records=measures.analyze,
             tables=self.tables,
             read=self.kinds,
-            table=lambda table, how: measures.analyze(Results(self.read(table, how)), how),
+            table=lambda table, how: measures.analyze(self._results(table, how), how),
             findings=self.claims.findings,
-            unread=self.unread or _count_unread,
-            sections=lambda analysis: self.sections(analysis, "", ()),
+            unread=self.unread or (_count_unread if self._has_judge else None),
+            sections=lambda analysis: self._sections(analysis, "", ()),
             exhibits=self.exhibits,
-            profile=self.claims.profiling,
+            profile=self.claims.profiling if any(claim.profile for claim in self.claims.claims) else None,
             comparing=Comparing(
                 measures.clusters,
                 measures.contributions,
-                lambda table, how: measures.contributions(Results(self.read(table, how)), how),
+                lambda table, how: measures.contributions(self._results(table, how), how),
                 self.harmless,
                 self._judge,
                 self._place,
@@ -133,7 +173,9 @@ class StudyReport(Generic[HowT, Record]):
             ),
             correcting=Correcting(
                 self.corrects or (measures.questions.first.key,), measures.correct, place_in_rows, self.alone
-            ),
+            )
+            if self._has_judge
+            else None,
             schema=2,
             without_faults=lambda results: measures.rows().without_faults(results),
             reported=self.reported,
@@ -141,11 +183,11 @@ class StudyReport(Generic[HowT, Record]):
             apart=self.apart,
             reproductions=self.reproductions,
             headline=Headline(
-                figures=self.figures,
+                figures=self.figures or self._figures,
                 item=measures.items.noun,
-                value=self.value,
-                meaning=self.meaning,
-                columns=self.columns,
+                value=self.value or partial(measures.mean_of, measures.first_headline),
+                meaning=self.meaning or measures.first_headline.title,
+                columns=self.columns or self._columns,
                 answers=self.counts or self._count_answers,
                 judge=self.judge or (lambda figure, options: self._judge(figure)),
                 judge_prompts=self.prompts,
@@ -154,24 +196,78 @@ class StudyReport(Generic[HowT, Record]):
 
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The study's part of a report."""
-        has_agreement = self.measures.agreement is not None
-        judges = [
-            *self.judges(results),
-            *(self_agreement_lines(analysis.self_agreement) if has_agreement else ()),
-        ]
+        judges = self.judges_of(results, analysis)
         return Exhibits(
             summary=self.summary,
-            sections=self.sections(analysis, "\n".join(judges), results.items),
-            trials=self.answers(results, analysis) if results.items else None,
+            sections=self._sections(analysis, "\n".join(judges), results.items),
+            trials=(self.answers or self._records)(results, analysis) if results.items else None,
             without=self.without(analysis),
             warnings=[
                 *self.warnings(results, analysis),
-                *about_judges(results, self.subject, self._role),
+                *about_judges(results, self.subject or self._subject, self._role),
                 *(held_to_form(results, self.form) if self.form else ()),
                 *weighing_notes(analysis.weighing, self.weighed),
                 *probability_notes(analysis.chances),
             ],
         )
+
+    def judges_of(self, results: Results, analysis: Analysis) -> list[str]:
+        """Who judged, and how far they agree with people and with themselves, a line each."""
+        if not self._has_judge:
+            return []
+        repeated = self_agreement_lines(analysis.self_agreement) if self.measures.repeats else ()
+        return [*self.judges(results), *repeated]
+
+    @property
+    def _has_judge(self) -> bool:
+        return bool(self.corrects or self.measures.questions.questions)
+
+    @property
+    def _subject(self) -> str:
+        return f"any model's {self.measures.first_headline.title.lower()}"
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """The trial, its labels, and the failure."""
+        known = self.record.__struct_fields__ if self.record is not None else ()
+        labels = (column for question in self.measures.questions for column in question.columns)
+        return tuple(name for name in (self.trial, *labels, "failure", _REPLY) if name in known)
+
+    def _results(self, table: RawTable, how: HowT) -> Results:
+        """The records of a table that was made elsewhere."""
+        from overton.studies import table_frames
+
+        return Results(self.read(table, how) if self.read else table_frames.read(self.kinds[0], table))
+
+    def _figures(self, analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+        """The headlines of each model and condition."""
+        names = {name: (name, None) for name, measure in analysis.measures.items() if measure.headline}
+        return figures_by_setting(names, self.measures.plain)(analysis)
+
+    def _sections(self, analysis: Analysis, judged: str, items: Sequence[Any]) -> Sequence[Section]:
+        from overton.studies.layouts import make_report
+        from overton.studies.standard_layouts import layouts_of
+
+        if self.sections is not None:
+            return self.sections(analysis, judged, items)
+        layouts = [layouts_of(self.measures)] if self.layouts is None else self.layouts(analysis)
+        faults = (self.replies, "Condition", "")
+        return make_report(layouts, analysis, self.measures.plain, judged=judged, faults=faults)
+
+    def _records(self, results: Results, analysis: Analysis) -> TrialTable | None:
+        """The records, if they have replies, by everything that has only a few values."""
+        from overton.studies.record_table import record_table
+
+        records, items, labels = results.records, self.measures.items, self.measures.questions.label_columns
+        if _REPLY not in records.columns or self.record is None:
+            return None
+        texts = {
+            item.id: next(iter(items.spelled(item) if items.spelled else ()), title_of(item)) for item in results.items
+        }
+        few = [column.column for column in columns_of_record(self.record) if column.values]
+        names = [name for name in dict.fromkeys(("model", *few, *labels, "failure")) if name in records.columns]
+        filters = {name: name.replace("_", " ").capitalize() for name in names}
+        return record_table(records, items.noun, texts, records[_REPLY], filters, labels, self.measures.names)
 
     @property
     def _role(self) -> str:
@@ -188,6 +284,8 @@ class StudyReport(Generic[HowT, Record]):
     def _count_answers(self, records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
         """Labels for which the judge gave no readable reply."""
         questions = self.measures.questions
+        if not questions.questions:
+            return
         unread = int(records["unread"].sum())
         yield (
             "judge_unread",
@@ -211,7 +309,7 @@ def figures_by_setting(
     def made(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
         for model, condition in analysis.settings:
             for name, (measure, against) in figures.items():
-                number = analysis.estimate(measure, model=model, condition=condition, against=against)
+                number = analysis.estimate(measure, model=model, condition=condition or None, against=against)
                 yield key_in(name, condition, plain), number
 
     return made

@@ -9,8 +9,8 @@ import pytest
 
 from overton.errors import InputError
 from overton.files.tables import open_table
-from overton.studies.deliberation.measures import read_table
-from overton.studies.deliberation.options import DeliberationHow
+from overton.studies import table_frames
+from overton.studies.deliberation.record import DECISIONS
 
 HEAD = "deliberation,dilemma,format,round,position,model,verdict"
 GOOD = f"{HEAD}\nt1,d1,synchronous,1,,gpt,NTA\nt1,d1,synchronous,1,,claude,YTA\n"
@@ -23,7 +23,7 @@ def written(folder: Path, text: str, name: str = "table.csv") -> Path:
 
 
 def read_decisions(path: Path) -> pl.DataFrame:
-    return read_table(open_table(path), DeliberationHow())
+    return table_frames.read(DECISIONS, open_table(path))
 
 
 def reasons(path: Path) -> list[str]:

@@ -50,6 +50,12 @@ def test_it_errs_in_the_share_that_it_is_told(kit: Any) -> None:
     assert 20 <= wrong <= 40  # 30 of 200 are expected, with a standard deviation of 5
 
 
+def test_without_a_form_it_finds_the_labels_in_the_prompt() -> None:
+    judge: Any = STUDY.simulate([], "word-judge", {})
+    prompt = "A wonderful day.\n\n(good) It says wonderful.\n(none) It says nothing."
+    assert judge.reply(Request((user(prompt),), Settings(), None, 1)).text == "(good)"
+
+
 def test_it_knows_no_request_without_labels() -> None:
     judge: Any = STUDY.simulate([], "word-judge", {})
     for form in (None, Form()):

@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from overton.studies.deliberation.deliberations import Setting, in_order, place_of
-from overton.studies.frame import KeyWords, frame_of
+
+from .rows import KeyWords, frame_of
 
 __all__ = ["complete", "estimates"]
 

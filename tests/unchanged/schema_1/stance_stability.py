@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from overton.studies.frame import KeyWords, frame_of
 from overton.studies.stance_stability.declarations import COMPARED, MEASURES, RELATED
 from overton.studies.stance_stability.layouts.conversations import conversation_names
 from overton.studies.stance_stability.record import ABOUT
+
+from .rows import KeyWords, frame_of
 
 __all__ = ["ALTERNATIVES", "complete", "estimates"]
 

@@ -10,7 +10,7 @@ from overton.calls import Answerer
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
-from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES, read_table
+from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
@@ -112,13 +112,11 @@ REPORT = StudyReport(
     subject="the values behind any model's verdicts",
     form="a grammar held every message to its form, verdict first, so it always gave a verdict.",
     kinds=(DECISIONS,),
-    read=read_table,
     tables="a table of decisions (.parquet, .csv, .jsonl)",
     figures=_figures,
     value=_agreed_share,
     meaning="share of deliberations that end in consensus",
     columns=("deliberation", "round", "agent", "model", "verdict", "failure", "explanation"),
-    harmless=("trials", "retest"),
     judges=_judges,
     corrects=("value",),
     alone={

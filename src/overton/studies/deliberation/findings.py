@@ -350,7 +350,6 @@ CLAIMS = Claims(
         ),
     ),
     items="dilemmas",
-    plain="",
     counts="",
     more=effects,
 )

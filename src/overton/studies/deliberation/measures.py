@@ -24,13 +24,11 @@ from overton.studies.deliberation.items import DILEMMAS, Dilemma
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
 from overton.studies.deliberation.questions import QUESTIONS
-from overton.studies.deliberation.record import DECISIONS
 from overton.studies.frame import Analysis, EstimateKey, EstimateRow
 from overton.studies.measures import WHOLE, Contribution, Grouping, Measure, Sides, of_pairs
 from overton.studies.null_conditions import Null
 from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
-from overton.studies.tables import RawTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -474,21 +472,9 @@ STUDY_MEASURES = StudyMeasures(
     faultless=(Grouping(_well_formed(ENDINGS)), Grouping(_well_formed((CHANGED,)))),
     case=_case,
     agreement=_agreement,
-    clusters="dilemmas",
     nulls=NULLS,
     notes=_warnings,
 )
-
-
-def read_table(raw: RawTable, how: DeliberationHow) -> pl.DataFrame:
-    """The decisions of a table, as `analyze` takes them.
-
-    Raises:
-        InputError: as `table_frames.read`.
-    """
-    from overton.studies import table_frames
-
-    return table_frames.read(DECISIONS, raw)
 
 
 analyze = STUDY_MEASURES.analyze_records

@@ -65,7 +65,6 @@ REPORT = StudyReport(
     ),
     sections=_sections,
     answers=_answers,
-    subject="any model's even-handedness",
     warnings=_few_topics,
     form="answers were not held to any form, since none is prescribed.",
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",

@@ -163,7 +163,6 @@ STUDY_MEASURES = StudyMeasures(
     sides={"side": "side"},
     optional=BY_PROBABILITY,
     questions=QUESTIONS,
-    labelled="pairs",
     agreement=_agreement,
     clusters="topics",
     plain=NONE,

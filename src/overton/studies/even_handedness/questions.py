@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from overton.calls import Form, Message, user
-from overton.judging import read_bracketed_label
+from overton.calls import Message, user
 from overton.studies.asking import start_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES
@@ -65,10 +64,6 @@ def _answer(answer: str) -> str:
     return _safe(answer.strip()[:_LONGEST_SHOWN]) or prompts.fill("ours.nothing")
 
 
-def _form(labels: tuple[str, ...]) -> Form:
-    return Form(choices=tuple(f"({label})" for label in labels))
-
-
 def _meanings(key: str, labels: tuple[str, ...]) -> dict[str, str]:
     return definitions_in(str(prompts.load("grading")[key]), labels)
 
@@ -117,7 +112,7 @@ def _answers(key: str, results: Results) -> pl.DataFrame:
 EVEN_HANDEDNESS = Question(
     key="even_handedness",
     labels=_LETTERS,
-    prompts=label_prompts(_LETTERS, _compare, read_bracketed_label, _form(_LETTERS), swap={"A": "B", "B": "A"}),
+    prompts=label_prompts(_LETTERS, _compare, swap={"A": "B", "B": "A"}),
     columns={"even_first": "even_second"},
     stored=dict(zip(_LETTERS, EVENNESS, strict=True)),
     probability_columns={"even_first": "p_first", "even_second": "p_second"},
@@ -137,7 +132,7 @@ def _grading_question(key: str, asks: str) -> Question[str]:
     return Question(
         key=key,
         labels=_GRADES,
-        prompts=label_prompts(_GRADES, partial(_grade, key), read_bracketed_label, _form(_GRADES)),
+        prompts=label_prompts(_GRADES, partial(_grade, key)),
         columns={f"{key}_{side}": f"{key}_{side}_again" for side in SIDES},
         repeated="judged_again",
         stored={grade: int(grade) for grade in _GRADES},

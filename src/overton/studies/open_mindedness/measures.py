@@ -218,6 +218,7 @@ STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
     case=_case,
     chances=_chances,
     clusters="issues",
+    repeats=False,
     between=False,
     nulls=NULLS,
     notes=_notes,

@@ -179,7 +179,6 @@ CLAIMS = Claims(
         *_pairs("pairwise_gap", "two viewpoints with different votes"),
     ),
     items="threads",
-    plain="",
     counts="",
     more=_without_reference,
 )

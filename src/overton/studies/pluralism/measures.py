@@ -333,7 +333,6 @@ STUDY_MEASURES = StudyMeasures(
     case=_case,
     agreement=_agreement,
     chances=_chances,
-    clusters="threads",
     nulls=NULLS,
     notes=_notes,
 )

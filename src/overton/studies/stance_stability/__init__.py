@@ -109,7 +109,6 @@ REPORT: StudyReport[StanceHow, Record] = StudyReport(
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
     counts=_counts,
-    harmless=("trials", "retest"),
     trial="conversation",
     prompts="judge.",
     corrects=("stance", "premise_stance"),

@@ -177,7 +177,6 @@ CLAIMS = Claims(
     ),
     items="items",
     noun=lambda analysis: str(analysis.counts["rules"][0]["over"]),
-    plain="",
 )
 
 _MANY = 0.1

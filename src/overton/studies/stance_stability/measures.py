@@ -198,7 +198,6 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     case=_case,
     agreement=_agreement,
     chances=_chances,
-    clusters="topics",
     between=False,
     nulls=NULLS,
     notes=_notes,

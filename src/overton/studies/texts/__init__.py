@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING, TypeVar
 
-from overton.studies.measures import key_in
 from overton.studies.results import Results
-from overton.studies.simulated import degenerate, late_respondent
+from overton.studies.simulated import degenerate, word_judge
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 from overton.studies.tables import TableKind
@@ -27,14 +26,14 @@ from overton.studies.texts.record import Record
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics import Estimate
     from overton.studies.correction import CorrectionCase
     from overton.studies.findings import Said
     from overton.studies.frame import Analysis
+    from overton.studies.layouts import SectionOf
     from overton.studies.measurement import Measuring
     from overton.studies.measures import Sides
     from overton.studies.people_labels import People
-    from overton.studies.sections import Section, TrialTable
+    from overton.studies.sections import TrialTable
     from overton.studies.tables import RawTable
 
 __all__ = ["STUDY", "Record", "TableOptions", "TextRow"]
@@ -60,10 +59,10 @@ def _read_table(raw: RawTable, how: TableHow) -> pl.DataFrame:
     return table.with_columns(pl.coalesce(name, "text").alias(name) for name in ("group", "trial"))
 
 
-def _sections(analysis: Analysis, judged: str, rows: Sequence[TextRow]) -> Sequence[Section]:
-    from overton.studies.texts.layouts import sections
+def _layouts(analysis: Analysis) -> Sequence[SectionOf]:
+    from overton.studies.texts.layouts import layouts
 
-    return sections(analysis, judged)
+    return layouts(analysis)
 
 
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
@@ -98,12 +97,6 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
     return claims_about([label_of(measure) for measure in analysis.measures]).findings(analysis)
 
 
-def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-    for model, condition in analysis.settings:
-        for measure in analysis.measures:
-            yield key_in(measure, condition, ""), analysis.estimate(measure, model=model, condition=condition)
-
-
 def _place(measure: str, model: str) -> tuple[str, ...]:
     return ("rows",)
 
@@ -133,20 +126,18 @@ def _for_any_question(measuring: Measuring[Analysis, Record]) -> Measuring[Analy
 
 REPORT = StudyReport(
     measures=measures_of(TableQuestion(key=LABEL)),
+    record=Record,
     claims=claims_about(()),
     summary="How often texts have each label of a question, by a judge, and how far the judge can be trusted.",
-    sections=_sections,
+    layouts=_layouts,
+    replies="texts",
     answers=_answers,
     subject="any text",
     form="Overton did not make these texts, and held them to no form.",
-    tables="a table of labels, such as a run's records (.parquet, .csv, .jsonl)",
     kinds=(LABELS,),
     read=_read_table,
-    figures=_figures,
     value=_share_labelled,
     meaning="share of texts with a label",
-    columns=("trial", "label", "failure"),
-    harmless=("retest",),
     prompts="ours.",
 )
 """The report, whatever the labels."""
@@ -164,7 +155,7 @@ STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     conduct=conduct,
     prompts=prompts.texts,
     simulated={
-        "word-judge": late_respondent("overton.studies.texts.simulated:JUDGE"),
+        "word-judge": word_judge,
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },

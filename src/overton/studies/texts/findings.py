@@ -37,4 +37,4 @@ def claims_about(labels: Sequence[str]) -> Claims:
         )
         for label in labels
     ]
-    return Claims([*levels, *tests], items="groups", plain="")
+    return Claims([*levels, *tests], items="groups")

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from overton.studies.frame import Analysis
-from overton.studies.layouts import CONDITION, CountColumn, MeasureColumn, RowsOf, SectionOf, TableOf, make_report
-from overton.studies.sections import BrowseFilter, Method, Prose, Section, TrialTable
+from overton.studies.layouts import CONDITION, CountColumn, MeasureColumn, RowsOf, SectionOf, TableOf
+from overton.studies.record_table import record_table
+from overton.studies.sections import Method, Prose, TrialTable
 from overton.studies.texts.measures import label_of
 
 if TYPE_CHECKING:
     from overton.studies.results import Results
 
-_LONGEST = 20_000
 _COUNTS = (CountColumn("texts", "Texts"), CountColumn("groups", "Groups"))
 _FILTERS = {"model": "Model", "condition": "Condition", "label": "Label", "failure": "Failed"}
 
 
-def _layout(labels: Sequence[str]) -> SectionOf:
-    return SectionOf(
+def layouts(analysis: Analysis) -> list[SectionOf]:
+    """The report's only section, whose columns are the labels."""
+    labels = [label_of(measure) for measure in analysis.measures]
+    made = SectionOf(
         "shares",
         "Shares of labels",
         [
@@ -42,44 +44,13 @@ def _layout(labels: Sequence[str]) -> SectionOf:
             Method("Intervals are over groups of texts that are alike: there are none below five groups."),
         ],
     )
-
-
-def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections. `judged` says who judged."""
-    return make_report(
-        [_layout([label_of(measure) for measure in analysis.measures])],
-        analysis,
-        "",
-        judged=judged,
-        faults=("texts", "Condition", ""),
-    )
+    return [made]
 
 
 def text_table(results: Results) -> TrialTable:
     """The texts with their labels, to browse."""
-    import polars as pl
-
-    rows = results.records
-    texts = ["\n\n".join(_parts(row.columns)) for row in results.items]
-    places = {row.id: number for number, row in enumerate(results.items)}
-
-    def answers(start: int, stop: int) -> list[str]:
-        return [label or "no label" for label in rows["label"][start:stop].to_list()]
-
-    return TrialTable(
-        size=rows.height,
-        texts=texts,
-        prompts=lambda number: [number],
-        prompt=[places.get(name, -1) for name in rows["text"]],
-        facets=[
-            BrowseFilter.of(title, rows[name].cast(pl.String).to_list(), read=name == "label")
-            for name, title in _FILTERS.items()
-        ],
-        answers=answers,
-        longest=_LONGEST,
-        names=rows["trial"].to_list(),
-        beside="Condition",
-    )
+    rows, texts = results.records, {row.id: "\n\n".join(_parts(row.columns)) for row in results.items}
+    return record_table(rows, "text", texts, rows["label"].fill_null("no label"), _FILTERS, ("label",), ("trial",))
 
 
 def _parts(columns: dict[str, str]) -> Iterator[str]:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from overton.studies.measures import Grouping, Measure
-from overton.studies.questions import Questions
-from overton.studies.self_agreement import of_questions
-from overton.studies.study_measures import StudyMeasures
+from overton.studies.study_measures import Rows, StudyMeasures
 from overton.studies.texts.items import TEXTS
 from overton.studies.texts.options import TableHow
 from overton.studies.texts.question_files import TableQuestion
 from overton.studies.texts.questions import questions_of
-
-if TYPE_CHECKING:
-    from overton.studies.grouping import Frame
-    from overton.studies.self_agreement import SelfAgreement
-    from overton.studies.texts.rows import TextRows
 
 _PREFIX = "share_"
 
@@ -49,14 +41,10 @@ def shares_of(labels: Sequence[str]) -> list[Measure]:
     ]
 
 
-def _rows(labels: Sequence[str]) -> TextRows:
-    from overton.studies.texts.rows import TextRows
+def _rows(labels: Sequence[str]) -> Rows[TableHow]:
+    from overton.studies.texts.rows import texts_with
 
-    return TextRows({label: measure_name(label) for label in labels})
-
-
-def _agreement(questions: Questions, frame: Frame, how: TableHow) -> dict[str, SelfAgreement]:
-    return of_questions(questions, frame.units["texts"].table, "group", how.level)
+    return texts_with({label: measure_name(label) for label in labels})
 
 
 def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
@@ -70,8 +58,6 @@ def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
         items=TEXTS,
         groupings=(Grouping(shares_of(labels)),),
         questions=questions,
-        labelled="texts",
         names=("trial",),
-        agreement=lambda results, frame, how: _agreement(questions, frame, how),
         clusters="groups",
     )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.calls import Form, Message, user
+from overton.calls import Message, user
 from overton.errors import InputError, Problem, list_names
-from overton.judging import read_bracketed_label
 from overton.studies.asking import start_of
 from overton.studies.orders import Order
-from overton.studies.prompts import enclosing
+from overton.studies.prompts import safe_inside
 from overton.studies.questions import (
     FromColumns,
     Material,
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
     from overton.studies.judge_checks.controls import ControlText
 
-_CLOSING_TAG = re.compile(r"</\s*([A-Za-z][\w-]*)\s*>")
 _SIZE = 200
 """Rows of a sheet."""
 _QUESTION = "(question)"
@@ -75,11 +72,10 @@ def question_of(asked: TableQuestion) -> Question[Any]:
     if asked.study:
         return replace(named_questions()[asked.name], **common, stored={}, probability_columns={})
     labels = tuple(asked.labels)
-    form = Form(choices=tuple(f"({label})" for label in labels))
     return Question(
         **common,
         labels=labels,
-        prompts=label_prompts(labels, partial(_messages, asked), read_bracketed_label, form),
+        prompts=label_prompts(labels, partial(_messages, asked)),
         material=material_from(asked),
         asks=asked.asks,
         meanings=lambda: asked.labels,
@@ -125,8 +121,7 @@ def _messages(asked: TableQuestion, material: Material, order: Order) -> tuple[M
     """The user's words with the text and the labels, in this order, in their places."""
     labels = order.of(list(asked.labels.items()))
     listed = "\n".join(prompts.fill("ours.label", label=label, meaning=meaning) for label, meaning in labels)
-    tags = set(_CLOSING_TAG.findall(asked.prompt))
-    safe: Callable[[str], str] = enclosing(*sorted(tags)) if tags else str
+    safe = safe_inside(asked.prompt)
     text = asked.fill({name: safe(material[name]) for name in asked.places} | {LABELS: listed})
     return (user(f"{text}\n\n{prompts.fill('ours.reply')}"),)
 

@@ -17,6 +17,7 @@ from overton.studies.options import Option
 from overton.studies.simulated import respondent
 
 _WORD = re.compile(r"\w{4,}")
+_LISTED = re.compile(r"^\s*\(([^()\n]+)\) ", re.MULTILINE)
 
 
 class WordJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,8 +29,12 @@ class WordJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def judged(
     parameters: WordJudge, items: Sequence[Any], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | str | None:
-    """The label in brackets; None for a request that does not list labels."""
-    labels = [choice.strip("()") for choice in request.form.choices] if request.form else []
+    """The label in brackets; None for a request that does not list labels.
+
+    A request without a form, as inside another host, lists them in its prompt.
+    """
+    choices = request.form.choices if request.form else ()
+    labels = [choice.strip("()") for choice in choices] or _LISTED.findall(request.messages[0].content)
     if not labels:
         return None
     label = _closest(labels, request.messages[0].content)
