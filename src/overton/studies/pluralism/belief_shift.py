@@ -87,33 +87,31 @@ class Changes(Units):
     def _p_values(self) -> Iterator[tuple[ChangeKey, float]]:
         """For all models, a thread's difference is the mean over models."""
         models = self.table["model"].unique().cast(pl.String).sort().to_list()
-        communities = _communities(self)
-        one_model = models[0] if len(models) == 1 else None
-        for community in (None, *communities):
+        for community in (None, *_communities(self)):
             table = self.table if community is None else self.table.filter(pl.col("community") == community)
-            means = table if one_model else self._over_models(table)
-            for key, p in self._of_scope(None, community, means):
+            if len(models) > 1:
+                yield from self._of_each((), community, self._over_models(table))
+                yield from self._of_each(("model",), community, table)
+                continue
+            for key, p in self._of_each((), community, table):
                 yield key, p
-                if one_model:
-                    yield (one_model, *key[1:]), p
-            for model in () if one_model else models:
-                yield from self._of_scope(model, community, table.filter(pl.col("model") == model))
+                yield (models[0], *key[1:]), p
 
     def _over_models(self, table: pl.DataFrame) -> pl.DataFrame:
         keys = ["condition", "against", "thread"]
         return table.group_by(keys).agg(pl.col(name).mean() for name in self.tested)
 
-    def _of_scope(
-        self, model: str | None, community: str | None, table: pl.DataFrame
+    def _of_each(
+        self, model: Sequence[str], community: str | None, table: pl.DataFrame
     ) -> Iterator[tuple[ChangeKey, float]]:
-        for (condition, against), part in (
-            table.sort("condition", "against", "thread")
-            .partition_by("condition", "against", as_dict=True, maintain_order=True)
-            .items()
-        ):
-            for name in self.tested:
-                p = signed_rank(part[name].drop_nulls().to_numpy())
-                yield (model, community, str(condition), str(against), name), p
+        """The P values of each two conditions, and of each model if `model` names its column."""
+        keys = [*model, "condition", "against"]
+        parts = table.select(*keys, *self.tested).partition_by(keys, as_dict=True, include_key=False)
+        for names in table.select(keys).unique().sort(keys).rows():
+            *one, condition, against = map(str, names)
+            for name, values in zip(self.tested, parts[names], strict=True):
+                key = (one[0] if one else None, community, condition, against, name)
+                yield key, signed_rank(values.drop_nulls().to_numpy())
 
 
 _PARTS = ("voiced", "known")
