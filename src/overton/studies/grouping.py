@@ -96,8 +96,9 @@ class Frame:
     @cached_property
     def together(self) -> Frame:
         """The same units as those of all models together."""
+        of_all = pl.lit("", pl.Enum([""]))
         units = {
-            kind: replace(units, table=units.table.with_columns(model=pl.lit(""))) for kind, units in self.units.items()
+            kind: replace(units, table=units.table.with_columns(model=of_all)) for kind, units in self.units.items()
         }
         return replace(self, units=units, settings=())
 
@@ -161,15 +162,15 @@ class Frame:
                 yield from self._estimates_by_item(kind, own, by, also, by_item=by_item)
                 continue
             why, cells = self.units[kind].void, self._cells(kind).grouped(by)
-            made = [(measure, *self._cells(kind).ratios(measure, cells)) for measure in own]
+            made, places = self._cells(kind).ratios(own, cells), cells.places(len(by))
             for setting in self.settings_of(kind):
-                for measure, numbers, clusters in made:
-                    for at, group in cells.places.get(setting, []):
+                for measure, (numbers, clusters) in zip(own, made, strict=True):
+                    for at, group in places.get(setting, []):
                         shown = numbers[at]
                         if cells.void[at] and not shown.n:
                             shown = not_computed(why, level=shown.level)
                         yield self._row(measure, facet, group, shown, clusters[at])
-                    if not by and setting not in cells.places:
+                    if not by and setting not in places:
                         yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
 
     def _estimates_by_item(
@@ -273,21 +274,17 @@ class Frame:
 
         They serve numbers that compare groups in other ways than `differences`.
         """
-        kind, columns = self._cells(measure.units), [*MODEL, *(by or {}).values()]
+        kind = self._cells(measure.units)
+        cells, many = kind.grouped(by or {}), int(kind.table[CLUSTER].n_unique())
         parts = ("above", "below", "many") if kind.units.weight else ("above", "below")
-        summed = (
-            kind.table.drop_nulls(columns)
-            .group_by(*columns, CLUSTER)
-            .agg(pl.col(f"{part} {measure.name}").sum() for part in parts)
-            .sort(columns)
-        )
-        clusters = int(kind.table[CLUSTER].n_unique())
-        found: dict[tuple[str, ...], ClusterSums] = {}
-        for group, own in summed.partition_by(columns, as_dict=True, maintain_order=True).items():
-            made = np.zeros((len(parts), clusters))
-            made[:, own[CLUSTER].to_numpy() - 1] = own.select(f"{part} {measure.name}" for part in parts).to_numpy().T
-            found[tuple(map(str, group))] = ClusterSums(*made)
-        return found
+        sums = [cells.summed(f"{part} {measure.name}", cells.cluster, many) for part in parts]
+        return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
+
+    def gap(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[Estimate, int]:
+        """The difference of a measure between two groups, each cluster left out of both, and the smaller number of
+        clusters; of sums over the same clusters."""
+        (number,), (clusters,) = self._gaps(measure, _as_column(first), _as_column(second))
+        return number, clusters
 
     def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
         """Each measure in another view, and its number here minus the one there, by model and condition.
@@ -461,6 +458,12 @@ def _speaking(sums: ClusterSums, speaks: Flags) -> ClusterSums:
     if speaks.all():
         return sums
     return ClusterSums(sums.above[speaks], sums.below[speaks], None if sums.many is None else sums.many[speaks])
+
+
+def _as_column(sums: ClusterSums) -> ClusterSums:
+    """The sums of one group as those of several."""
+    above, below, many = sums
+    return ClusterSums(above[:, None], below[:, None], None if many is None else many[:, None])
 
 
 def is_first(grouping: Grouping) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.arrays import Flags, Floats, Ints
-from overton.statistics.cell_means import count_different
+from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
-from overton.statistics.jackknife import Jackknife, Resampling
+from overton.statistics.jackknife import Jackknife, Range, Resampling
+from overton.studies.groups import Groups, number_groups, numbers_of
 from overton.studies.measures import By, Measure
 from overton.studies.units import Units
 
@@ -39,16 +39,40 @@ class GroupedCells(NamedTuple):
     """Cells of a kind of units, and the G groups that they belong to.
 
     cells    those with values of all facets
-    group    the group of each, by its number; `cluster` likewise
-    places   by model and condition, the numbers of its groups that are known, and what they are
-    void     [G] whether all of a group's units are void
+    of       the group of each, by its number; `cluster` likewise
+    names    each group's model and condition, and its values of the facets
+    known    [G] whether a unit of a group is known
+    void     [G] whether all of its units are void
+    pairs    the clusters of each group
     """
 
     cells: pl.DataFrame
-    group: Ints
+    of: Ints
     cluster: Ints
-    places: Mapping[tuple[str, str], Sequence[tuple[int, Group]]]
+    names: Sequence[tuple[str, ...]]
+    known: Flags
     void: Flags
+    pairs: Groups
+
+    def places(self, values: int) -> dict[tuple[str, str], list[tuple[int, Group]]]:
+        """By model and condition, the numbers of its groups that are known, and what they are; of all if groups have no
+        `values` of facets."""
+        found: dict[tuple[str, str], list[tuple[int, Group]]] = {}
+        for at, (model, condition, *own) in enumerate(self.names):
+            if self.known[at] or not values:
+                found.setdefault((model, condition), []).append((at, Group(model, in_condition(condition, own))))
+        return found
+
+    def summed(self, column: str, by: AnyInts, many: int) -> Floats:
+        """The sums of a column over the cells of each group, and `by` numbers below `many` [many, G]."""
+        values, width = self.cells[column].to_numpy(), len(self.names)
+        return np.asarray(np.bincount(by * width + self.of, values, many * width), float).reshape(many, width)
+
+    def count_clusters(self, some: Flags) -> Ints:
+        """How many different clusters each group has of some cells [G]."""
+        seen = np.zeros(len(self.pairs.first), bool)
+        seen[self.pairs.of[some]] = True
+        return np.bincount(self.of[self.pairs.first[seen]], minlength=len(self.names))
 
 
 @dataclass(frozen=True)
@@ -68,21 +92,29 @@ class UnitCells:
         """
         units, table = self.units, self.units.table
         table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
-        keys = [*MODEL, units.cluster, *units.facets, "known"]
-        counted = self.measures if units.weight else []
-        return (
-            table.with_columns(_as_numbers(table, keys))
-            .group_by(keys)
-            .agg(
-                pl.len().alias("units"),
-                *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
-                *(value_of(measure, units.weight).sum().alias(f"above {measure.name}") for measure in self.measures),
-                *(weight_of(measure, units.weight).sum().alias(f"below {measure.name}") for measure in self.measures),
-                *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
-            )
-            .sort(keys)
-            .with_columns(pl.col(units.cluster).to_physical().rank("dense").cast(pl.Int64).alias(CLUSTER))
-        )
+        keys = list(dict.fromkeys([*MODEL, units.cluster, *units.facets, "known"]))
+        named = table.select(keys).with_columns(_as_numbers(table, keys))
+        groups = number_groups([numbers_of(column) for column in named])
+        cells = named[groups.first]
+        summed = {
+            name: pl.Series(np.bincount(groups.of, values.fill_null(0.0).to_numpy(), cells.height))
+            for name, values in self._values(table)
+        }
+        cluster = number_groups([numbers_of(cells[units.cluster])]).of + 1
+        counted = {"units": pl.Series(np.bincount(groups.of, minlength=cells.height))}
+        return cells.with_columns(**counted, **summed, **{CLUSTER: pl.Series(cluster)})
+
+    def _values(self, table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+        """What is summed over units, by the name of its sum."""
+        weight = self.units.weight
+        if self.units.void:
+            yield "sound", (~table["void"]).cast(pl.Float64)
+        for measure in self.measures:
+            has_value = pl.col(measure.column).is_not_null().cast(pl.Float64)
+            parts = {"above": value_of(measure, weight), "below": weight_of(measure, weight)}
+            parts |= {"many": has_value} if weight else {}
+            made = table.select(**parts)
+            yield from ((f"{part} {measure.name}", made[part]) for part in parts)
 
     @cached_property
     def over(self) -> Resampling:
@@ -98,49 +130,48 @@ class UnitCells:
         """The cells with the group of each: a model and condition, and a value of each facet in `by`."""
         key = tuple(by.values())
         if key not in self._every_grouping:
-            self._every_grouping[key] = self._group(by)
+            self._every_grouping[key] = self._group([*MODEL, *key])
         return self._every_grouping[key]
 
     @cached_property
     def _every_grouping(self) -> dict[tuple[str, ...], GroupedCells]:
         return {}
 
-    def _group(self, by: By) -> GroupedCells:
-        columns = [*MODEL, *by.values()]
-        cells = self.table.drop_nulls(list(by.values()))
-        groups = cells.group_by(columns).agg(pl.col("known").any()).sort(columns).with_row_index("at")
-        group = cells.select(columns).join(groups, on=columns, how="left", maintain_order="left")["at"]
-        places: dict[tuple[str, str], list[tuple[int, Group]]] = {}
-        for at, model, condition, *values, known in groups.iter_rows():
-            if known or not by:
-                own = Group(model, in_condition(condition, values))
-                places.setdefault((model, condition), []).append((at, own))
-        numbers = group.to_numpy().astype(np.int64)
-        sound = cells["sound"].to_numpy() if self.units.void else np.ones(cells.height)
-        void = np.bincount(numbers, sound, groups.height) == 0
-        return GroupedCells(cells, numbers, cells[CLUSTER].to_numpy() - 1, places, void)
+    def _group(self, columns: Sequence[str]) -> GroupedCells:
+        cells = self.table
+        if any(cells[name].null_count() for name in columns):
+            cells = cells.drop_nulls(columns)
+        groups = number_groups([numbers_of(cells[name]) for name in columns])
+        cluster, many = cells[CLUSTER].to_numpy() - 1, len(groups.first)
+        known = np.bincount(groups.of, cells["known"].to_numpy(), many) > 0
+        void = np.bincount(groups.of, cells["sound"].to_numpy(), many) == 0 if self.units.void else np.zeros(many, bool)
+        names = [tuple(map(str, row)) for row in cells.select(columns)[groups.first].iter_rows()]
+        return GroupedCells(cells, groups.of, cluster, names, known, void, number_groups([cluster, groups.of]))
 
-    def ratios(self, measure: Measure, cells: GroupedCells) -> tuple[list[Estimate], list[int]]:
-        """A measure's ratio in each group, and how many clusters say something of it."""
-        width, over = len(cells.void), self.over
-        if not width:
-            return [], []
-        flat = over.group[cells.cluster] * width + cells.group
+    def ratios(self, measures: Sequence[Measure], cells: GroupedCells) -> list[tuple[list[Estimate], list[int]]]:
+        """Each measure's ratio in each group, and how many clusters say something of it."""
+        made: dict[str, tuple[list[Estimate], list[int]]] = {}
+        left_out = self.over.group[cells.cluster]
+        alike: dict[tuple[str, Range], list[Measure]] = {}
+        for measure in measures:
+            alike.setdefault((measure.nothing, measure.within), []).append(measure)
+        for (nothing, within), some in alike.items() if cells.names else ():
+            sums = [self._sums(measure, cells, left_out) for measure in some]
+            for measure, own, estimates in zip(some, sums, self.over.ratios(sums, nothing, within), strict=True):
+                made[measure.name] = estimates, own.numbers.clusters.astype(int).tolist()
+        return [made.get(measure.name, ([], [])) for measure in measures]
 
-        def summed(part: str) -> Floats:
-            values = cells.cells[f"{part} {measure.name}"].cast(pl.Float64).to_numpy()
-            return np.asarray(np.bincount(flat, values, over.groups * width), float).reshape(over.groups, width)
-
-        above, below = summed("above"), summed("below")
+    def _sums(self, measure: Measure, cells: GroupedCells, left_out: AnyInts) -> Sums:
+        """A measure's sums by group of clusters that are left out together."""
+        parts = ("above", "below", "many") if self.units.weight else ("above", "below")
+        above, below, *many = (cells.summed(f"{part} {measure.name}", left_out, self.over.groups) for part in parts)
         whole = below.sum(0)
-        n = summed("many").sum(0) if self.units.weight else whole
+        n = many[0].sum(0) if many else whole
         with np.errstate(divide="ignore", invalid="ignore"):
             value = above.sum(0) / whole
-        speaks = cells.cells[f"below {measure.name}"].to_numpy() > 0
-        clusters = count_different(cells.cluster[speaks], cells.group[speaks], width)
+        clusters = cells.count_clusters(cells.cells[f"below {measure.name}"].to_numpy() > 0)
         numbers = Numbers(value, n, clusters.astype(float))
-        sums = Sums(above - np.nan_to_num(value) * below, below, np.arange(width), numbers)
-        return over.ratios([sums], measure.nothing, measure.within)[0], clusters.tolist()
+        return Sums(above - np.nan_to_num(value) * below, below, np.arange(len(whole)), numbers)
 
 
 def join_values(values: Iterable[object]) -> str:
@@ -155,7 +186,7 @@ def in_condition(condition: str, values: Iterable[object]) -> str:
 
 def _as_numbers(table: pl.DataFrame, keys: Iterable[str]) -> list[pl.Expr]:
     """Names as categories in the order of texts: these are grouped and sorted in a fraction of the time."""
-    named = [name for name in dict.fromkeys(keys) if table.schema[name] in {pl.String, pl.Categorical}]
+    named = [name for name in dict.fromkeys(keys) if isinstance(table[name].dtype, pl.String | pl.Categorical)]
     return [pl.col(name).cast(pl.Enum(table[name].drop_nulls().cast(pl.String).unique().sort())) for name in named]
 
 

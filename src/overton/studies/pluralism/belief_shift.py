@@ -22,7 +22,6 @@ from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
-from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
@@ -249,21 +248,32 @@ def _as_change(row: EstimateRow, column: str, tests: Mapping[ChangeKey, SignedRa
 def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
     """The first measure minus the second of each model and of all, over all threads and in each community; each thread
     is left out of both."""
-    communities = _communities(frame.units[pull.units])
-    for community, together in product((None, *communities), (True, False)):
-        own = frame.together if together else frame
-        keep = None if community is None else pl.col("community") == community
-        minuend, subtrahend = (own.contributions(measure, keep) for measure in (first, second))
-        for (model, condition), made in minuend.items():
-            yield EstimateRow(
+    for facet in (None, *_facets(frame.units[pull.units])):
+        made = [pair for own in (frame.together, frame) for pair in _pulls(own, pull, (first, second), facet)]
+        yield from (row for _, row in sorted(made, key=lambda pair: pair[0]))
+
+
+def _pulls(
+    frame: Frame, pull: Measure, both: tuple[Measure, Measure], facet: str | None
+) -> Iterator[tuple[str, EstimateRow]]:
+    """A row for each model and condition, in each value of the facet, which comes first."""
+    by = {} if facet is None else {facet: facet}
+    minuend, subtrahend = (frame.sums(measure, by) for measure in both)
+    for group, sums in minuend.items():
+        model, *where = group
+        number, clusters = frame.gap(both[0], sums, subtrahend[group])
+        yield (
+            where[-1] if facet else "",
+            EstimateRow(
                 model=model or None,
-                facet=None if community is None else "community",
-                condition=condition if community is None else f"{condition} / {community}",
+                facet=facet,
+                condition=" / ".join(where),
                 measure=pull.name,
                 variant=frame.variant,
-                clusters=min(len(made.items), len(subtrahend[model, condition].items)),
-                number=contrast(made, subtrahend[model, condition], frame.jackknife, wider=False),
-            )
+                clusters=clusters,
+                number=number,
+            ),
+        )
 
 
 def _test_rows(changes: Changes, keys: Mapping[str, str], variant: str) -> Iterator[TableRow]:
