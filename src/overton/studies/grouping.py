@@ -26,6 +26,7 @@ from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import EstimateRow
+from overton.studies.groups import number_groups, numbers_of
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
 from overton.studies.unit_cells import (
     CLUSTER,
@@ -217,23 +218,23 @@ class Frame:
         """The standard deviation (n - 1) of each measure over units, as rows of the variant 'sd'."""
         by = by or {}
         for kind, own in _by_units(measures):
-            units = self.units[kind]
+            units, table, values = self.units[kind], self._cells(kind).sorted_units, self._cells(kind).values
             keys = [*MODEL, *by.values()]
-            table = self._cells(kind).sorted_units.drop_nulls(list(by.values()))
-            if table.is_empty():
+            kept = np.flatnonzero(table.select(pl.all_horizontal(pl.col(keys).is_not_null())).to_series().to_numpy())
+            if not len(kept):
                 continue
-            numbered = table.select(keys).unique().sort(keys).with_row_index("at")
-            places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
-            at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
-            groups = [Group(row[1], in_condition(row[2], row[3:])) for row in numbered.iter_rows()]
-            sound = ~table["void"].to_numpy() if units.void else np.ones(table.height, bool)
-            void = np.bincount(at, sound, len(groups)) == 0
-            cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
-            weight = table[units.weight].to_numpy() if units.weight else None
-            over = self.jackknife.over(cluster, weight)
+            numbered = number_groups([numbers_of(table[name])[kept] for name in keys])
+            names = table.select(keys)[kept[numbered.first]].iter_rows()
+            groups = [Group(model, in_condition(condition, where)) for model, condition, *where in names]
+            sound = ~table["void"].to_numpy()[kept] if units.void else np.ones(len(kept), bool)
+            void = np.bincount(numbered.of, sound, len(groups)) == 0
+            cluster = number_groups([numbers_of(table[units.cluster])[kept]]).of
+            over = self.jackknife.over(cluster, table[units.weight].to_numpy()[kept] if units.weight else None)
             for measure in own:
-                values = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
-                cells = CellValues(values, rows, at, len(groups), measure.within, measure.nothing)
+                some = values[measure.name][kept]
+                cells = CellValues(
+                    some, np.arange(len(some)), numbered.of, len(groups), measure.within, measure.nothing
+                )
                 numbers = cell_deviations(cells, over, f"too few {kind}")
                 for group, number, is_void in zip(groups, numbers, void, strict=True):
                     missing = is_void and not number.n

@@ -19,6 +19,9 @@ from overton.studies.measures import By, Measure
 from overton.studies.units import Units
 
 MODEL = ("model", "condition")
+_AT_ONCE = 4096
+"""Numbers that are computed at a time."""
+
 CLUSTER = "number of the cluster"
 """Numbers are sorted as names are, and grouped in a fraction of the time."""
 
@@ -124,7 +127,18 @@ class UnitCells:
     @cached_property
     def sorted_units(self) -> pl.DataFrame:
         """The units in an order that does not depend on that of records, so that sums are rounded alike."""
-        return self.units.table.with_columns(as_texts()).sort(*MODEL, self.units.cluster, *self.units.facets)
+        keys = [*MODEL, self.units.cluster, *self.units.facets]
+        texts = self.units.table.with_columns(as_texts())
+        return texts.with_columns(_as_numbers(texts, keys)).sort(keys)
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The values of each measure in that order, NaN where a unit has none."""
+        table = self.sorted_units
+        return {
+            measure.name: table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            for measure in self.measures
+        }
 
     def grouped(self, by: By) -> GroupedCells:
         """The cells with the group of each: a model and condition, and a value of each facet in `by`."""
@@ -148,30 +162,54 @@ class UnitCells:
         names = [tuple(map(str, row)) for row in cells.select(columns)[groups.first].iter_rows()]
         return GroupedCells(cells, groups.of, cluster, names, known, void, number_groups([cluster, groups.of]))
 
+    @cached_property
+    def denominators(self) -> dict[str, str]:
+        """By the name of each measure the first one that has the same denominators in all cells."""
+        parts = ("below", "many") if self.units.weight else ("below",)
+        found: dict[str, str] = {}
+        for measure in self.measures:
+            own = [self.table[f"{part} {measure.name}"] for part in parts]
+            same = (
+                name
+                for name in dict.fromkeys(found.values())
+                if all(mine.equals(self.table[f"{part} {name}"]) for part, mine in zip(parts, own, strict=True))
+            )
+            found[measure.name] = next(same, measure.name)
+        return found
+
     def ratios(self, measures: Sequence[Measure], cells: GroupedCells) -> list[tuple[list[Estimate], list[int]]]:
         """Each measure's ratio in each group, and how many clusters say something of it."""
+        width = len(cells.names)
         made: dict[str, tuple[list[Estimate], list[int]]] = {}
-        left_out = self.over.group[cells.cluster]
-        alike: dict[tuple[str, Range], list[Measure]] = {}
-        for measure in measures:
-            alike.setdefault((measure.nothing, measure.within), []).append(measure)
-        for (nothing, within), some in alike.items() if cells.names else ():
-            sums = [self._sums(measure, cells, left_out) for measure in some]
-            for measure, own, estimates in zip(some, sums, self.over.ratios(sums, nothing, within), strict=True):
-                made[measure.name] = estimates, own.numbers.clusters.astype(int).tolist()
+        for alike in self._alike(measures, max(1, _AT_ONCE // width)) if width else ():
+            sums = self._sums(alike, cells)
+            (estimates,) = self.over.ratios([sums], alike[0].nothing, alike[0].within)
+            clusters = sums.numbers.clusters.astype(int).tolist()
+            for start, measure in zip(range(0, len(clusters), width), alike, strict=True):
+                made[measure.name] = estimates[start : start + width], clusters[start : start + width]
         return [made.get(measure.name, ([], [])) for measure in measures]
 
-    def _sums(self, measure: Measure, cells: GroupedCells, left_out: AnyInts) -> Sums:
-        """A measure's sums by group of clusters that are left out together."""
-        parts = ("above", "below", "many") if self.units.weight else ("above", "below")
-        above, below, *many = (cells.summed(f"{part} {measure.name}", left_out, self.over.groups) for part in parts)
-        whole = below.sum(0)
-        n = many[0].sum(0) if many else whole
+    def _alike(self, measures: Sequence[Measure], most: int) -> Iterator[Sequence[Measure]]:
+        """Measures that are computed at once, since they have the same denominators; at most so many."""
+        found: dict[tuple[str, Range, str], list[Measure]] = {}
+        for measure in measures:
+            key = (measure.nothing, measure.within, self.denominators[measure.name])
+            found.setdefault(key, []).append(measure)
+        for alike in found.values():
+            yield from (alike[start : start + most] for start in range(0, len(alike), most))
+
+    def _sums(self, alike: Sequence[Measure], cells: GroupedCells) -> Sums:
+        """The sums of measures with the same denominators, by group of clusters that are left out together."""
+        over, first = self.over, alike[0].name
+        left_out = over.group[cells.cluster]
+        below = cells.summed(f"below {first}", left_out, over.groups)
+        above = np.concatenate([cells.summed(f"above {one.name}", left_out, over.groups) for one in alike], axis=1)
+        whole, of = below.sum(0), np.tile(np.arange(below.shape[1]), len(alike))
+        n = cells.summed(f"many {first}", left_out, over.groups).sum(0) if self.units.weight else whole
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = above.sum(0) / whole
-        clusters = cells.count_clusters(cells.cells[f"below {measure.name}"].to_numpy() > 0)
-        numbers = Numbers(value, n, clusters.astype(float))
-        return Sums(above - np.nan_to_num(value) * below, below, np.arange(len(whole)), numbers)
+            value = above.sum(0) / whole[of]
+        clusters = cells.count_clusters(cells.cells[f"below {first}"].to_numpy() > 0).astype(float)
+        return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n[of], clusters[of]))
 
 
 def join_values(values: Iterable[object]) -> str:

@@ -14,6 +14,7 @@ from overton.statistics.cell_means import CellValues, cell_means
 from overton.statistics.jackknife import DIFFERENCE, FISHER, SHARE, Resampling
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame
+from overton.studies.groups import number_groups, numbers_of
 from overton.studies.measures import Measure
 from overton.studies.stance_stability.conversations import UNLABELLED
 
@@ -88,7 +89,7 @@ def by_turn(frame: Frame) -> Iterator[EstimateRow]:
     temperatures = table["temperature"].unique().cast(pl.String).sort().to_list()
     weights = frame.units["conversations"].weight
     weight = _weight_of_turns(frame, table) if weights else None
-    over = frame.jackknife.over(table["cluster"].rank("dense").to_numpy().astype(np.int64) - 1, weight)
+    over = frame.jackknife.over(number_groups([numbers_of(table["cluster"])]).of, weight)
     yield from _means_by(table, [], over)
     if len(temperatures) > 1:
         yield from _means_by(table, ["temperature"], over)
@@ -102,17 +103,15 @@ def _weight_of_turns(frame: Frame, table: pl.DataFrame) -> Floats:
 
 def _means_by(table: pl.DataFrame, facets: Sequence[str], over: Resampling) -> Iterator[EstimateRow]:
     keys = ["model", *facets, "turn"]
-    groups = table.select(keys).unique().with_columns(pl.col(pl.Enum).cast(pl.String)).sort(keys)
-    own = table.select(keys).with_columns(pl.col(pl.Enum).cast(pl.String))
-    cell = own.join(groups.with_row_index("at"), on=keys, how="left", maintain_order="left")["at"]
-    cells, rows = cell.to_numpy().astype(np.int64), np.arange(table.height)
+    groups = number_groups([numbers_of(table[name]) for name in keys])
+    rows, names = np.arange(table.height), table.select(keys)[groups.first].rows()
     named = [("changed_at_turn", "changed"), *([("reuse_at_turn", "reuse")] if "reuse" in table.columns else [])]
     values = [
-        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, cells, groups.height, SHARE)
+        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, groups.of, len(names), SHARE)
         for _, column in named
     ]
     numbers = cell_means(values, over)
-    for at, (model, *where) in enumerate(groups.iter_rows()):
+    for at, (model, *where) in enumerate(names):
         if not numbers[0][at].n:  # no conversation has a pair of turns there
             continue
         for (measure, _), made in zip(named, numbers, strict=True):
