@@ -276,9 +276,9 @@ class Frame:
         They serve numbers that compare groups in other ways than `differences`.
         """
         kind = self._cells(measure.units)
-        cells, many = kind.grouped(by or {}), int(kind.table[CLUSTER].n_unique())
+        cells = kind.grouped(by or {})
         parts = ("above", "below", "many") if kind.units.weight else ("above", "below")
-        sums = [cells.summed(f"{part} {measure.name}", cells.cluster, many) for part in parts]
+        sums = [cells.summed(f"{part} {measure.name}", cells.cluster, kind.clusters) for part in parts]
         return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
 
     def gap(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[Estimate, int]:

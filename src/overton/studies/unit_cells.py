@@ -120,15 +120,21 @@ class UnitCells:
             yield from ((f"{part} {measure.name}", made[part]) for part in parts)
 
     @cached_property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return int(self.table[CLUSTER].to_numpy().max(initial=0))
+
+    @cached_property
     def over(self) -> Resampling:
         """Intervals over all clusters."""
-        return self.jackknife.over(max(self.table[CLUSTER].n_unique(), 1))
+        return self.jackknife.over(max(self.clusters, 1))
 
     @cached_property
     def sorted_units(self) -> pl.DataFrame:
         """The units in an order that does not depend on that of records, so that sums are rounded alike."""
         keys = [*MODEL, self.units.cluster, *self.units.facets]
-        texts = self.units.table.with_columns(as_texts())
+        others = ["void" if self.units.void else "", self.units.weight, *(measure.column for measure in self.measures)]
+        texts = self.units.table.select(list(dict.fromkeys(filter(None, (*keys, *others))))).with_columns(as_texts())
         return texts.with_columns(_as_numbers(texts, keys)).sort(keys)
 
     @cached_property

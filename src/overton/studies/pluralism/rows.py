@@ -225,8 +225,8 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
         for kind, columns in COUNTS.items()
         if kind in frame.units
     }
-    threads = {name for kind in found for name in frame.units[kind].table["thread"].unique().cast(pl.String)}
-    totals: Cells = {"threads": len(threads), "denominator": None}
+    threads = pl.concat([frame.units[kind].table["thread"].unique().cast(pl.String) for kind in found])
+    totals: Cells = {"threads": threads.n_unique(), "denominator": None}
     if "sycophancy" in found:
         totals["denominator"] = str(frame.units["sycophancy"].table["denominator"].cast(pl.String).first())
     asked = frame.units["asked"].table if "asked" in frame.units else None
