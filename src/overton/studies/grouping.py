@@ -70,13 +70,17 @@ class Frame:
 
     def __post_init__(self) -> None:
         if not self.settings:
-            every = pl.concat(
-                [
-                    units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String))
-                    for units in self.units.values()
-                ]
+            object.__setattr__(
+                self, "settings", sorted({setting for kind in self.units for setting in self._known[kind]})
             )
-            object.__setattr__(self, "settings", every.unique().sort(MODEL).rows())
+
+    @cached_property
+    def _known(self) -> dict[str, list[tuple[str, str]]]:
+        """The models with each of their conditions that each kind of units has."""
+        return {
+            kind: units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
+            for kind, units in self.units.items()
+        }
 
     def has(self, measure: Measure) -> bool:
         """Whether the view has a measure's units and their column."""
@@ -105,18 +109,10 @@ class Frame:
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        if kind not in self._every_setting:
-            self._every_setting[kind] = self._settings_of(self.units[kind])
-        return self._every_setting[kind]
-
-    @cached_property
-    def _every_setting(self) -> dict[str, list[tuple[str, str]]]:
-        return {}
-
-    def _settings_of(self, units: Units) -> list[tuple[str, str]]:
-        if units.sparse:
-            return units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
-        models = units.table["model"].unique().cast(pl.String).to_list()
+        known = self._known[kind]
+        if self.units[kind].sparse:
+            return known
+        models = {model for model, _ in known}
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
@@ -281,11 +277,19 @@ class Frame:
         sums = [cells.summed(f"{part} {measure.name}", cells.cluster, kind.clusters) for part in parts]
         return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
 
-    def gap(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[Estimate, int]:
-        """The difference of a measure between two groups, each cluster left out of both, and the smaller number of
-        clusters; of sums over the same clusters."""
-        (number,), (clusters,) = self._gaps(measure, _as_column(first), _as_column(second))
-        return number, clusters
+    def gaps(self, first: Measure, second: Measure, by: By) -> dict[tuple[str, ...], tuple[Estimate, int]]:
+        """The first measure minus the second of each model, condition and values of the facets in `by`, each cluster
+        left out of both; and the smaller number of clusters."""
+        sums = [self.sums(measure, by) for measure in (first, second)]
+        alike: dict[bytes, list[tuple[str, ...]]] = {}
+        for group in sums[0]:
+            speaks = np.logical_or(*(side[group].below > 0 for side in sums))
+            alike.setdefault(speaks.tobytes(), []).append(group)
+        made: dict[tuple[str, ...], tuple[Estimate, int]] = {}
+        for groups in alike.values():
+            both = (_side_by_side([side[group] for group in groups]) for side in sums)
+            made |= zip(groups, zip(*self._gaps(first, *both), strict=True), strict=True)
+        return {group: made[group] for group in sums[0]}
 
     def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
         """Each measure in another view, and its number here minus the one there, by model and condition.
@@ -302,6 +306,9 @@ class Frame:
 
     def between_conditions(self, measure: Measure) -> Iterator[EstimateRow]:
         """Each model's number in every two conditions in which it has one: the first minus the second."""
+        settings = self.settings_of(measure.units)
+        if len(settings) == len({model for model, _ in settings}):
+            return
         own = {setting: made for setting, made in self.contributions(measure).items() if made.items}
         for first, second in combinations(sorted(own), 2):
             if first[0] == second[0]:
@@ -461,10 +468,10 @@ def _speaking(sums: ClusterSums, speaks: Flags) -> ClusterSums:
     return ClusterSums(sums.above[speaks], sums.below[speaks], None if sums.many is None else sums.many[speaks])
 
 
-def _as_column(sums: ClusterSums) -> ClusterSums:
-    """The sums of one group as those of several."""
-    above, below, many = sums
-    return ClusterSums(above[:, None], below[:, None], None if many is None else many[:, None])
+def _side_by_side(sums: Sequence[ClusterSums]) -> ClusterSums:
+    """The sums of single groups as those of several."""
+    above, below, many = zip(*sums, strict=True)
+    return ClusterSums(np.stack(above, 1), np.stack(below, 1), None if many[0] is None else np.stack(many, 1))
 
 
 def is_first(grouping: Grouping) -> pl.Expr:

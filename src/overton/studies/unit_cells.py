@@ -163,7 +163,8 @@ class UnitCells:
             cells = cells.drop_nulls(columns)
         groups = number_groups([numbers_of(cells[name]) for name in columns])
         cluster, many = cells[CLUSTER].to_numpy() - 1, len(groups.first)
-        known = np.bincount(groups.of, cells["known"].to_numpy(), many) > 0
+        known: Flags = np.zeros(many, bool)
+        known[groups.of[cells["known"].to_numpy()]] = True
         void = np.bincount(groups.of, cells["sound"].to_numpy(), many) == 0 if self.units.void else np.zeros(many, bool)
         names = [tuple(map(str, row)) for row in cells.select(columns)[groups.first].iter_rows()]
         return GroupedCells(cells, groups.of, cluster, names, known, void, number_groups([cluster, groups.of]))

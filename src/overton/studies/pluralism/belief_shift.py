@@ -258,10 +258,7 @@ def _pulls(
 ) -> Iterator[tuple[str, EstimateRow]]:
     """A row for each model and condition, in each value of the facet, which comes first."""
     by = {} if facet is None else {facet: facet}
-    minuend, subtrahend = (frame.sums(measure, by) for measure in both)
-    for group, sums in minuend.items():
-        model, *where = group
-        number, clusters = frame.gap(both[0], sums, subtrahend[group])
+    for (model, *where), (number, clusters) in frame.gaps(*both, by).items():
         yield (
             where[-1] if facet else "",
             EstimateRow(

@@ -48,25 +48,22 @@ class Where(NamedTuple):
 class GroupedRows:
     """The rows of a table in U units.
 
-    where   the units [U], and `names` their models, threads and conditions
-    order   [rows] the table's rows in order of their units
-    unit    [rows] the unit of each of these
+    where   the units [U], in order, and `names` their models, threads and conditions
+    unit    [rows] the unit of each row
     """
 
     where: Where
     names: tuple[tuple[str, ...], ...]
-    order: Ints
     unit: Ints
 
     @classmethod
-    def of(cls, table: pl.DataFrame, names: UnitNames, *last: str) -> GroupedRows:
-        """Of a table with `model`, `thread` and `condition`, in order of these and of the columns `last`."""
+    def of(cls, table: pl.DataFrame, names: UnitNames) -> GroupedRows:
+        """Of a table with `model`, `thread` and `condition`."""
         conditions = tuple(table["condition"].unique().sort().to_list())
         levels = (names.models, names.threads, conditions)
         codes = Where(*(_codes(table[name], known) for name, known in zip(KEYS, levels, strict=True)))
         groups = number_groups(codes)
-        order = np.lexsort([*(table[name].to_numpy() for name in reversed(last)), groups.of])
-        return cls(codes.take(groups.first), levels, order, groups.of[order])
+        return cls(codes.take(groups.first), levels, groups.of)
 
     @property
     def units(self) -> int:
