@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from math import isnan, nan
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,7 @@ from overton.statistics.tests import holm, signed_rank
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
-from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, in_order, named
+from overton.studies.pluralism.options import SHIFTS, Against, ConditionPair, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
 
@@ -124,7 +124,8 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     the first minus the second.
     """
     table = units.table
-    keys = [name for name in ("model", "thread", *units.facets) if name in table.columns]
+    facets = [name for name in units.facets if name in table.columns]
+    keys = ["model", "thread", *facets]
     own = {
         name: pl.col(name) / pl.col(weight) if weight else pl.col(name)
         for name, weight in values.items()
@@ -133,24 +134,26 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     if {"accuracy_first", "accuracy_second"} <= own.keys():
         own["first_pull"] = own["accuracy_first"] - own["accuracy_second"]
     counts = [name for name in table.columns if name.startswith(tuple(f"{part}_" for part in _PARTS))]
-    values_of = table.select(*keys, "condition", *counts, **own)
-    by_condition = values_of.partition_by("condition", as_dict=True)
+    columns = (*keys, "condition", *counts)
+    by_condition = table.select(*columns, **own).partition_by("condition", as_dict=True, include_key=False)
     conditions = [str(condition) for (condition,) in by_condition]
-    kind = pl.Enum(in_order(conditions))
+    kind, compared = pl.Enum(in_order(conditions)), pl.Enum(get_args(Against))
     made = [
-        _differences(by_condition[pair.condition,], by_condition[pair.other,], list(own), pair, counts).select(
+        _differences(
+            by_condition[pair.condition,], by_condition[pair.other,].drop(facets), list(own), pair, counts
+        ).select(
             *keys,
             pl.lit(pair.condition, kind).alias("condition"),
             pl.lit(pair.other, kind).alias("against"),
-            pl.lit(pair.against).alias("compared"),
+            pl.lit(pair.against, compared).alias("compared"),
             pl.exclude(keys),
         )
         for pair in comparisons(conditions)
     ]
-    empty = values_of.clear().with_columns(against=pl.lit(None, kind), compared=pl.lit(None, pl.String))
+    empty = table.clear().select(*columns, **own, against=pl.lit(None, kind), compared=pl.lit(None, compared))
     found = pl.concat(made, how="diagonal") if made else empty
-    facets, known = (*units.facets, "against"), tuple(name for name in tested if name in found.columns)
-    return Changes(found, units.cluster, facets, sparse=True, tested=known)
+    known = tuple(name for name in tested if name in found.columns)
+    return Changes(found, units.cluster, (*units.facets, "against"), sparse=True, tested=known)
 
 
 def _differences(
@@ -160,9 +163,7 @@ def _differences(
     changes = both.with_columns((pl.col(name) - pl.col(f"{name} before")).round(_DIGITS) for name in values)
     stances = SHIFTS.get(named(pair.condition).arm)
     if stances is None or pair.against == "twin" or not counts:
-        return changes.drop(
-            *counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before"
-        )
+        return changes.drop(*counts, *(f"{name} before" for name in (*values, *counts)))
     fall, rise = (-pl.col(f"{stances[0]}_recall"), pl.col(f"{stances[1]}_recall"))
     known = [pl.sum_horizontal(f"known_{stance}{when}" for stance in stances) > 0 for when in ("", " before")]
     shifts = {
@@ -175,7 +176,7 @@ def _differences(
     }
     return changes.with_columns(
         suppression_as_published=fall, amplification_as_published=rise, asymmetry_as_published=fall - rise, **shifts
-    ).drop(*counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before")
+    ).drop(*counts, *(f"{name} before" for name in (*values, *counts)))
 
 
 NOTHING = "no thread has it"
