@@ -91,6 +91,7 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
         sums = cell_sums(cells, over)
         estimates, influence = over.ratios([sums], measure.nothing, measure.within)[0], over.influence(sums)
         topics = _values_by_topic(table, measure, units.weight)
+        by_model = topics.partition_by("model", as_dict=True)
         for number, model in enumerate(models):
             first = number * len(temperatures)
             known = [
@@ -104,9 +105,10 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
             means = {temperature: estimates[cell] for temperature, cell in known}
             groups = int(influence.groups[at].min())
             variance, by_chance = _variance(means, influence.parts[:, at], groups, over)
-            exchanged = _in_table(topics, model, [temperature for temperature, _ in known])
+            own = by_model.get((model,), topics.clear())
+            exchanged = _in_table(own, [temperature for temperature, _ in known])
             p = permuted_within(exchanged, frame.jackknife.resamples, frame.jackknife.seed)
-            within = _within_topics(topics.filter(model=model), frame.jackknife)
+            within = _within_topics(own, frame.jackknife)
             yield _Spread(model, measure.name, means, variance, within, by_chance, p)
 
 
@@ -153,9 +155,8 @@ def _within_topics(topics: pl.DataFrame, jackknife: Jackknife) -> Estimate:
     return cell_means([cells], jackknife.over(every))[0][0]
 
 
-def _in_table(topics: pl.DataFrame, model: str, temperatures: Sequence[str]) -> Floats:
+def _in_table(own: pl.DataFrame, temperatures: Sequence[str]) -> Floats:
     """A model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
-    own = topics.filter(model=model)
     names = own["topic"].unique().sort().to_list()
     wanted = pl.DataFrame(
         list(product(names, temperatures)), schema={"topic": pl.String, "temperature": pl.String}, orient="row"
