@@ -15,7 +15,7 @@ def test_groups_are_the_same_if_numbers_are_far_apart():
     assert number_groups(columns).of.tolist() == [2, 0, 2, 1]
 
 
-def test_no_rows_are_no_groups():
+def test_a_table_without_rows_has_no_groups():
     groups = number_groups([np.zeros(0, np.int64)])
     assert (len(groups.of), len(groups.first)) == (0, 0)
 

@@ -47,8 +47,8 @@ def _approximately(differences: Floats) -> float:
 
 
 class _Ranked(NamedTuple):
-    """Differences in order of their sizes: their ranks, those of tied ones in the mean, and which are above 0; `tied`
-    says how many there are of each size."""
+    """Differences in order of their sizes, with the mean rank for tied ones. `above` says which are above 0, and `tied`
+    how many there are of each size."""
 
     ranks: Floats
     above: NDArray[np.bool_]

@@ -20,7 +20,7 @@ from overton.studies.units import Units
 
 MODEL = ("model", "condition")
 _AT_ONCE = 4096
-"""Numbers that are computed at a time."""
+"""The most numbers that are computed at a time."""
 
 CLUSTER = "number of the cluster"
 """Numbers are sorted as names are, and grouped in a fraction of the time."""
@@ -108,7 +108,7 @@ class UnitCells:
         return cells.with_columns(**counted, **summed, **{CLUSTER: pl.Series(cluster)})
 
     def _values(self, table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
-        """What is summed over units, by the name of its sum."""
+        """The values that are summed over units, by the names of their sums."""
         weight = self.units.weight
         if self.units.void:
             yield "sound", (~table["void"]).cast(pl.Float64)
