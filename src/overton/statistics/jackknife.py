@@ -208,7 +208,7 @@ def _shared_nan(limit: float) -> float:
 _Part = TypeVar("_Part")
 _Batched = TypeVar("_Batched", bound="tuple[Sums, *tuple[object, ...]]")
 
-_AT_ONCE = 2**21
+_AT_ONCE = 2**17
 """The most influence values in memory at a time."""
 
 _SMALLEST = 1e-6

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata, wilcoxon
+from scipy.special import ndtr
+
+from overton.statistics.arrays import Floats
 
 _MOST_EXACT = 50
 
@@ -22,14 +25,42 @@ def signed_rank(differences: NDArray[np.float64]) -> float:
     kept = known[known != 0]
     if not known.size or not kept.size:
         return 1.0 if known.size else nan
-    if kept.size > _MOST_EXACT:
-        return float(wilcoxon(kept).pvalue)
-    doubled = np.rint(2 * rankdata(np.abs(np.round(kept, 12)))).astype(int)
+    return _approximately(kept) if kept.size > _MOST_EXACT else _exactly(kept)
+
+
+def _exactly(differences: Floats) -> float:
+    ranked = _ranked(np.abs(np.round(differences, 12)), differences > 0)
+    doubled = np.rint(2 * ranked.ranks).astype(int)
     chances = np.ones(1)
     for rank in doubled:  # each rank's sign is a fair coin
         chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
-    smaller = min(doubled[kept > 0].sum(), doubled[kept < 0].sum())
+    smaller = min(doubled[ranked.above].sum(), doubled[~ranked.above].sum())
     return float(min(1.0, 2 * chances[: smaller + 1].sum()))
+
+
+def _approximately(differences: Floats) -> float:
+    """By the normal distribution of the sum of ranks, whose variance ties make smaller."""
+    ranks, above, tied = _ranked(np.abs(differences), differences > 0)
+    many = float(len(ranks))
+    variance = (many * (many + 1) * (2 * many + 1) - (tied**3 - tied).sum() / 2) / 24
+    return float(2 * ndtr(-abs(ranks[above].sum() - many * (many + 1) / 4) / variance**0.5))
+
+
+class _Ranked(NamedTuple):
+    """Differences in order of their sizes, with the mean rank for tied ones. `above` says which are above 0, and `tied`
+    how many there are of each size."""
+
+    ranks: Floats
+    above: NDArray[np.bool_]
+    tied: Floats
+
+
+def _ranked(sizes: Floats, above: NDArray[np.bool_]) -> _Ranked:
+    order = np.argsort(sizes)
+    ordered = sizes[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    tied = np.diff(np.r_[starts, len(ordered)])
+    return _Ranked(np.repeat(starts + (tied + 1) / 2, tied), above[order], tied.astype(float))
 
 
 _AT_ONCE = 2**20

@@ -26,6 +26,7 @@ from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
+from overton.studies.groups import number_groups, numbers_of
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
 from overton.studies.unit_cells import (
     CLUSTER,
@@ -69,13 +70,17 @@ class Frame:
 
     def __post_init__(self) -> None:
         if not self.settings:
-            every = pl.concat(
-                [
-                    units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String))
-                    for units in self.units.values()
-                ]
+            object.__setattr__(
+                self, "settings", sorted({setting for kind in self.units for setting in self._known[kind]})
             )
-            object.__setattr__(self, "settings", every.unique().sort(MODEL).rows())
+
+    @cached_property
+    def _known(self) -> dict[str, list[tuple[str, str]]]:
+        """The models with each of their conditions that each kind of units has."""
+        return {
+            kind: units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
+            for kind, units in self.units.items()
+        }
 
     def has(self, measure: Measure) -> bool:
         """Whether the view has a measure's units and their column."""
@@ -97,25 +102,18 @@ class Frame:
     @cached_property
     def together(self) -> Frame:
         """The same units as those of all models together."""
+        of_all = pl.lit("", pl.Enum([""]))
         units = {
-            kind: replace(units, table=units.table.with_columns(model=pl.lit(""))) for kind, units in self.units.items()
+            kind: replace(units, table=units.table.with_columns(model=of_all)) for kind, units in self.units.items()
         }
         return replace(self, units=units, settings=())
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
-        if kind not in self._every_setting:
-            self._every_setting[kind] = self._settings_of(self.units[kind])
-        return self._every_setting[kind]
-
-    @cached_property
-    def _every_setting(self) -> dict[str, list[tuple[str, str]]]:
-        return {}
-
-    def _settings_of(self, units: Units) -> list[tuple[str, str]]:
-        if units.sparse:
-            return units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
-        models = units.table["model"].unique().cast(pl.String).to_list()
+        known = self._known[kind]
+        if self.units[kind].sparse:
+            return known
+        models = {model for model, _ in known}
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
@@ -162,16 +160,16 @@ class Frame:
                 yield from self._estimates_by_item(kind, own, by, also, by_item=by_item)
                 continue
             why, cells = self.units[kind].void, self._cells(kind).grouped(by)
-            made = [(measure, *self._cells(kind).ratios(measure, cells)) for measure in own]
+            made, places = self._cells(kind).ratios(own, cells), cells.places(len(by))
             for setting in self.settings_of(kind):
-                for measure, numbers, clusters in made:
-                    for at, group in cells.places.get(setting, []):
+                for measure, (numbers, clusters) in zip(own, made, strict=True):
+                    for at, group in places.get(setting, []):
                         shown = numbers[at]
                         if cells.void[at] and not shown.n:
                             shown = not_computed(why, level=shown.level)
                         row = self._row(measure, facet, group, shown, clusters[at])
                         yield self._finished(row, measure, setting, partial(cells.only_cluster, at, measure))
-                    if not by and setting not in cells.places:
+                    if not by and setting not in places:
                         yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
 
     def _finished(
@@ -228,23 +226,23 @@ class Frame:
         """The standard deviation (n - 1) of each measure over units, as rows of the variant 'sd'."""
         by = by or {}
         for kind, own in _by_units(measures):
-            units = self.units[kind]
+            units, table, values = self.units[kind], self._cells(kind).sorted_units, self._cells(kind).values
             keys = [*MODEL, *by.values()]
-            table = self._cells(kind).sorted_units.drop_nulls(list(by.values()))
-            if table.is_empty():
+            kept = np.flatnonzero(table.select(pl.all_horizontal(pl.col(keys).is_not_null())).to_series().to_numpy())
+            if not len(kept):
                 continue
-            numbered = table.select(keys).unique().sort(keys).with_row_index("at")
-            places = table.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["at"]
-            at, rows = places.to_numpy().astype(np.int64), np.arange(table.height)
-            groups = [Group(row[1], in_condition(row[2], row[3:])) for row in numbered.iter_rows()]
-            sound = ~table["void"].to_numpy() if units.void else np.ones(table.height, bool)
-            void = np.bincount(at, sound, len(groups)) == 0
-            cluster = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
-            weight = table[units.weight].to_numpy() if units.weight else None
-            over = self.jackknife.over(cluster, weight)
+            numbered = number_groups([numbers_of(table[name])[kept] for name in keys])
+            names = table.select(keys)[kept[numbered.first]].iter_rows()
+            groups = [Group(model, in_condition(condition, where)) for model, condition, *where in names]
+            sound = ~table["void"].to_numpy()[kept] if units.void else np.ones(len(kept), bool)
+            void = np.bincount(numbered.of, sound, len(groups)) == 0
+            cluster = number_groups([numbers_of(table[units.cluster])[kept]]).of
+            over = self.jackknife.over(cluster, table[units.weight].to_numpy()[kept] if units.weight else None)
             for measure in own:
-                values = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
-                cells = CellValues(values, rows, at, len(groups), measure.within, measure.nothing)
+                some = values[measure.name][kept]
+                cells = CellValues(
+                    some, np.arange(len(some)), numbered.of, len(groups), measure.within, measure.nothing
+                )
                 numbers = cell_deviations(cells, over, f"too few {kind}")
                 for group, number, is_void in zip(groups, numbers, void, strict=True):
                     missing = is_void and not number.n
@@ -288,21 +286,25 @@ class Frame:
 
         They serve numbers that compare groups in other ways than `differences`.
         """
-        kind, columns = self._cells(measure.units), [*MODEL, *(by or {}).values()]
+        kind = self._cells(measure.units)
+        cells = kind.grouped(by or {})
         parts = ("above", "below", "many") if kind.units.weight else ("above", "below")
-        summed = (
-            kind.table.drop_nulls(columns)
-            .group_by(*columns, CLUSTER)
-            .agg(pl.col(f"{part} {measure.name}").sum() for part in parts)
-            .sort(columns)
-        )
-        clusters = int(kind.table[CLUSTER].n_unique())
-        found: dict[tuple[str, ...], ClusterSums] = {}
-        for group, own in summed.partition_by(columns, as_dict=True, maintain_order=True).items():
-            made = np.zeros((len(parts), clusters))
-            made[:, own[CLUSTER].to_numpy() - 1] = own.select(f"{part} {measure.name}" for part in parts).to_numpy().T
-            found[tuple(map(str, group))] = ClusterSums(*made)
-        return found
+        sums = [cells.summed(f"{part} {measure.name}", cells.cluster, kind.clusters) for part in parts]
+        return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
+
+    def gaps(self, first: Measure, second: Measure, by: By) -> dict[tuple[str, ...], tuple[Estimate, int]]:
+        """The first measure minus the second of each model, condition and values of the facets in `by`, each cluster
+        left out of both; and the smaller number of clusters."""
+        sums = [self.sums(measure, by) for measure in (first, second)]
+        alike: dict[bytes, list[tuple[str, ...]]] = {}
+        for group in sums[0]:
+            speaks = np.logical_or(*(side[group].below > 0 for side in sums))
+            alike.setdefault(speaks.tobytes(), []).append(group)
+        made: dict[tuple[str, ...], tuple[Estimate, int]] = {}
+        for groups in alike.values():
+            both = (_side_by_side([side[group] for group in groups]) for side in sums)
+            made |= zip(groups, zip(*self._gaps(first, *both), strict=True), strict=True)
+        return {group: made[group] for group in sums[0]}
 
     def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
         """Each measure in another view, and its number here minus the one there, by model and condition.
@@ -319,6 +321,9 @@ class Frame:
 
     def between_conditions(self, measure: Measure) -> Iterator[EstimateRow]:
         """Each model's number in every two conditions in which it has one: the first minus the second."""
+        settings = self.settings_of(measure.units)
+        if len(settings) == len({model for model, _ in settings}):
+            return
         own = {setting: made for setting, made in self.contributions(measure).items() if made.items}
         for first, second in combinations(sorted(own), 2):
             if first[0] == second[0]:
@@ -505,6 +510,12 @@ def _speaking(sums: ClusterSums, speaks: Flags) -> ClusterSums:
     if speaks.all():
         return sums
     return ClusterSums(sums.above[speaks], sums.below[speaks], None if sums.many is None else sums.many[speaks])
+
+
+def _side_by_side(sums: Sequence[ClusterSums]) -> ClusterSums:
+    """The sums of single groups as those of several."""
+    above, below, many = zip(*sums, strict=True)
+    return ClusterSums(np.stack(above, 1), np.stack(below, 1), None if many[0] is None else np.stack(many, 1))
 
 
 def is_first(grouping: Grouping) -> pl.Expr:

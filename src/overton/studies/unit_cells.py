@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,14 +11,17 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.arrays import Flags, Floats, Ints
-from overton.statistics.cell_means import count_different
+from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
-from overton.statistics.jackknife import Jackknife, Resampling
+from overton.statistics.jackknife import Jackknife, Range, Resampling
+from overton.studies.groups import Groups, number_groups, numbers_of
 from overton.studies.measures import By, Measure
 from overton.studies.units import Units
 
 MODEL = ("model", "condition")
+_AT_ONCE = 4096
+"""The most numbers that are computed at a time."""
+
 CLUSTER = "number of the cluster"
 """Numbers are sorted as names are, and grouped in a fraction of the time."""
 
@@ -39,21 +42,45 @@ class GroupedCells(NamedTuple):
     """Cells of a kind of units, and the G groups that they belong to.
 
     cells    those with values of all facets, whose column `clusters` names their clusters
-    group    the group of each, by its number; `cluster` likewise
-    places   by model and condition, the numbers of its groups that are known, and what they are
-    void     [G] whether all of a group's units are void
+    of       the group of each, by its number; `cluster` likewise
+    names    each group's model and condition, and its values of the facets
+    known    [G] whether a unit of a group is known
+    void     [G] whether all of its units are void
+    pairs    the clusters of each group
     """
 
     cells: pl.DataFrame
     clusters: str
-    group: Ints
+    of: Ints
     cluster: Ints
-    places: Mapping[tuple[str, str], Sequence[tuple[int, Group]]]
+    names: Sequence[tuple[str, ...]]
+    known: Flags
     void: Flags
+    pairs: Groups
+
+    def places(self, values: int) -> dict[tuple[str, str], list[tuple[int, Group]]]:
+        """By model and condition, the numbers of its groups that are known, and what they are; of all if groups have no
+        `values` of facets."""
+        found: dict[tuple[str, str], list[tuple[int, Group]]] = {}
+        for at, (model, condition, *own) in enumerate(self.names):
+            if self.known[at] or not values:
+                found.setdefault((model, condition), []).append((at, Group(model, in_condition(condition, own))))
+        return found
+
+    def summed(self, column: str, by: AnyInts, many: int) -> Floats:
+        """The sums of a column over the cells of each group, and `by` numbers below `many` [many, G]."""
+        values, width = self.cells[column].to_numpy(), len(self.names)
+        return np.asarray(np.bincount(by * width + self.of, values, many * width), float).reshape(many, width)
+
+    def count_clusters(self, some: Flags) -> Ints:
+        """How many different clusters each group has of some cells [G]."""
+        seen = np.zeros(len(self.pairs.first), bool)
+        seen[self.pairs.of[some]] = True
+        return np.bincount(self.of[self.pairs.first[seen]], minlength=len(self.names))
 
     def only_cluster(self, at: int, measure: Measure) -> str:
         """The one cluster of a group that says something of a measure."""
-        own = self.cells.filter(pl.Series(self.group == at) & (pl.col(f"below {measure.name}") > 0))
+        own = self.cells.filter(pl.Series(self.of == at) & (pl.col(f"below {measure.name}") > 0))
         return str(own[self.clusters][0])
 
 
@@ -74,79 +101,130 @@ class UnitCells:
         """
         units, table = self.units, self.units.table
         table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
-        keys = [*MODEL, units.cluster, *units.facets, "known"]
-        counted = self.measures if units.weight else []
-        return (
-            table.with_columns(_as_numbers(table, keys))
-            .group_by(keys)
-            .agg(
-                pl.len().alias("units"),
-                *([(~pl.col("void")).sum().alias("sound")] if units.void else []),
-                *(value_of(measure, units.weight).sum().alias(f"above {measure.name}") for measure in self.measures),
-                *(weight_of(measure, units.weight).sum().alias(f"below {measure.name}") for measure in self.measures),
-                *(pl.col(measure.column).count().alias(f"many {measure.name}") for measure in counted),
-            )
-            .sort(keys)
-            .with_columns(pl.col(units.cluster).to_physical().rank("dense").cast(pl.Int64).alias(CLUSTER))
-        )
+        keys = list(dict.fromkeys([*MODEL, units.cluster, *units.facets, "known"]))
+        named = table.select(keys).with_columns(_as_numbers(table, keys))
+        groups = number_groups([numbers_of(column) for column in named])
+        cells = named[groups.first]
+        summed = {
+            name: pl.Series(np.bincount(groups.of, values.fill_null(0.0).to_numpy(), cells.height))
+            for name, values in self._values(table)
+        }
+        cluster = number_groups([numbers_of(cells[units.cluster])]).of + 1
+        counted = {"units": pl.Series(np.bincount(groups.of, minlength=cells.height))}
+        return cells.with_columns(**counted, **summed, **{CLUSTER: pl.Series(cluster)})
+
+    def _values(self, table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+        """The values that are summed over units, by the names of their sums."""
+        weight = self.units.weight
+        if self.units.void:
+            yield "sound", (~table["void"]).cast(pl.Float64)
+        for measure in self.measures:
+            has_value = pl.col(measure.column).is_not_null().cast(pl.Float64)
+            parts = {"above": value_of(measure, weight), "below": weight_of(measure, weight)}
+            parts |= {"many": has_value} if weight else {}
+            made = table.select(**parts)
+            yield from ((f"{part} {measure.name}", made[part]) for part in parts)
+
+    @cached_property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return int(self.table[CLUSTER].to_numpy().max(initial=0))
 
     @cached_property
     def over(self) -> Resampling:
         """Intervals over all clusters."""
-        return self.jackknife.over(max(self.table[CLUSTER].n_unique(), 1))
+        return self.jackknife.over(max(self.clusters, 1))
 
     @cached_property
     def sorted_units(self) -> pl.DataFrame:
         """The units in an order that does not depend on that of records, so that sums are rounded alike."""
-        return self.units.table.with_columns(as_texts()).sort(*MODEL, self.units.cluster, *self.units.facets)
+        keys = [*MODEL, self.units.cluster, *self.units.facets]
+        others = ["void" if self.units.void else "", self.units.weight, *(measure.column for measure in self.measures)]
+        texts = self.units.table.select(list(dict.fromkeys(filter(None, (*keys, *others))))).with_columns(as_texts())
+        return texts.with_columns(_as_numbers(texts, keys)).sort(keys)
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The values of each measure in that order, NaN where a unit has none."""
+        table = self.sorted_units
+        return {
+            measure.name: table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            for measure in self.measures
+        }
 
     def grouped(self, by: By) -> GroupedCells:
         """The cells with the group of each: a model and condition, and a value of each facet in `by`."""
         key = tuple(by.values())
         if key not in self._every_grouping:
-            self._every_grouping[key] = self._group(by)
+            self._every_grouping[key] = self._group([*MODEL, *key])
         return self._every_grouping[key]
 
     @cached_property
     def _every_grouping(self) -> dict[tuple[str, ...], GroupedCells]:
         return {}
 
-    def _group(self, by: By) -> GroupedCells:
-        columns = [*MODEL, *by.values()]
-        cells = self.table.drop_nulls(list(by.values()))
-        groups = cells.group_by(columns).agg(pl.col("known").any()).sort(columns).with_row_index("at")
-        group = cells.select(columns).join(groups, on=columns, how="left", maintain_order="left")["at"]
-        places: dict[tuple[str, str], list[tuple[int, Group]]] = {}
-        for at, model, condition, *values, known in groups.iter_rows():
-            if known or not by:
-                own = Group(model, in_condition(condition, values))
-                places.setdefault((model, condition), []).append((at, own))
-        numbers = group.to_numpy().astype(np.int64)
-        sound = cells["sound"].to_numpy() if self.units.void else np.ones(cells.height)
-        void = np.bincount(numbers, sound, groups.height) == 0
-        return GroupedCells(cells, self.units.cluster, numbers, cells[CLUSTER].to_numpy() - 1, places, void)
+    def _group(self, columns: Sequence[str]) -> GroupedCells:
+        cells = self.table
+        if any(cells[name].null_count() for name in columns):
+            cells = cells.drop_nulls(columns)
+        groups = number_groups([numbers_of(cells[name]) for name in columns])
+        cluster, many = cells[CLUSTER].to_numpy() - 1, len(groups.first)
+        known: Flags = np.zeros(many, bool)
+        known[groups.of[cells["known"].to_numpy()]] = True
+        void = np.bincount(groups.of, cells["sound"].to_numpy(), many) == 0 if self.units.void else np.zeros(many, bool)
+        names = [tuple(map(str, row)) for row in cells.select(columns)[groups.first].iter_rows()]
+        return GroupedCells(
+            cells, self.units.cluster, groups.of, cluster, names, known, void, number_groups([cluster, groups.of])
+        )
 
-    def ratios(self, measure: Measure, cells: GroupedCells) -> tuple[list[Estimate], list[int]]:
-        """A measure's ratio in each group, and how many clusters say something of it."""
-        width, over = len(cells.void), self.over
-        if not width:
-            return [], []
-        flat = over.group[cells.cluster] * width + cells.group
+    @cached_property
+    def denominators(self) -> dict[str, str]:
+        """By the name of each measure the first one that has the same denominators in all cells."""
+        parts = ("below", "many") if self.units.weight else ("below",)
+        found: dict[str, str] = {}
+        for measure in self.measures:
+            own = [self.table[f"{part} {measure.name}"] for part in parts]
+            same = (
+                name
+                for name in dict.fromkeys(found.values())
+                if all(mine.equals(self.table[f"{part} {name}"]) for part, mine in zip(parts, own, strict=True))
+            )
+            found[measure.name] = next(same, measure.name)
+        return found
 
-        def summed(part: str) -> Floats:
-            values = cells.cells[f"{part} {measure.name}"].cast(pl.Float64).to_numpy()
-            return np.asarray(np.bincount(flat, values, over.groups * width), float).reshape(over.groups, width)
+    def ratios(self, measures: Sequence[Measure], cells: GroupedCells) -> list[tuple[list[Estimate], list[int]]]:
+        """Each measure's ratio in each group, and how many clusters say something of it."""
+        width = len(cells.names)
+        made: dict[str, tuple[list[Estimate], list[int]]] = {}
+        for alike in self._alike(measures, max(1, _AT_ONCE // width)) if width else ():
+            sums = self._sums(alike, cells)
+            (estimates,) = self.over.ratios([sums], alike[0].nothing, alike[0].within)
+            clusters = sums.numbers.clusters.astype(int).tolist()
+            for start, measure in zip(range(0, len(clusters), width), alike, strict=True):
+                made[measure.name] = estimates[start : start + width], clusters[start : start + width]
+        return [made.get(measure.name, ([], [])) for measure in measures]
 
-        above, below = summed("above"), summed("below")
-        whole = below.sum(0)
-        n = summed("many").sum(0) if self.units.weight else whole
+    def _alike(self, measures: Sequence[Measure], most: int) -> Iterator[Sequence[Measure]]:
+        """Measures that are computed at once, since they have the same denominators; at most so many."""
+        found: dict[tuple[str, Range, str], list[Measure]] = {}
+        for measure in measures:
+            key = (measure.nothing, measure.within, self.denominators[measure.name])
+            found.setdefault(key, []).append(measure)
+        for alike in found.values():
+            yield from (alike[start : start + most] for start in range(0, len(alike), most))
+
+    def _sums(self, alike: Sequence[Measure], cells: GroupedCells) -> Sums:
+        """The sums of measures with the same denominators, by group of clusters that are left out together."""
+        over, first = self.over, alike[0].name
+        left_out = over.group[cells.cluster]
+        below = cells.summed(f"below {first}", left_out, over.groups)
+        above = np.concatenate([cells.summed(f"above {one.name}", left_out, over.groups) for one in alike], axis=1)
+        whole, of = below.sum(0), np.tile(np.arange(below.shape[1]), len(alike))
+        n = cells.summed(f"many {first}", left_out, over.groups).sum(0) if self.units.weight else whole
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = above.sum(0) / whole
-        speaks = cells.cells[f"below {measure.name}"].to_numpy() > 0
-        clusters = count_different(cells.cluster[speaks], cells.group[speaks], width)
-        numbers = Numbers(value, n, clusters.astype(float))
-        sums = Sums(above - np.nan_to_num(value) * below, below, np.arange(width), numbers)
-        return over.ratios([sums], measure.nothing, measure.within)[0], clusters.tolist()
+            value = above.sum(0) / whole[of]
+        clusters = cells.count_clusters(cells.cells[f"below {first}"].to_numpy() > 0).astype(float)
+        return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n[of], clusters[of]))
 
 
 def join_values(values: Iterable[object]) -> str:
@@ -161,7 +239,7 @@ def in_condition(condition: str, values: Iterable[object]) -> str:
 
 def _as_numbers(table: pl.DataFrame, keys: Iterable[str]) -> list[pl.Expr]:
     """Names as categories in the order of texts: these are grouped and sorted in a fraction of the time."""
-    named = [name for name in dict.fromkeys(keys) if table.schema[name] in {pl.String, pl.Categorical}]
+    named = [name for name in dict.fromkeys(keys) if isinstance(table[name].dtype, pl.String | pl.Categorical)]
     return [pl.col(name).cast(pl.Enum(table[name].drop_nulls().cast(pl.String).unique().sort())) for name in named]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from math import isnan, nan
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
@@ -22,11 +22,10 @@ from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
-from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
-from overton.studies.pluralism.options import SHIFTS, ConditionPair, comparisons, in_order, named
+from overton.studies.pluralism.options import SHIFTS, Against, ConditionPair, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
 
@@ -87,33 +86,31 @@ class Changes(Units):
     def _p_values(self) -> Iterator[tuple[ChangeKey, float]]:
         """For all models, a thread's difference is the mean over models."""
         models = self.table["model"].unique().cast(pl.String).sort().to_list()
-        communities = _communities(self)
-        one_model = models[0] if len(models) == 1 else None
-        for community in (None, *communities):
+        for community in (None, *_communities(self)):
             table = self.table if community is None else self.table.filter(pl.col("community") == community)
-            means = table if one_model else self._over_models(table)
-            for key, p in self._of_scope(None, community, means):
+            if len(models) > 1:
+                yield from self._of_each((), community, self._over_models(table))
+                yield from self._of_each(("model",), community, table)
+                continue
+            for key, p in self._of_each((), community, table):
                 yield key, p
-                if one_model:
-                    yield (one_model, *key[1:]), p
-            for model in () if one_model else models:
-                yield from self._of_scope(model, community, table.filter(pl.col("model") == model))
+                yield (models[0], *key[1:]), p
 
     def _over_models(self, table: pl.DataFrame) -> pl.DataFrame:
         keys = ["condition", "against", "thread"]
         return table.group_by(keys).agg(pl.col(name).mean() for name in self.tested)
 
-    def _of_scope(
-        self, model: str | None, community: str | None, table: pl.DataFrame
+    def _of_each(
+        self, model: Sequence[str], community: str | None, table: pl.DataFrame
     ) -> Iterator[tuple[ChangeKey, float]]:
-        for (condition, against), part in (
-            table.sort("condition", "against", "thread")
-            .partition_by("condition", "against", as_dict=True, maintain_order=True)
-            .items()
-        ):
-            for name in self.tested:
-                p = signed_rank(part[name].drop_nulls().to_numpy())
-                yield (model, community, str(condition), str(against), name), p
+        """The P values of each two conditions, and of each model if `model` names its column."""
+        keys = [*model, "condition", "against"]
+        parts = table.select(*keys, *self.tested).partition_by(keys, as_dict=True, include_key=False)
+        for names in table.select(keys).unique().sort(keys).rows():
+            *one, condition, against = map(str, names)
+            for name, values in zip(self.tested, parts[names], strict=True):
+                key = (one[0] if one else None, community, condition, against, name)
+                yield key, signed_rank(values.drop_nulls().to_numpy())
 
 
 _PARTS = ("voiced", "known")
@@ -127,7 +124,8 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     the first minus the second.
     """
     table = units.table
-    keys = [name for name in ("model", "thread", *units.facets) if name in table.columns]
+    facets = [name for name in units.facets if name in table.columns]
+    keys = ["model", "thread", *facets]
     own = {
         name: pl.col(name) / pl.col(weight) if weight else pl.col(name)
         for name, weight in values.items()
@@ -136,24 +134,26 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     if {"accuracy_first", "accuracy_second"} <= own.keys():
         own["first_pull"] = own["accuracy_first"] - own["accuracy_second"]
     counts = [name for name in table.columns if name.startswith(tuple(f"{part}_" for part in _PARTS))]
-    values_of = table.select(*keys, "condition", *counts, **own)
-    by_condition = values_of.partition_by("condition", as_dict=True)
+    columns = (*keys, "condition", *counts)
+    by_condition = table.select(*columns, **own).partition_by("condition", as_dict=True, include_key=False)
     conditions = [str(condition) for (condition,) in by_condition]
-    kind = pl.Enum(in_order(conditions))
+    kind, compared = pl.Enum(in_order(conditions)), pl.Enum(get_args(Against))
     made = [
-        _differences(by_condition[pair.condition,], by_condition[pair.other,], list(own), pair, counts).select(
+        _differences(
+            by_condition[pair.condition,], by_condition[pair.other,].drop(facets), list(own), pair, counts
+        ).select(
             *keys,
             pl.lit(pair.condition, kind).alias("condition"),
             pl.lit(pair.other, kind).alias("against"),
-            pl.lit(pair.against).alias("compared"),
+            pl.lit(pair.against, compared).alias("compared"),
             pl.exclude(keys),
         )
         for pair in comparisons(conditions)
     ]
-    empty = values_of.clear().with_columns(against=pl.lit(None, kind), compared=pl.lit(None, pl.String))
+    empty = table.clear().select(*columns, **own, against=pl.lit(None, kind), compared=pl.lit(None, compared))
     found = pl.concat(made, how="diagonal") if made else empty
-    facets, known = (*units.facets, "against"), tuple(name for name in tested if name in found.columns)
-    return Changes(found, units.cluster, facets, sparse=True, tested=known)
+    known = tuple(name for name in tested if name in found.columns)
+    return Changes(found, units.cluster, (*units.facets, "against"), sparse=True, tested=known)
 
 
 def _differences(
@@ -163,9 +163,7 @@ def _differences(
     changes = both.with_columns((pl.col(name) - pl.col(f"{name} before")).round(_DIGITS) for name in values)
     stances = SHIFTS.get(named(pair.condition).arm)
     if stances is None or pair.against == "twin" or not counts:
-        return changes.drop(
-            *counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before"
-        )
+        return changes.drop(*counts, *(f"{name} before" for name in (*values, *counts)))
     fall, rise = (-pl.col(f"{stances[0]}_recall"), pl.col(f"{stances[1]}_recall"))
     known = [pl.sum_horizontal(f"known_{stance}{when}" for stance in stances) > 0 for when in ("", " before")]
     shifts = {
@@ -178,7 +176,7 @@ def _differences(
     }
     return changes.with_columns(
         suppression_as_published=fall, amplification_as_published=rise, asymmetry_as_published=fall - rise, **shifts
-    ).drop(*counts, *(f"{name} before" for name in (*values, *counts)), "condition", "condition before")
+    ).drop(*counts, *(f"{name} before" for name in (*values, *counts)))
 
 
 NOTHING = "no thread has it"
@@ -251,21 +249,29 @@ def _as_change(row: EstimateRow, column: str, tests: Mapping[ChangeKey, SignedRa
 def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
     """The first measure minus the second of each model and of all, over all threads and in each community; each thread
     is left out of both."""
-    communities = _communities(frame.units[pull.units])
-    for community, together in product((None, *communities), (True, False)):
-        own = frame.together if together else frame
-        keep = None if community is None else pl.col("community") == community
-        minuend, subtrahend = (own.contributions(measure, keep) for measure in (first, second))
-        for (model, condition), made in minuend.items():
-            yield EstimateRow(
+    for facet in (None, *_facets(frame.units[pull.units])):
+        made = [pair for own in (frame.together, frame) for pair in _pulls(own, pull, (first, second), facet)]
+        yield from (row for _, row in sorted(made, key=lambda pair: pair[0]))
+
+
+def _pulls(
+    frame: Frame, pull: Measure, both: tuple[Measure, Measure], facet: str | None
+) -> Iterator[tuple[str, EstimateRow]]:
+    """A row for each model and condition, in each value of the facet, which comes first."""
+    by = {} if facet is None else {facet: facet}
+    for (model, *where), (number, clusters) in frame.gaps(*both, by).items():
+        yield (
+            where[-1] if facet else "",
+            EstimateRow(
                 model=model or None,
-                facet=None if community is None else "community",
-                condition=condition if community is None else f"{condition} / {community}",
+                facet=facet,
+                condition=" / ".join(where),
                 measure=pull.name,
                 variant=frame.variant,
-                clusters=min(len(made.items), len(subtrahend[model, condition].items)),
-                number=contrast(made, subtrahend[model, condition], frame.jackknife, wider=False),
-            )
+                clusters=clusters,
+                number=number,
+            ),
+        )
 
 
 def _test_rows(changes: Changes, keys: Mapping[str, str], variant: str) -> Iterator[TableRow]:

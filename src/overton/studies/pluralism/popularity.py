@@ -119,7 +119,7 @@ def _counts(grouped: GroupedRows, counts: Mapping[str, NDArray[np.generic]]) -> 
 
 
 def _by_unit(grouped: GroupedRows, values: Floats) -> Floats:
-    return summed(grouped.unit, grouped.units, values[grouped.order])
+    return summed(grouped.unit, grouped.units, values)
 
 
 class ViewpointPlaces(NamedTuple):

@@ -99,11 +99,15 @@ def units_of(
         raise InputError([Problem("pluralism", "", why or NOTHING_TO_MEASURE)])
     checked = tables.checked()
     names = UnitNames.of(table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None)
-    more = [_facets(records, names, columns), *([_open(records, names)] if is_of_run(records) else [])]
-    found = {kind: table for kind, table in _tables_of_units(checked, names, how) if not kinds or kind in kinds}
-    for table in more:
-        keys = [key for key in ("model", "thread") if key in table.columns]
-        found = {kind: own.join(table, on=keys, how="left", maintain_order="left") for kind, own in found.items()}
+    facets = _facets(records, names, columns)
+    found = {
+        kind: table.hstack(facets[table["thread"].to_physical()])
+        for kind, table in _tables_of_units(checked, names, how)
+        if not kinds or kind in kinds
+    }
+    if is_of_run(records):
+        keys, gone = ("model", "thread"), _open(records, names)
+        found = {kind: own.join(gone, on=keys, how="left", maintain_order="left") for kind, own in found.items()}
     units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
     if kinds:
         return units
@@ -145,7 +149,7 @@ def marked(matches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _facets(records: pl.DataFrame, names: UnitNames, columns: Sequence[str]) -> pl.DataFrame:
-    """The facets of each thread."""
+    """The facets of each thread, in the order of their names."""
     known = [
         records.select("thread", column).drop_nulls().unique("thread", keep="first", maintain_order=True)
         for column in columns
@@ -153,7 +157,7 @@ def _facets(records: pl.DataFrame, names: UnitNames, columns: Sequence[str]) -> 
     made = pl.DataFrame({"thread": list(names.threads)}, schema={"thread": pl.String})
     for table in known:
         made = made.join(table, on="thread", how="left", maintain_order="left")
-    return made.with_columns(pl.col("thread").cast(pl.Enum(list(names.threads))))
+    return made.drop("thread")
 
 
 def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
@@ -226,8 +230,8 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
         for kind, columns in COUNTS.items()
         if kind in frame.units
     }
-    threads = {name for kind in found for name in frame.units[kind].table["thread"].unique().cast(pl.String)}
-    totals: Cells = {"threads": len(threads), "denominator": None}
+    threads = pl.concat([frame.units[kind].table["thread"].unique().cast(pl.String) for kind in found])
+    totals: Cells = {"threads": threads.n_unique(), "denominator": None}
     if "sycophancy" in found:
         totals["denominator"] = str(frame.units["sycophancy"].table["denominator"].cast(pl.String).first())
     asked = frame.units["asked"].table if "asked" in frame.units else None

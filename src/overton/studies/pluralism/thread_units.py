@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats, Ints
+from overton.studies.groups import number_groups
 
 KEYS = ("model", "thread", "condition")
 """The columns that name a unit."""
@@ -26,8 +27,9 @@ class UnitNames:
     @classmethod
     def of(cls, tables: Iterable[pl.DataFrame]) -> UnitNames:
         """The names in `tables`, each with `model` and `thread`."""
-        every = pl.concat([table.select("model", "thread").unique() for table in tables])
-        return cls(*(tuple(every[name].unique().sort().to_list()) for name in ("model", "thread")))
+        given = list(tables)
+        every = (pl.concat([table[name].unique() for table in given]) for name in ("model", "thread"))
+        return cls(*(tuple(names.unique().sort().to_list()) for names in every))
 
 
 class Where(NamedTuple):
@@ -46,27 +48,22 @@ class Where(NamedTuple):
 class GroupedRows:
     """The rows of a table in U units.
 
-    where   the units [U], and `names` their models, threads and conditions
-    order   [rows] the table's rows in order of their units
-    unit    [rows] the unit of each of these
+    where   the units [U], in order, and `names` their models, threads and conditions
+    unit    [rows] the unit of each row
     """
 
     where: Where
     names: tuple[tuple[str, ...], ...]
-    order: Ints
     unit: Ints
 
     @classmethod
-    def of(cls, table: pl.DataFrame, names: UnitNames, *last: str) -> GroupedRows:
-        """Of a table with `model`, `thread` and `condition`, in order of these and of the columns `last`."""
+    def of(cls, table: pl.DataFrame, names: UnitNames) -> GroupedRows:
+        """Of a table with `model`, `thread` and `condition`."""
         conditions = tuple(table["condition"].unique().sort().to_list())
         levels = (names.models, names.threads, conditions)
         codes = Where(*(_codes(table[name], known) for name, known in zip(KEYS, levels, strict=True)))
-        order = np.lexsort([*(table[name].to_numpy() for name in reversed(last)), *reversed(codes)])
-        rows = codes.take(order)
-        new = np.ones(len(order), bool)
-        new[1:] = np.any([code[1:] != code[:-1] for code in rows], axis=0)
-        return cls(rows.take(new), levels, order, np.cumsum(new) - 1)
+        groups = number_groups(codes)
+        return cls(codes.take(groups.first), levels, groups.of)
 
     @property
     def units(self) -> int:

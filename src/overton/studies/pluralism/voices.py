@@ -255,8 +255,9 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: UnitNames) -> Vo
     Raises:
         InputError: threads without viewpoints, and matches that name none of their thread's.
     """
-    grouped = GroupedRows.of(matches, names, "response")
-    table, units, unit = matches[grouped.order], grouped.units, grouped.unit
+    grouped = GroupedRows.of(matches, names)
+    order = np.lexsort([matches["response"].to_numpy(), grouped.unit])
+    table, units, unit = matches[order], grouped.units, grouped.unit[order]
     _refuse_repeated(table, unit)
     begins = np.searchsorted(unit, np.arange(units))
     own = _own_set(table[begins], views)

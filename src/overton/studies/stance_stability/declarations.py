@@ -77,9 +77,10 @@ def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def bins_of(reuse: Floats) -> list[str | None]:
     """The bin of each conversation's re-use by its ends ('0.3 to 0.4'), None without any; the last includes 1."""
-    places = np.floor(np.round(np.nan_to_num(reuse) * BINS, _DIGITS)).clip(0, BINS - 1)
+    names = [f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}" for place in range(BINS)]
+    places = np.floor(np.round(np.nan_to_num(reuse) * BINS, _DIGITS)).clip(0, BINS - 1).astype(int)
     return [
-        None if missing else f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}"
+        None if missing else names[place]
         for place, missing in zip(places.tolist(), np.isnan(reuse).tolist(), strict=True)
     ]
 

@@ -107,11 +107,12 @@ def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
 def _about(found: Conversations, unit: str) -> pl.DataFrame:
     """Each conversation's model, facets, and what intervals are over; they have no conditions."""
     about = found.about
+    names = {heat: temperature_name(heat) for heat in about["temperature"].unique().to_list()}
     missing = [pl.lit(None, pl.String).alias(name) for name in (*FACETS, "topic") if name not in about.columns]
     return about.with_columns(
         *missing,
         heat="temperature",
-        temperature=pl.Series([temperature_name(heat) for heat in about["temperature"].to_list()], dtype=pl.String),
+        temperature=pl.Series([names[heat] for heat in about["temperature"].to_list()], dtype=pl.String),
         condition=pl.lit(""),
         cluster="topic" if unit == "topics" else "conversation",
     )

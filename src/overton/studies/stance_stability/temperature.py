@@ -29,6 +29,7 @@ from overton.statistics.jackknife import (
 from overton.statistics.tests import holm, permuted_within
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame
+from overton.studies.groups import number_groups, numbers_of
 from overton.studies.measures import Measure
 from overton.studies.stance_stability.conversations import UNLABELLED
 from overton.studies.study_measures import TableRow
@@ -103,6 +104,7 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
         sums = cell_sums(cells, over)
         estimates, influence = over.ratios([sums], measure.nothing, measure.within)[0], over.influence(sums)
         topics = _values_by_topic(table, measure, units.weight)
+        by_model = topics.partition_by("model", as_dict=True)
         for number, model in enumerate(models):
             first = number * len(temperatures)
             known = [
@@ -116,9 +118,10 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
             means = {temperature: estimates[cell] for temperature, cell in known}
             groups = int(influence.groups[at].min())
             variance, by_chance = _variance(means, influence.parts[:, at], groups, over)
-            exchanged = _in_table(topics, model, [temperature for temperature, _ in known])
+            own = by_model.get((model,), topics.clear())
+            exchanged = _in_table(own, [temperature for temperature, _ in known])
             p = permuted_within(exchanged, frame.jackknife.resamples, frame.jackknife.seed)
-            within = _within_topics(topics.filter(model=model), frame.jackknife)
+            within = _within_topics(own, frame.jackknife)
             yield _Spread(model, measure.name, means, variance, within, by_chance, p)
 
 
@@ -165,9 +168,8 @@ def _within_topics(topics: pl.DataFrame, jackknife: Jackknife) -> Estimate:
     return cell_means([cells], jackknife.over(every))[0][0]
 
 
-def _in_table(topics: pl.DataFrame, model: str, temperatures: Sequence[str]) -> Floats:
+def _in_table(own: pl.DataFrame, temperatures: Sequence[str]) -> Floats:
     """A model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
-    own = topics.filter(model=model)
     names = own["topic"].unique().sort().to_list()
     wanted = pl.DataFrame(
         list(product(names, temperatures)), schema={"topic": pl.String, "temperature": pl.String}, orient="row"
@@ -249,7 +251,7 @@ def by_turn(frame: Frame) -> Iterator[EstimateRow]:
     if conversations.weight:
         own = conversations.table.filter("known")["weight"].to_numpy()
         weight = np.asarray(own[table["conversation"].to_numpy()])
-    over = frame.jackknife.over(table["cluster"].rank("dense").to_numpy().astype(np.int64) - 1, weight)
+    over = frame.jackknife.over(number_groups([numbers_of(table["cluster"])]).of, weight)
     yield from _means_by(table, [], over)
     if len(temperatures) > 1:
         yield from _means_by(table, ["temperature"], over)
@@ -257,17 +259,15 @@ def by_turn(frame: Frame) -> Iterator[EstimateRow]:
 
 def _means_by(table: pl.DataFrame, facets: Sequence[str], over: Resampling) -> Iterator[EstimateRow]:
     keys = ["model", *facets, "turn"]
-    groups = table.select(keys).unique().with_columns(pl.col(pl.Enum).cast(pl.String)).sort(keys)
-    own = table.select(keys).with_columns(pl.col(pl.Enum).cast(pl.String))
-    cell = own.join(groups.with_row_index("at"), on=keys, how="left", maintain_order="left")["at"]
-    cells, rows = cell.to_numpy().astype(np.int64), np.arange(table.height)
+    groups = number_groups([numbers_of(table[name]) for name in keys])
+    rows, names = np.arange(table.height), table.select(keys)[groups.first].rows()
     named = [("changed_at_turn", "changed"), *([("reuse_at_turn", "reuse")] if "reuse" in table.columns else [])]
     values = [
-        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, cells, groups.height, SHARE)
+        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, groups.of, len(names), SHARE)
         for _, column in named
     ]
     numbers = cell_means(values, over)
-    for at, (model, *where) in enumerate(groups.iter_rows()):
+    for at, (model, *where) in enumerate(names):
         if not numbers[0][at].n:  # no conversation has a pair of turns there
             continue
         for (measure, _), made in zip(named, numbers, strict=True):
