@@ -218,7 +218,9 @@ class UnitCells:
         over, first = self.over, alike[0].name
         left_out = over.group[cells.cluster]
         below = cells.summed(f"below {first}", left_out, over.groups)
-        above = np.concatenate([cells.summed(f"above {one.name}", left_out, over.groups) for one in alike], axis=1)
+        above = np.concatenate(
+            [cells.summed(f"above {measure.name}", left_out, over.groups) for measure in alike], axis=1
+        )
         whole, of = below.sum(0), np.tile(np.arange(below.shape[1]), len(alike))
         n = cells.summed(f"many {first}", left_out, over.groups).sum(0) if self.units.weight else whole
         with np.errstate(divide="ignore", invalid="ignore"):

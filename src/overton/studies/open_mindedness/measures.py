@@ -58,7 +58,7 @@ def _of(units: str, *measures: Measure) -> list[Measure]:
 
 def _balanced(measures: Sequence[Measure], by: By | None = None) -> Grouping:
     """Measures of answers whose pulls of letter and order are set to zero."""
-    every = [one for measure in measures for one in _of(f"balanced_{measure.units}", measure)]
+    every = [made for measure in measures for made in _of(f"balanced_{measure.units}", measure)]
     return Grouping(every, by or {}, variant="letter_balanced")
 
 

@@ -107,9 +107,9 @@ class Changes(Units):
         keys = [*model, "condition", "against"]
         parts = table.select(*keys, *self.tested).partition_by(keys, as_dict=True, include_key=False)
         for names in table.select(keys).unique().sort(keys).rows():
-            *one, condition, against = map(str, names)
+            *models, condition, against = map(str, names)
             for name, values in zip(self.tested, parts[names], strict=True):
-                key = (one[0] if one else None, community, condition, against, name)
+                key = (models[0] if models else None, community, condition, against, name)
                 yield key, signed_rank(values.drop_nulls().to_numpy())
 
 
