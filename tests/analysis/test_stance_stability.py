@@ -277,7 +277,11 @@ def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match="no labelled unit"):
         draw_sheet(run.path, tmp_path / "a.csv", what="premise_stance")
     with monkeypatch.context() as without:
-        without.setattr(stance_stability, "STUDY", replace(stance_stability.STUDY, questions=None))
+        without.setattr(
+            stance_stability,
+            "STUDY",
+            replace(stance_stability.STUDY, measuring=replace(stance_stability.STUDY.measuring, questions=None)),
+        )
         with pytest.raises(InputError, match="has no sheet"):
             draw_sheet(run.path, tmp_path / "a.csv")
     with pytest.raises(InputError, match="cannot be read"):

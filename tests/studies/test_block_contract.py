@@ -29,6 +29,12 @@ def judged(records: Any, wanted: Any) -> PrecisionState:
     return PrecisionState([PrecisionLimit("consensus", first.deliberation, 0.0, 0.0, 1.0)], frozenset(), True, {})
 
 
+def with_blocks(blocks: Any) -> Any:
+    """The study with other blocks."""
+    assert STUDY.measuring is not None
+    return replace(STUDY, measuring=replace(STUDY.measuring, blocks=blocks))
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -58,11 +64,11 @@ def judged(records: Any, wanted: Any) -> PrecisionState:
 )
 def test_what_is_wrong_with_blocks_is_reported(case: Case, changed: dict[str, Any], told: str) -> None:
     assert STUDY.blocks is not None
-    broken = replace(case, study=replace(STUDY, blocks=replace(STUDY.blocks, **changed)))
+    broken = replace(case, study=with_blocks(replace(STUDY.blocks, **changed)))
     broken.__dict__["whole"] = case.whole
     with pytest.raises(AssertionError, match=re.escape(told)):
         check_blocks(broken)
 
 
 def test_a_study_without_blocks_is_left(case: Case) -> None:
-    check_blocks(replace(case, study=replace(STUDY, blocks=None)))
+    check_blocks(replace(case, study=with_blocks(None)))

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from study_packages import TEA
 import overton
 from overton.errors import InputError, StudyError
 from overton.runs import trial_counts
-from overton.studies import guards
+from overton.studies import guards, registry
 from overton.studies.registry import listed, study_named
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
@@ -458,3 +459,41 @@ def test_a_process_survives_what_a_study_does_when_it_is_imported(tmp_path: Path
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
+
+
+COMMANDS = '''
+from typing import Annotated
+
+from overton.studies import Done, Option
+
+
+def count_leaves(leaves: Annotated[int, Option("How many leaves", least=1)] = 3) -> int:
+    """Count tea leaves.
+
+    One by one.
+    """
+    return 6 // (leaves - 1)
+
+
+def show_count_leaves(result: int) -> Done:
+    return Done([f"{result} leaves"])
+'''
+
+
+@pytest.mark.parametrize("call", ["teahouse.commands:count_leaves", "teahouse.commands:missing"])
+def test_another_package_adds_a_command_or_a_sentence_on_why_it_cannot(
+    study_packages: Any, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    (study_packages().parent / "commands.py").write_text(COMMANDS)
+    points = [EntryPoint("count-leaves", call, registry.COMMANDS)]
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
+    own = next(own for own in registry.own_commands() if own.name == "count-leaves")
+    if call.endswith("missing"):
+        assert own.help.startswith("Cannot be used: ")
+        with pytest.raises(StudyError):
+            _ = own.function
+        return
+    assert own.help == "Count tea leaves."
+    assert own.shown(own.function(leaves=4)).lines == ["2 leaves"]
+    with pytest.raises(StudyError, match="ZeroDivisionError"):
+        own.function(leaves=1)

@@ -1,7 +1,7 @@
 """Acquiescence: does a model say yes whichever side a proposal is worded from?"""
 
-from acquiescence.asking import PROMPTS, PROPOSALS, QUESTIONS, Options, Proposal, Record, conduct, trials
-from acquiescence.measures import BLOCKS, MEASURES, REPORT
+from acquiescence.asking import PROMPTS, PROPOSALS, Options, Proposal, Record, conduct, trials
+from acquiescence.measures import MEASURES, REPORT
 from acquiescence.simulated import Parameters, says
 from overton.studies import Role, Study, degenerate, respondent, word_judge
 
@@ -20,7 +20,5 @@ STUDY: Study[Proposal, Options, Record, object] = Study(
     simulated={"yes-sayer": respondent(Parameters, says), "word-judge": word_judge, "degenerate/NAME": degenerate},
     planning=(lambda role, speaker, form: form.choices[0] if form else "Gladly.", lambda role, speaker, form: ""),
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     nulls=MEASURES.nulls,
-    blocks=BLOCKS,
 )

@@ -53,5 +53,5 @@ REPORT = studies.StudyReport(
     "Whether a model says yes whichever side a proposal is worded from, by a judge's labels of its answers.",
     record=Record,
     claims=studies.Claims(CLAIMS),
+    blocks=studies.blocks_of(MEASURES, lambda trial: (trial.side, trial.number)),
 )
-BLOCKS = studies.blocks_of(MEASURES, lambda trial: (trial.side, trial.number))

@@ -339,9 +339,7 @@ def faults_of(study: AnyStudy) -> Iterator[str]:
     structs = {"options": study.options, "items.reading": study.items.reading}
     if study.measuring is not None:
         structs["measuring.how"] = study.measuring.how
-        for name in ("analysis", "records", "sections"):
-            if not callable(getattr(study.measuring, name)):
-                yield f"its measuring.{name} must be a function"
+        yield from _faults_of_measuring(study.measuring)
     for name in OPTION_METHODS:
         if not callable(getattr(study.options, name)):
             yield f"its options have a field {name!r}, which is the name of a method of StudyOptions: rename it"
@@ -350,6 +348,15 @@ def faults_of(study: AnyStudy) -> Iterator[str]:
             fields_of(struct)
         except (TypeError, ValueError, AttributeError, NameError) as error:
             yield f"its {name} cannot be read ({error}): declare each field with Annotated[TYPE, Option(HELP)]"
+
+
+def _faults_of_measuring(measuring: Measuring[Any, Any]) -> Iterator[str]:
+    for name in ("analysis", "records", "sections"):
+        if not callable(getattr(measuring, name)):
+            yield f"its measuring.{name} must be a function"
+    for name, kind in (("questions", Questions), ("blocks", Blocks)):
+        if not _is_or_none(kind, getattr(measuring, name)):
+            yield f"its measuring.{name} must be {kind.__name__} or None"
 
 
 def _is_struct(value: Any) -> bool:
@@ -394,9 +401,7 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "planning": (lambda value: isinstance(value, tuple | list) and _callables(value), "a tuple of functions"),
     "measuring": (partial(_is_or_none, Measuring), "a Measuring or None"),
-    "questions": (partial(_is_or_none, Questions), "Questions or None"),
     "dataset": (partial(_is_or_none, Dataset), "a Dataset or None"),
-    "blocks": (partial(_is_or_none, Blocks), "Blocks or None"),
     "nulls": (partial(_are, Null), "a tuple of Null"),
 }
 """For each field of a study, whether a value can be one, and what it has to be."""

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from overton.studies.findings import Profiling, Said
     from overton.studies.measures import Sides
     from overton.studies.people_labels import People
+    from overton.studies.precision import Blocks
     from overton.studies.probabilities import Weighing
+    from overton.studies.questions import Questions
     from overton.studies.reproduction import Reproduction
     from overton.studies.results import Results
     from overton.studies.tables import RawTable, TableKind
@@ -170,6 +172,10 @@ class Measuring(Generic[Analysis, Record]):
     without_faults  the view of results without malformed replies (`overton.studies.views`), if the study has one
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
+    questions   those that the study's judge is asked, on whose labels people and other judges can check it; None if
+                there are none
+    blocks      whole balanced parts of the study's trials, and how precise their records are: see `Blocks`. Without it
+                a run cannot stop once it is precise
     """
 
     analysis: Callable[[], type[Analysis]]
@@ -193,6 +199,8 @@ class Measuring(Generic[Analysis, Record]):
     read: tuple[TableKind, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
     schema: int = field(default=1)
+    questions: Questions | None = None
+    blocks: Blocks | None = None
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The exhibits of a report, or the sections if no exhibits are declared."""

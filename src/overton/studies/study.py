@@ -153,14 +153,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     prompts     every text that a model reads, by name, so that a run can detect which of them changed
     simulated   answerers whose truth is known, by what follows 'simulated/'; for 'kind/NAME' users choose the name
     planning    canned ones, which make every trial as short as it can be, then as long
-    measuring   from records to an analysis, and how it is shown; a study that only makes items has none
-    questions   those that its judge is asked, on whose labels people and other judges can check it; None if there are
-                none
+    measuring   from records to an analysis, how it is shown, and what its judge is asked; a study that only makes items
+                has none
     dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
-    blocks      whole balanced parts of its trials, and how precise their records are: see `Blocks`. Without it a run of
-                the study cannot stop once it is precise
     labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
                 command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
@@ -179,12 +176,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
     simulated: Mapping[str, Simulated] = field(default_factory=dict)
     planning: tuple[Canned, ...] = ()
     measuring: Measuring[Any, Any] | None = None
-    questions: Questions | None = None
     dataset: Dataset[Any, Any] | None = None
     kind: Kind = "asks"
     labels: str = ""
     nulls: tuple[Null, ...] = ()
-    blocks: Blocks | None = None
     interface: int = 0
 
     def __post_init__(self) -> None:
@@ -209,6 +204,16 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def first(self) -> str:
         """The role whose models are measured."""
         return self.roles[0].name
+
+    @property
+    def questions(self) -> Questions | None:
+        """Those that its judge is asked, None if there are none."""
+        return self.measuring.questions if self.measuring else None
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """Whole balanced parts of its trials, None if a run of it cannot stop once it is precise."""
+        return self.measuring.blocks if self.measuring else None
 
     @property
     def row_key(self) -> tuple[str, ...]:

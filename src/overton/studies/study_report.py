@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.layouts import SectionOf
     from overton.studies.measures import Sides
+    from overton.studies.precision import Blocks
     from overton.studies.reproduction import Reproduction
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -94,7 +95,7 @@ class StudyReport(Generic[HowT, Record]):
     harmless  options that change only how sure a number is, or which numbers there are
     prompts   how the names of the judge's prompts start
     replies   what the model's replies are called, in the plural
-    few, reported, joined, apart, reproductions, without  as in `Comparing`, `Measuring` and `Exhibits`
+    few, reported, joined, apart, reproductions, blocks, without  as in `Comparing`, `Measuring` and `Exhibits`
     """
 
     measures: StudyMeasures[HowT]
@@ -131,6 +132,7 @@ class StudyReport(Generic[HowT, Record]):
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
+    blocks: Blocks | None = None
     without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
     def __post_init__(self) -> None:
@@ -177,6 +179,8 @@ class StudyReport(Generic[HowT, Record]):
             if self._has_judge
             else None,
             schema=2,
+            questions=measures.questions if measures.questions.questions else None,
+            blocks=self.blocks,
             without_faults=lambda results: measures.rows().without_faults(results),
             reported=self.reported,
             joined=self.joined,

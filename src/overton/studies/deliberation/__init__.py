@@ -15,7 +15,6 @@ from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.deliberation.questions import QUESTIONS
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate
@@ -101,6 +100,7 @@ def _agreed_share(records: Sequence[Record]) -> float:
 _ALONE = "rest on the judge alone, with its errors"
 
 REPORT = StudyReport(
+    blocks=BLOCKS,
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     summary=(
@@ -164,7 +164,5 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     },
     planning=CANNED,
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     nulls=NULLS,
-    blocks=BLOCKS,
 )

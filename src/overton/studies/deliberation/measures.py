@@ -470,6 +470,7 @@ STUDY_MEASURES = StudyMeasures(
         OtherNumbers((), _missing),
     ),
     faultless=(Grouping(_well_formed(ENDINGS)), Grouping(_well_formed((CHANGED,)))),
+    questions=QUESTIONS,
     case=_case,
     agreement=_agreement,
     nulls=NULLS,

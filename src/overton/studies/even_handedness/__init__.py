@@ -13,7 +13,6 @@ from overton.studies.even_handedness.measures import GRADES, STUDY_MEASURES, rea
 from overton.studies.even_handedness.options import NONE, NULL, Options
 from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import conduct, trials
-from overton.studies.even_handedness.questions import QUESTIONS
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
@@ -110,6 +109,5 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     },
     planning=CANNED,
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     nulls=STUDY_MEASURES.nulls,
 )

@@ -18,7 +18,6 @@ from overton.studies.open_mindedness.options import CONDITIONS, OpenMindednessHo
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
-from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
 from overton.studies.simulated import degenerate
@@ -127,6 +126,7 @@ def _pro_share(records: Sequence[Record]) -> float:
 
 
 REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
+    blocks=BLOCKS,
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     summary=(
@@ -185,7 +185,5 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     },
     planning=CANNED,
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     nulls=NULLS,
-    blocks=BLOCKS,
 )

@@ -24,6 +24,7 @@ from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.items import REFERENCES, ReferenceThread
 from overton.studies.pluralism.options import ARMS, Denominator, PluralismHow, compared_with, in_order
 from overton.studies.pluralism.protocol import ThreadTrial, trials
+from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.results import Results
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
@@ -330,6 +331,7 @@ STUDY_MEASURES = StudyMeasures(
         OtherNumbers((*SHIFTS, *AS_PUBLISHED), _change_rows, faultless=True, contributions=_logit_contributions),
     ),
     between=False,
+    questions=QUESTIONS,
     case=_case,
     agreement=_agreement,
     chances=_chances,

@@ -17,7 +17,6 @@ from overton.studies.stance_stability.options import Options, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import conduct, trials
-from overton.studies.stance_stability.questions import QUESTIONS
 from overton.studies.stance_stability.record import TURNS, Record
 from overton.studies.stance_stability.sycon import SYCON, read_turns
 from overton.studies.study import Role, Study
@@ -90,6 +89,7 @@ _ALONE = (
 )
 
 REPORT: StudyReport[StanceHow, Record] = StudyReport(
+    blocks=BLOCKS,
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     summary=(
@@ -158,7 +158,5 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     },
     planning=CANNED,
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     nulls=NULLS,
-    blocks=BLOCKS,
 )

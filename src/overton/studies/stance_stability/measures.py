@@ -195,6 +195,7 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
         OtherNumbers(RELATIONS, _relations),
         OtherNumbers((), _rules),
     ),
+    questions=QUESTIONS,
     case=_case,
     agreement=_agreement,
     chances=_chances,

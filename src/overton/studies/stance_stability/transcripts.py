@@ -42,7 +42,7 @@ from overton.studies.stance_stability.options import (
     remarks_on,
 )
 from overton.studies.stance_stability.planning import CANNED
-from overton.studies.stance_stability.questions import QUESTIONS, judge_turn
+from overton.studies.stance_stability.questions import judge_turn
 from overton.studies.stance_stability.record import Stance
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
@@ -467,6 +467,7 @@ def _answers(results: Results, analysis: Analysis) -> TrialTable:
 
 REPORT: StudyReport[StanceHow, Any] = replace(
     stance_stability.REPORT,
+    blocks=None,
     summary=(
         "Whether the speakers in existing conversations keep their view, how confidently they change it, and from how"
         " few sources."
@@ -490,7 +491,6 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     prompts=partial(prompts.texts, "judge", "stance"),
     simulated={"stance-judge": late_respondent("overton.studies.stance_stability.simulated:make_judge")},
     measuring=REPORT.measuring,
-    questions=QUESTIONS,
     labels="stance-stability",
     planning=CANNED,
 )

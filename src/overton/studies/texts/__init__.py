@@ -121,6 +121,7 @@ def _for_any_question(measuring: Measuring[Analysis, Record]) -> Measuring[Analy
         ),
         correcting=replace(correcting, case=_correct),
         headline=replace(headline, judge=lambda figure, options: "judge"),
+        questions=QUESTIONS,
     )
 
 
@@ -161,7 +162,6 @@ STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     },
     planning=CANNED,
     measuring=_for_any_question(REPORT.measuring),
-    questions=QUESTIONS,
 )
 """Every text of a table, labelled by one judge. The rows' `model` is what a text is by, so the judge has no lane of its
 own."""
