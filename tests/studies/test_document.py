@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.document import Shape, document, plain, schema, shaped
+from overton.studies.document import Shape, document, plain, schema
 
 HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson")
 THIRD = Estimate(0.3, 0.2, 0.4, 12, "Wilson, corrected")
@@ -24,34 +24,30 @@ class Inner(msgspec.Struct):
     share: Estimate
 
 
-@shaped(flat=("inner",))
 class Named(NamedTuple):
     name: str
     inner: Inner
 
 
-class Checked(msgspec.Struct):
-    difference: Estimate
-    p: float
+class Labelled(msgspec.Struct):
+    leads: str
+    plain: Estimate
+    corrected: Estimate | None
 
-    SHAPE = Shape(measure="difference")
+    SHAPE = Shape(leads=True)
 
 
 class Whole(msgspec.Struct):
     """Everything that a shape can say."""
 
     inner: Inner | None
-    fixed: Inner | None
-    by_name: dict[str, Estimate]
-    tests: dict[tuple[str, str], Checked]
+    labelled: Labelled
+    by_name: dict[tuple[str, str], Estimate]
     named: tuple[Named, ...]
     pair: tuple[str, float]
     level: float = 0.95
-    not_computed: dict[str, str] = msgspec.field(default_factory=dict)
 
-    SHAPE = Shape(
-        also={"count": "many"}, without=("pair",), flat=("by_name",), variants={"letter_balanced": {"inner": "fixed"}}
-    )
+    SHAPE = Shape(also={"count": "many"}, without=("pair",))
 
     @property
     def many(self) -> int:
@@ -62,11 +58,10 @@ class Whole(msgspec.Struct):
 def whole(**changed: object) -> Whole:
     given: dict[str, object] = {
         "inner": Inner("pro", HALF),
-        "fixed": Inner("con", THIRD),
-        "by_name": {"openai/gpt-4o": HALF},
-        "tests": {("a", "b"): Checked(HALF, nan)},
+        "labelled": Labelled("corrected", HALF, THIRD),
+        "by_name": {("a", "b"): HALF},
         "named": (Named("x", Inner(None, HALF)),),
-        "pair": ("a", 1.0),
+        "pair": ("a", nan),
     }
     return Whole(**{**given, **changed})  # type: ignore[arg-type]
 
@@ -107,29 +102,16 @@ def test_a_limit_that_is_not_determined_is_named_and_stays_a_number() -> None:
     assert (told["interval"], told["undetermined"]) == ([0.1, 1.0], ["high"])
 
 
-def test_a_shape_moves_flattens_leaves_out_and_sets_variants_side_by_side() -> None:
+def test_a_shape_renames_leaves_out_and_makes_a_struct_one_measure() -> None:
     assert plain(whole()) == {
-        "inner": {
-            "side": "pro",
-            "side_letter_balanced": "con",
-            "share": {"leads": "plain", "plain": number(HALF), "letter_balanced": number(THIRD)},
-        },
-        "openai/gpt-4o": plain(HALF),
-        "tests": {"a/b": {"leads": "plain", "plain": {**number(HALF), "p": None}}},
-        "named": [{"name": "x", "side": None, "share": plain(HALF)}],
+        "inner": {"side": "pro", "share": plain(HALF)},
+        "labelled": {"leads": "corrected", "plain": number(HALF), "corrected": number(THIRD)},
+        "by_name": {"a/b": plain(HALF)},
+        "named": [{"name": "x", "inner": {"side": None, "share": plain(HALF)}}],
         "level": 0.95,
-        "not_computed": {},
         "count": 1,
     }
-
-
-def test_a_variant_that_cannot_be_computed_says_why_in_its_place() -> None:
-    made = plain(whole(fixed=None, not_computed={"fixed": "one template only", "other": "no reason"}))
-    assert made["inner"]["share"]["letter_balanced"] == number(not_computed("one template only"))
-    assert made["inner"]["side_letter_balanced"] is None
-    assert made["not_computed"] == {"other": "no reason"}
-    assert plain(whole(fixed=None))["inner"]["share"].keys() == {"leads", "plain"}
-    assert plain(whole(inner=None, fixed=None))["inner"] is None
+    assert "corrected" not in plain(Labelled("plain", HALF, None))
 
 
 def test_a_document_names_its_study_its_schema_and_the_level_of_its_intervals() -> None:
@@ -140,9 +122,7 @@ def test_a_document_names_its_study_its_schema_and_the_level_of_its_intervals() 
     assert "count" not in document("mine", 3, whole(), without=["count"])
 
 
-@pytest.mark.parametrize(
-    "value", [whole(), whole(fixed=None), whole(inner=None, fixed=None), whole(fixed=None, not_computed={"fixed": "x"})]
-)
+@pytest.mark.parametrize("value", [whole(), whole(inner=None), whole(labelled=Labelled("plain", HALF, None))])
 def test_the_schema_of_a_type_fits_its_values(value: Whole) -> None:
     derived = schema(Whole, "mine", 3)
     Draft202012Validator.check_schema(derived)
@@ -150,9 +130,7 @@ def test_the_schema_of_a_type_fits_its_values(value: Whole) -> None:
     assert derived["description"] == "Everything that a shape can say."
 
 
-@pytest.mark.parametrize(
-    "path", [("study",), ("level",), ("inner", "share", "plain", "why"), ("tests", "a/b", "plain", "p")]
-)
+@pytest.mark.parametrize("path", [("study",), ("level",), ("inner", "share", "plain", "why"), ("labelled", "leads")])
 def test_a_document_that_lacks_a_key_is_none_of_the_schemas(path: tuple[str, ...]) -> None:
     made = document("mine", 3, whole())
     *before, last = path

@@ -26,20 +26,18 @@ JSON is different says so in an attribute `SHAPE`, from which the JSON Schema is
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import get_annotations, getdoc
 from math import isfinite, isnan
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate, not_computed
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate
 
 SCHEMA = 1
 """The version of documents that are not analyses: plans, agreements, comparisons."""
-
-Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
 _NO_INTERVAL = ": no interval"
 
@@ -48,38 +46,14 @@ _NO_INTERVAL = ": no interval"
 class Shape:
     """How a struct's (or a named tuple's) JSON differs from its fields.
 
-    also       keys named otherwise than the fields or properties behind them; one with a field's name replaces it
-    without    fields that are not written
-    flat       keys whose own keys are put in the object in their place
-    optional   keys that a document may lack
-    variants   {variant: {key: field}}: the numbers of `field` are variants of those under `key`, which contains
-               measures; its other contents have keys of their own, KEY_VARIANT. If fields are None or empty, a reason
-               in `not_computed` under the name of one of them is their `why`, and is removed from `not_computed`
-    measure    the field or property that makes the whole struct one measure; all other keys are put in its variant
-    leads      the struct is one measure: its estimates are variants, None left out; its field `leads` names one
-    leading    {key: variant}: the measures under `key` that have this variant are led by it, not by `plain`
+    also     keys named otherwise than the fields or properties behind them; one with a field's name replaces it
+    without  fields that are not written
+    leads    the struct is one measure: its estimates are variants, None left out; its field `leads` names one
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
-    flat: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    measure: str = ""
     leads: bool = False
-    leading: Mapping[str, str] = field(default_factory=dict)
-
-
-def shaped(
-    *, flat: tuple[str, ...], variants: Mapping[str, Mapping[str, str]] | None = None
-) -> Callable[[type[Tuple]], type[Tuple]]:
-    """Declares the shape of a named tuple, whose body cannot have one."""
-
-    def declared(kind: type[Tuple]) -> type[Tuple]:
-        setattr(kind, "SHAPE", Shape(flat=flat, variants=variants or {}))  # noqa: B010
-        return kind
-
-    return declared
 
 
 def _shape_of(kind: type) -> Shape:
@@ -96,10 +70,9 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
 
 
 def _keys(kind: type) -> dict[str, str]:
-    """The keys of a type's JSON in order, each with the field or property behind it; variants are not keys."""
+    """The keys of a type's JSON in order, each with the field or property behind it."""
     shape = _shape_of(kind)
-    beside = (name for fields in shape.variants.values() for name in fields.values())
-    elsewhere = {*shape.without, *shape.also.values(), *beside, shape.measure}
+    elsewhere = {*shape.without, *shape.also.values()}
     return {name: name for name in _fields_of(kind) or () if name not in elsewhere} | dict(shape.also)
 
 
@@ -108,7 +81,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if isinstance(value, Estimate):
-        return _measure(value, {})
+        return _measure(value)
     if _fields_of(type(value)) is not None:
         return _object(value)
     if isinstance(value, Mapping):
@@ -146,60 +119,13 @@ def _object(value: Any) -> dict[str, Any]:
             for name, inner in variants.items()
             if inner is not None
         }
-    made: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
-    for variant, fields in shape.variants.items():
-        _add_variant(made, value, variant, fields)
-    for key, variant in shape.leading.items():
-        made[key] = {
-            name: {**inner, "leads": variant} if variant in inner else inner for name, inner in made[key].items()
-        }
-    if shape.measure:
-        return _measure(getattr(value, shape.measure), made)
-    flat: dict[str, Any] = {}
-    for key, inner in made.items():
-        flat |= (inner or {}) if key in shape.flat else {key: inner}
-    return flat
+    return {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
 
 
-def _add_variant(made: dict[str, Any], value: Any, variant: str, fields: Mapping[str, str]) -> None:
-    """Into `made`, a struct's JSON, the variants from its other fields, or why there are none."""
-    reasons: Mapping[str, str] = getattr(value, "not_computed", None) or {}
-    why = next((reasons[name] for name in fields.values() if name in reasons), None)
-    for key, name in fields.items():
-        if made[key] is not None:
-            other = plain(getattr(value, name))
-            made[key] = _merge_variant(made[key], other, variant, None if other else why)
-    if why is not None:
-        made["not_computed"] = {name: reason for name, reason in reasons.items() if name not in fields.values()}
-
-
-def _merge_variant(
-    made: dict[str, Any], other: Mapping[str, Any] | None, variant: str, why: str | None
-) -> dict[str, Any]:
-    """`made` with the numbers of `other`, of the same shape, as variants of its own; with `why` if there is none."""
-    if _is_measure(made):
-        if other is None and why is None:
-            return made
-        return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
-    merged = dict(made)
-    for key, inner in made.items():
-        own = other.get(key) if other else None
-        if isinstance(inner, dict):
-            merged[key] = _merge_variant(inner, own, variant, why)
-        else:
-            merged[f"{key}_{variant}"] = own
-    return merged
-
-
-def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
+def _measure(estimate: Estimate) -> dict[str, Any]:
     if isinstance(estimate, PreferredEstimate):
-        variants = {name: number_of(variant) for name, variant in estimate.beside.items()}
-        return {"leads": estimate.leads, **variants, "plain": {**variants["plain"], **beside}}
-    return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
-
-
-def _is_measure(made: Mapping[str, Any]) -> bool:
-    return isinstance(made.get("leads"), str)
+        return {"leads": estimate.leads, **{name: number_of(variant) for name, variant in estimate.beside.items()}}
+    return {"leads": "plain", "plain": number_of(estimate)}
 
 
 def number_of(estimate: Estimate) -> dict[str, Any]:
@@ -299,7 +225,7 @@ _SHARED_SCHEMAS: dict[str, dict[str, Any]] = {
 def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type, `beside` being types."""
     made = _Schemas()
-    body = made.body(kind, ())
+    body = made.body(kind)
     head = {"study": {"const": study}, "schema": {"const": version}}
     also = {name: made.of(key_type) for name, key_type in (beside or {}).items()}
     return {
@@ -320,15 +246,12 @@ def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
 
 
 class _Schemas:
-    """Schemas of types; those of structs are defined once, by name.
-
-    `variants` are the names of the variants beside a type's own numbers.
-    """
+    """Schemas of types; those of structs are defined once, by name."""
 
     def __init__(self) -> None:
         self.defined: dict[str, dict[str, Any]] = {}
 
-    def of(self, kind: Any, variants: tuple[str, ...] = ()) -> dict[str, Any]:
+    def of(self, kind: Any) -> dict[str, Any]:
         """The schema of a type."""
         if kind in _PLAIN_SCHEMAS:
             return _PLAIN_SCHEMAS[kind]
@@ -338,59 +261,28 @@ class _Schemas:
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (Union, types.UnionType):
-            return {"anyOf": [self.of(option, variants) for option in inner]}
+            return {"anyOf": [self.of(option) for option in inner]}
         if origin is not None and issubclass(origin, Mapping):
-            return {"type": "object", _MORE_KEYS: self.of(inner[1], variants)}
+            return {"type": "object", _MORE_KEYS: self.of(inner[1])}
         if origin is not None and issubclass(origin, Sequence):
             return self._list(inner, of_one_kind=origin is not tuple or inner[-1] is ...)
         if isinstance(kind, type) and _fields_of(kind) is not None:
-            return self._reference_to(kind, variants)
+            return self._reference_to(kind)
         raise TypeError(f"{kind!r} cannot be written as JSON")
 
-    def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
+    def body(self, kind: type) -> dict[str, Any]:
         """The schema of a struct or a named tuple, in full."""
-        shape = _shape_of(kind)
-        if shape.leads:
+        if _shape_of(kind).leads:
             return {"allOf": [{"$ref": "#/$defs/measure"}], "description": getdoc(kind)}
-        if shape.measure:
-            return self._measure(kind)
-        properties: dict[str, Any] = {}
-        required: list[str] = []
-        rest: Any = False
-        for key, name in _keys(kind).items():
-            beside = variants + tuple(variant for variant, fields in shape.variants.items() if key in fields)
-            hint = _field_type(kind, name)
-            if key not in shape.flat:
-                own = {key: self.of(hint, beside)} | self._variant_keys(key, hint, beside)
-                inner = {
-                    "properties": own,
-                    "required": [inner_key for inner_key in own if inner_key not in shape.optional],
-                }
-            else:
-                is_struct = isinstance(hint, type) and _fields_of(hint) is not None
-                inner = self.body(hint, beside) if is_struct else self.of(hint, beside)
-            properties |= inner.get("properties", {})
-            required += inner.get("required", [])
-            rest = inner.get(_MORE_KEYS, rest) or rest
+        properties = {key: self.of(_field_type(kind, name)) for key, name in _keys(kind).items()}
         about = {"description": text} if (text := getdoc(kind)) else {}
-        return {**about, "type": "object", "properties": properties, "required": required, _MORE_KEYS: rest}
+        return {**about, "type": "object", "properties": properties, "required": list(properties), _MORE_KEYS: False}
 
-    def _variant_keys(self, key: str, hint: Any, variants: tuple[str, ...]) -> dict[str, Any]:
-        """Keys of their own for the variants of what is neither a measure nor an object."""
-        if not variants or _has_numbers(hint):
-            return {}
-        return {f"{key}_{variant}": {"anyOf": [self.of(hint), {"type": "null"}]} for variant in variants}
-
-    def _measure(self, kind: type) -> dict[str, Any]:
-        own = {key: self.of(_field_type(kind, name)) for key, name in _keys(kind).items()}
-        number = {"allOf": [{"$ref": "#/$defs/variant"}], "properties": own, "required": list(own)}
-        return {"allOf": [{"$ref": "#/$defs/measure"}], "properties": {"plain": number}, "description": getdoc(kind)}
-
-    def _reference_to(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
-        name = "_".join((kind.__name__, *variants))
+    def _reference_to(self, kind: type) -> dict[str, Any]:
+        name = kind.__name__
         if name not in self.defined:
             self.defined[name] = {}  # a type may contain itself
-            self.defined[name] = self.body(kind, variants)
+            self.defined[name] = self.body(kind)
         return {"$ref": f"#/$defs/{name}"}
 
     def _list(self, inner: tuple[Any, ...], *, of_one_kind: bool) -> dict[str, Any]:
@@ -398,14 +290,6 @@ class _Schemas:
             return {"type": "array", "items": self.of(inner[0])}
         parts = [self.of(member) for member in inner]
         return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
-
-
-def _has_numbers(hint: Any) -> bool:
-    """Whether JSON writes a type as a measure or as an object, so that variants go into it."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return any(_has_numbers(option) for option in get_args(hint))
-    origin = get_origin(hint) or hint
-    return isinstance(origin, type) and (issubclass(origin, Mapping) or _fields_of(origin) is not None)
 
 
 def _field_type(kind: type, name: str) -> Any:

@@ -38,32 +38,10 @@ from overton.studies.deliberation.values import (
     pair_similarity,
 )
 from overton.studies.frame import EstimateRow
-from overton.studies.label_shares import LabelledNumbers, Variants, leading
-from overton.studies.people_labels import People, read_people
+from overton.studies.label_shares import Variants, leading
+from overton.studies.people_labels import People
 
-LABELS = ("used", "not used")
-"""What people say about an explanation and a value."""
-
-_DRAWS = 100
 _APART = "explanations are drawn individually, so no deliberation is labelled completely"
-
-
-def corrected_values(
-    decisions: pl.DataFrame,
-    people: pl.DataFrame,
-    values: Sequence[str],
-    *,
-    level: float = 0.95,
-    draws: int = _DRAWS,
-    seed: int = 0,
-) -> LabelledNumbers:
-    """Similarity and inheritance of values by setting, each in three variants.
-
-    `decisions` are as for `analyze`, `values` all that the judge could name. `people` has one row per labelled
-    explanation, value and label (`people_table`): `id` ('DELIBERATION/ROUND/AGENT/VALUE'), `label` (of `LABELS`),
-    `share`, `chance`, `group`. Intervals are over dilemmas.
-    """
-    return ValueCase(decisions, read_people(people, LABELS), tuple(values), (level, draws, seed)).summary()
 
 
 @dataclass(frozen=True)
