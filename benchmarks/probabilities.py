@@ -29,13 +29,14 @@ import overton
 from overton.calls import Draw, Form, Request, Settings, user
 from overton.judging.option_probabilities import probabilities_at
 from overton.models.llama_cpp import EmbeddedModel
-from overton.runs.demonstration import MODEL, declared, prepare
+from overton.runs.demonstration import MODEL, prepare
 from overton.runs.items import read_items
 from overton.statistics.calibration import calibration
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness import Issue
 from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, letter_place, prompt_parts, strict_letter, trials
+from overton.studies.registry import DEMO
 
 
 def prompts_of(issues: list[Issue], count: int) -> list[str]:
@@ -163,7 +164,7 @@ def demos(rounds: int) -> None:
     prepare()
     ways = {
         "four issues by sampling": (FOUR, {"trials": 1, "templates": (2, 5)}),
-        "twelve issues by probabilities": (None, dict(declared().options)),
+        "twelve issues by probabilities": (None, dict(DEMO.options)),
     }
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:

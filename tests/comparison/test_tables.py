@@ -60,8 +60,14 @@ def test_numbers_over_all_items_are_those_of_analyze(tmp_path: Path) -> None:
     made = overton.compare(COUNTS, COUNTS)
     found = overton.analyze("open-mindedness", COUNTS)
     measures = made.pairs[0].measures
-    assert measures["open_mindedness"].base == found.estimate("open_mindedness")
-    assert measures["open_mindedness_as_published"].candidate == found.estimate("open_mindedness_as_published")
+    for compared_number, measure in (
+        (measures["open_mindedness"].base, "open_mindedness"),
+        (measures["open_mindedness_as_published"].candidate, "open_mindedness_as_published"),
+    ):
+        number = found.estimate(measure)
+        assert (compared_number.n, compared_number.method) == (number.n, number.method)
+        limits = [(own.value, own.low, own.high) for own in (compared_number, number)]
+        assert limits[0] == pytest.approx(limits[1], rel=1e-12)
 
 
 def test_a_table_and_itself_do_not_differ() -> None:

@@ -41,7 +41,7 @@ async def test_transcripts_are_planned_by_their_turns(kit: Any) -> None:
     transcript = Transcript("one", tuple(TranscriptTurn(n, "Why?", "So.") for n in range(1, 4)))
     (trial,) = JUDGING.trials([transcript], JudgingOptions(), 0)
     counts = []
-    for canned in JUDGING.canned:
+    for canned in JUDGING.planning:
         stage = course(kit, canned)
         await JUDGING.conduct(trial, stage)
         counts.append(len(stage.by("judge/1")))
