@@ -1,4 +1,4 @@
-"""Blocks of a study whose headlines are means over its units, so that a run can stop once they are precise.
+"""Blocks of a study whose headlines are means over its units, so that a run can stop when they are precise.
 
 A trial's value is the mean over its units. How precise a headline is follows from the values of each arm (an item in a
 condition), as `overton.studies.precision` says.
@@ -6,16 +6,14 @@ condition), as `overton.studies.precision` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import Problem
 from overton.statistics.jackknife import SHARE
 from overton.studies.measures import Measure
-from overton.studies.options import option_place
 from overton.studies.precision import (
     AnsweredTrial,
     Arm,
@@ -24,8 +22,8 @@ from overton.studies.precision import (
     InterimResult,
     Mean,
     PrecisionState,
+    check_trials,
     judged_by_means,
-    too_few_trials,
     twice,
 )
 from overton.studies.study_measures import StudyMeasures, table_of
@@ -51,7 +49,7 @@ def blocks_of(measures: StudyMeasures[Any], of: Callable[[Any], tuple[str, int]]
         },
         judge=partial(_judge, measures, headlines),
         first=twice,
-        check=_problems,
+        check=check_trials,
         like=partial(_like, measures.items.noun),
         weighted=True,
     )
@@ -59,12 +57,6 @@ def blocks_of(measures: StudyMeasures[Any], of: Callable[[Any], tuple[str, int]]
 
 def _title(measures: StudyMeasures[Any], measure: Measure) -> str:
     return f"{measure.title}, mean over these {measures.items.plural}"
-
-
-def _problems(options: Any, wanted: Iterable[str]) -> Iterator[Problem]:
-    trials = getattr(options, "trials", None)
-    if isinstance(trials, int) and (why := too_few_trials(trials)):
-        yield Problem(option_place("trials"), str(trials), why)
 
 
 def _like(item: str, record: Any, trial: Any) -> Any:
@@ -109,7 +101,7 @@ def _units(
 
 
 def _answers(arms: Sequence[Arm], units: Mapping[str, pl.DataFrame], measure: Measure) -> dict[Arm, AnsweredTrial]:
-    """What the trials of each arm say, on [0, 1]."""
+    """The answers of each arm's trials, on [0, 1]."""
     import polars as pl
 
     if measure.units not in units:

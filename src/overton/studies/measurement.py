@@ -175,7 +175,7 @@ class Measuring(Generic[Analysis, Record]):
     questions   those that the study's judge is asked, on whose labels people and other judges can check it; None if
                 there are none
     blocks      whole balanced parts of the study's trials, and how precise their records are: see `Blocks`. Without it
-                a run cannot stop once it is precise
+                a run cannot stop when it is precise
     """
 
     analysis: Callable[[], type[Analysis]]

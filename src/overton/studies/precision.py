@@ -446,11 +446,12 @@ def twice(condition: str) -> int:
     return 2
 
 
-def too_few_trials(trials: int) -> str:
-    """Why a run of at most so many trials has nowhere to stop, '' if it has."""
-    if trials >= _FEWEST_TRIALS:
-        return ""
-    return f"the first round asks everything twice: allow {_FEWEST_TRIALS} or more"
+def check_trials(options: Any, measures: Iterable[str]) -> Iterator[Problem]:
+    """A problem if the option `trials` allows so few that a run has nowhere to stop."""
+    trials = getattr(options, "trials", None)
+    if isinstance(trials, int) and trials < _FEWEST_TRIALS:
+        reason = f"the first round asks everything twice: allow {_FEWEST_TRIALS} or more"
+        yield Problem(option_place("trials"), str(trials), reason)
 
 
 def judged_by_means(

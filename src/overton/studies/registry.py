@@ -197,10 +197,14 @@ def is_registered(study: AnyStudy) -> bool:
 
 def own_commands() -> list[Command]:
     """The commands that studies add to those that every study has, and those of other packages."""
+    points = sorted(entry_points(group=COMMANDS), key=lambda point: (point.name, point.value))
+    return [*_COMMANDS, *map(_added_command, points)]
+
+
+def _added_command(point: EntryPoint) -> Command:
     from overton.studies.installed_study import guarded_command
 
-    points = sorted(entry_points(group=COMMANDS), key=lambda point: (point.name, point.value))
-    return [*_COMMANDS, *(guarded_command(point.name, point.value, _package(point)) for point in points)]
+    return guarded_command(point.name, point.value, _package(point))
 
 
 def usable_studies() -> Iterator[AnyStudy]:

@@ -9,14 +9,13 @@ mean over the deliberations that reach it, of which some dilemmas have none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
-from overton.studies.options import option_place
 from overton.studies.precision import (
     SHARE,
     AnsweredTrial,
@@ -26,15 +25,14 @@ from overton.studies.precision import (
     InterimResult,
     Mean,
     PrecisionState,
+    check_trials,
     judged_by_means,
-    too_few_trials,
     twice,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.deliberation.options import Options
     from overton.studies.deliberation.protocol import DilemmaTrial
     from overton.studies.deliberation.record import Record
     from overton.studies.grouping import Frame
@@ -51,11 +49,6 @@ def _block(trial: DilemmaTrial) -> tuple[str, int]:
     """All orders of the same agents together, so that everybody speaks first equally often."""
     who = "-".join(map(str, sorted(trial.order)))
     return f"{trial.format}/{trial.goal}/{who}", trial.repetition
-
-
-def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
-    if why := too_few_trials(options.trials):
-        yield Problem(option_place("trials"), str(options.trials), why)
 
 
 def _like(record: Record, trial: DilemmaTrial) -> Record:
@@ -171,7 +164,7 @@ BLOCKS: Blocks = Blocks(
     },
     judge=judged,
     first=twice,
-    check=_wrong,
+    check=check_trials,
     trial="deliberation",
     like=_like,
     longest=_longest,

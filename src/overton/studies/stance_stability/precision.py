@@ -23,8 +23,8 @@ from overton.studies.precision import (
     InterimResult,
     Mean,
     PrecisionState,
+    check_trials,
     judged_by_means,
-    too_few_trials,
     twice,
 )
 
@@ -57,8 +57,7 @@ def _block(trial: TopicTrial) -> tuple[str, int]:
 
 
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
-    if why := too_few_trials(options.trials):
-        yield Problem(option_place("trials"), str(options.trials), why)
+    yield from check_trials(options, measures)
     if SCORE in measures and options.judge_prompts == "published":
         yield Problem(option_place("precision"), SCORE, "needs certainty, which the published prompt does not ask for")
 
