@@ -107,7 +107,7 @@ BROKEN = {
         STUDY = replace(STUDY, name="clashing", options=Options)
     """),
     "bare": "from dataclasses import replace\nfrom tea import STUDY\n"
-    "STUDY = replace(STUDY, name='bare', condition=None, measuring=None)",
+    "STUDY = replace(STUDY, name='bare', measuring=None)",
 }
 
 

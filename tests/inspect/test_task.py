@@ -25,7 +25,7 @@ def test_trials_of_a_sample_differ_in_repetition_alone(name: str) -> None:
     study = study_named(name)
     items = read_items(study)[:2]
     trials = list(study.trials(items, study.options(**OPTIONS[name]), 0))
-    groups = grouped(study, trials)
+    groups = grouped(trials)
     assert len(groups) == 2 * SAMPLES[name]
     assert [trial for group in groups.values() for trial in group] == trials
     assert all(len({trial.item for trial in group}) == 1 for group in groups.values())
@@ -37,6 +37,6 @@ def test_a_samples_input_is_what_its_first_trial_asks_first(name: str) -> None:
     study = study_named(name)
     items = read_items(study)[:1]
     trials = study.trials(items, study.options(**OPTIONS[name]), 0)
-    samples = samples_of(study, items, grouped(study, trials))
+    samples = samples_of(study, items, grouped(trials))
     assert all(sample.input[0].text for sample in samples)
     assert all(str(sample.id).startswith(f"{items[0].id}/") for sample in samples)

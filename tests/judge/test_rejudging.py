@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -33,6 +33,7 @@ from overton.studies import (
     registry,
 )
 from overton.studies.judge_checks.consistency import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
+from overton.studies.measurement import UNMEASURED
 from overton.studies.questions import Material, Questions
 from overton.studies.questions import Question as JudgeQuestion
 from overton.studies.simulated import SeededAnswerer
@@ -393,7 +394,7 @@ def test_a_study_of_another_package_that_says_how_gets_it_too(monkeypatch: pytes
         prompts=dict,
         simulated={"first": lambda items, name, arguments: Grader()},
         planning=(lambda role, speaker, form: LABELS[0],),
-        questions=HEDGING,
+        measuring=replace(UNMEASURED, questions=HEDGING),
         interface=2,
     )
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point("hedging", theirs)])
