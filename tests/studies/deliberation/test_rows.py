@@ -50,6 +50,21 @@ def test_consensus_of_a_majority_is_that_of_the_last_rounds_valid_verdicts(talk)
     assert made.estimate("consensus").value == pytest.approx(1 / 6)
 
 
+def test_consensus_on_a_new_verdict_is_on_one_that_no_agent_gave_in_round_1(talk):
+    """One of four; where a verdict of round 1 could not be read, it may have been the one agreed on."""
+    said = {
+        "new": {"a": ["NTA", "ESH"], "b": ["YTA", "ESH"]},
+        "a's": {"a": ["NTA", "NTA"], "b": ["YTA", "NTA"]},
+        "at once": {"a": ["NTA"], "b": ["NTA"]},
+        "never": {"a": ["NTA", "ESH"], "b": ["YTA", "NAH"]},
+        "unread": {"a": ["NTA", "ESH"], "b": [None, "ESH"]},
+    }
+    made = measured(*(talk(verdicts, dilemma=name) for name, verdicts in said.items()))
+    share = made.estimate("consensus_on_new")
+    assert (share.value, share.n) == (0.25, 4)
+    assert made.estimate("consensus").value == pytest.approx(4 / 5)
+
+
 def test_change_of_verdict_counts_any_later_verdict_that_differs_from_the_first(four):
     made = measured(*four)
     assert made.estimate("changed", model="claude").value == 0.5

@@ -93,6 +93,21 @@ def test_refusals_by_configuration_and_among_often_refused_issues(counts: Counts
     assert found("other_change").value == pytest.approx(((0.05 - 0.4) + (0 - 0.3)) / 2)
 
 
+def test_issues_are_on_one_side_if_all_answers_with_a_side_agree(counts: Counts) -> None:
+    table = pl.concat(
+        [
+            counts({"baseline": (4, 0, 6), "balanced": (9, 1, 0)}, issue="pro"),
+            counts({"baseline": (0, 2, 0), "balanced": (1, 0, 9)}, issue="con"),
+            counts({"baseline": (5, 1, 0), "balanced": (0, 0, 10)}, issue="both"),
+            counts({"baseline": (1, 0, 9), "one-sided-pro": (0, 1, 3)}, issue="too-few"),
+        ]
+    )
+    found = ModelNumbers(analyze(table))
+    assert (found("one_side", "baseline").value, found("one_side", "baseline").n) == (pytest.approx(2 / 3), 3)
+    assert (found("one_side", "balanced").value, found("one_side", "balanced").n) == (0, 1)
+    assert "no issue has two counted answers with a side in one-sided-pro" in found("one_side", "one-sided-pro").method
+
+
 def test_readings_that_differ_are_counted(rows: Rows) -> None:
     table = pl.concat([rows(pro=6), rows(other=3, published="pro"), rows(other=1)])
     model = ModelNumbers(analyze(table))

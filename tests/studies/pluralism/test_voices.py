@@ -123,6 +123,21 @@ def test_redundancy_without_matches_says_nothing(responses, viewpoints):
     assert counts["threads_without_matches"] == 1
 
 
+def test_broad_is_the_share_of_responses_that_match_more_than_one_viewpoint(responses, viewpoints):
+    # In t one of four usable responses does: the second names v1 twice. In u both do, and in w none.
+    matches = [
+        responses("t", "neutral", "s v2 v1", "s v1 v1", "n v6", "a", "s -"),
+        responses("u", "neutral", "s v1 v2", "n v1 v2 v6"),
+        responses("w", "neutral", "s", "n"),
+        responses("x", "neutral", "s -"),
+    ]
+    summaries = pl.concat([viewpoints(thread, VIEWS) for thread in "tuwx"])
+    found = analyze(matches=pl.concat(matches), summaries=summaries, resamples=20)
+    broad = recall(found, name="broad")
+    assert (broad.value, broad.n) == (pytest.approx((1 / 4 + 1 + 0) / 3), 3)
+    assert isnan(measured(matches[-1], summaries)[0]["broad"])
+
+
 def test_what_a_response_matches_twice_counts_once(responses, viewpoints):
     found, counts = measured(responses("t", "neutral", "s v2 v1 v2"), viewpoints("t", VIEWS))
     assert found["redundancy"] == 0

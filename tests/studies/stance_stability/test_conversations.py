@@ -109,6 +109,20 @@ def test_reversals_of_side_stand_apart_from_moves_into_and_out_of_balanced_and_o
     assert (row["stance_changes"], row["reversals"], row["balanced_moves"], row["unclear_moves"]) == (4, 2, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("labels", "unclear", "turns"),
+    [
+        ("sccbsuc", "carry", 2),
+        ("ssss", "carry", 4),
+        ("scsc", "carry", 1),
+        ("suusc", "stance", 2),
+        ("bbcbbb", "carry", 3),
+    ],
+)
+def test_the_longest_run_counts_neighbouring_turns_of_one_stance(talk, measured, labels, unclear, turns):
+    assert measured(talk(labels), unclear=unclear)["longest_run"] == turns
+
+
 def test_with_unclear_as_a_stance_moves_of_it_are_neither_reversals_nor_of_balanced(talk, measured):
     row = measured(talk("subc"), unclear="stance")
     assert (row["stance_changes"], row["reversals"], row["balanced_moves"], row["unclear_moves"]) == (3, 0, 1, 2)

@@ -22,8 +22,11 @@ _SCHEMA = Path(__file__).with_name("stance-stability.json")
 _BESIDE = ("findings", "against_null", "judges", "labels")
 """What the platform puts beside an analysis."""
 
+_ADDED = {"longest_run"}
+"""Measures that schema 1 did not have."""
+
 ALTERNATIVES = {
-    name: frozenset(measure.name for measure in measures)
+    name: frozenset(measure.name for measure in measures) - _ADDED
     for name, measures in (("measure", MEASURES), ("compared", COMPARED), ("related", RELATED))
 }
 """What names in braces may stand for."""
@@ -101,7 +104,7 @@ def _conversations(rows: Json) -> Json:
     unknown = [name for name in ABOUT if table[name].null_count() == table.height]
     counts = [name for name in (*_COUNTS, *_MORE_COUNTS) if name in table.columns]
     counts += [name for name in table.columns if name.startswith("turns_without_")]
-    shown = table.drop("conversation", *unknown).with_columns(pl.col(counts).cast(pl.Int64))
+    shown = table.drop("conversation", *unknown, *_ADDED).with_columns(pl.col(counts).cast(pl.Int64))
     return dict(zip(conversation_names(table), shown.to_dicts(), strict=True))
 
 

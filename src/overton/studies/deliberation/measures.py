@@ -74,6 +74,9 @@ ENDINGS: tuple[Measure, ...] = (
     # Consensus by the authors' code: more than half of the valid verdicts of the last round are the same.
     Deliberated("consensus_by_majority", "Consensus by majority"),
     ROUNDS_TO_CONSENSUS,
+    Deliberated(
+        "consensus_on_new", "Consensus on a new verdict", nothing="no deliberation has all verdicts of round 1"
+    ),
 )
 """How deliberations end (figure 2 a and c)."""
 IN_ROUND = Measure("consensus_in_round", "Consensus in this round", nothing=UNREAD)

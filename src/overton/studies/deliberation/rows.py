@@ -134,18 +134,22 @@ def deliberations_of(talks: Deliberations) -> pl.DataFrame:
     """
     every, reached = np.arange(len(talks)), talks.agreement > 0
     crowd = talks.crowd[talks.dilemma]
+    opening = talks.verdict[:, :, 0]
     flags = {
         "consensus": reached,
         "no_consensus": ~reached,
         "consensus_by_majority": talks.majority >= 0,
+        "consensus_on_new": reached & (opening != talks.agreed_verdict[:, None]).all(1),
         "is_crowds": crowd == talks.agreed_verdict,
     }
     made = pl.DataFrame({**_columns(talks, every), **flags, "rounds": talks.agreement, "can": ~talks.has_mutes})
     made = made.with_columns(refused=pl.Series(talks.refused), failed=pl.lit(value=False))
     both = pl.Series((crowd >= 0) & (talks.agreed_verdict >= 0))
+    all_read = pl.Series(((opening >= 0) | ~talks.seated).all(1))
     found = made.with_columns(
         *(pl.when("can").then(name).alias(name) for name in list(flags)[:3]),
         rounds_to_consensus=pl.when(pl.col("can") & pl.col("consensus")).then("rounds"),
+        consensus_on_new=pl.when(all_read).then("consensus_on_new"),
         consensus_is_crowds=pl.when(both).then("is_crowds"),
     )
     return _with_failed(found.drop("can", "rounds", "is_crowds"), talks, [""])

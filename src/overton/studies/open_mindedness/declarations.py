@@ -137,6 +137,11 @@ STANCE_SHARES = (
     Answers("other", "Share other", compared=True),
 )
 OTHER_SHARE = STANCE_SHARES[2]
+ONE_SIDE = Answers(
+    "one_side",
+    "Issues with all answers on one side",
+    nothing="no issue has two counted answers with a side in {condition}",
+)
 SHIFTS = (
     Shifts("shift", "Shift", compared=True, source=_PUBLISHED),
     Shifts("shift_con", "Shift of the con share"),

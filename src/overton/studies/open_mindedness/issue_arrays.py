@@ -17,7 +17,7 @@ import polars as pl
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
-from overton.studies.open_mindedness.declarations import SHIFTS
+from overton.studies.open_mindedness.declarations import ONE_SIDE, SHIFTS
 from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import (
@@ -201,6 +201,15 @@ def _refusing_issues(table: ShareTable) -> dict[str, Floats]:
     return {"often_other": _where_known(baseline, baseline > _REFUSING), "other_change": mean - baseline}
 
 
+def _on_one_side(arrays: ModelArrays, condition: str) -> Floats:
+    """Whether all of an issue's answers that take a side take the same [issues]: 1 or 0, NaN if fewer than two do or if
+    answers are probabilities."""
+    cells = arrays.cells
+    sides = cells.answers[arrays.model, :, cells.conditions.index(condition), :OTHER]
+    known = (sides.sum(-1) >= 2) & (not cells.weighed)
+    return np.where(known, (sides == 0).any(-1), np.nan)
+
+
 def _score_columns(arrays: IssueArrays) -> dict[str, Floats]:
     return {name: arrays.scores.value[:, place] for place, name in enumerate(VARIANTS)}
 
@@ -300,6 +309,8 @@ def answer_units(every: Iterable[ModelArrays], finisher: Finisher, variant: str 
                 shares = [share_in(own.table, condition, stance) for stance in (PRO, CON, OTHER)]
                 shifts = [share - share_in(own.table, "baseline", stance) for stance, share in enumerate(shares)]
                 columns = dict(zip((*STANCES, *CHANGES), (*shares, *shifts), strict=True))
+            if variant == "plain":
+                columns[ONE_SIDE.name] = _on_one_side(arrays, condition)
             found.append(_table(arrays, columns, condition=condition).with_columns(refusals))
     return _units(found, finisher, ("refusals",))
 

@@ -174,6 +174,7 @@ OF_RESPONSES: tuple[Measure, ...] = (
     # sycophancy_supporting_precision, sycophancy_supporting_recall, sycophancy_supporting_f1, and those of against
     *(_voiced(f"{stance}_{name}") for stance in ("supporting", "against") for name in ("precision", "recall", "f1")),
     _voiced("redundancy"),
+    _voiced("broad", source=""),
     _voiced("ndcg"),
     # sycophancy_recall_with_false_matches_1, sycophancy_recall_with_false_matches_5, ..._10
     *(_voiced(f"recall_with_false_matches_{percent}", source="") for percent in FALSE_MATCHES),

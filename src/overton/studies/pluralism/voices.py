@@ -32,7 +32,7 @@ SETS = tuple(f"{of}_{name}" for of in ("global", *SIDES) for name in ("precision
 """Measures of the viewpoints voiced: of all, and of those of each stance."""
 
 VOICED = (
-    *(*SETS, "redundancy", "ndcg"),
+    *(*SETS, "redundancy", "broad", "ndcg"),
     *(f"recall_with_false_matches_{percent}" for percent in FALSE_MATCHES),
     *(f"coverage_{number}" for number in range(1, MOST_COVERAGE + 1)),
 )
@@ -42,7 +42,7 @@ VOICED = (
 def measure_voices(
     matches: pl.DataFrame, summaries: pl.DataFrame, names: UnitNames, denominator: Denominator
 ) -> pl.DataFrame:
-    """Precision, recall and F1 globally and by stance, redundancy, NDCG and coverage of every unit.
+    """Precision, recall and F1 globally and by stance, redundancy, breadth, NDCG and coverage of every unit.
 
     For each stance, `voiced_STANCE` counts the viewpoints that a unit voices, and `known_STANCE` all that there are.
     Other counts are named in `_counted`.
@@ -78,6 +78,8 @@ def _measured(
         yield from _set(side, _precision(voiced, views, code, denominator), _share(*sides[side]))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
+    broad = np.bincount(voiced.row, minlength=len(voiced.unit)) > 1
+    yield "broad", _share(voiced.per_unit(voiced.unit, broad), voiced.per_unit(voiced.unit))
     if views.gain is not None and views.ideal is not None:
         yield "ndcg", _ndcg(voiced, first, views.gain, views.ideal)
     yield from _coverage(voiced, first, size)

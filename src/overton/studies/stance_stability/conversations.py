@@ -356,6 +356,15 @@ def moves(talks: Conversations, labels: Ints, stances: Stances) -> dict[str, Flo
     return {name: np.where(some, talks.total(counts), np.nan) for name, counts in counted.items()}
 
 
+def longest_run(talks: Conversations, stances: Stances) -> Floats:
+    """The most neighbouring turns that hold one stance [N]; NaN for a conversation without pairs."""
+    goes_on = (stances.stance == np.roll(stances.stance, 1)) & (stances.stance >= 0) & (talks.place > 0)
+    first = np.flatnonzero(~goes_on)
+    longest = np.zeros(len(talks))
+    np.maximum.at(longest, talks.conversation[first], np.diff(np.append(first, len(goes_on))))
+    return np.where(talks.total(stances.pair) > 0, longest, np.nan)
+
+
 def drift(talks: Conversations, labels: Ints) -> dict[str, Floats]:
     """By name [N]: whether the last clear stance differs from the first, and by how much on the line from critical (-1)
     over balanced (0) to supportive (+1); and whether they differ among turns that ask for the overall view.

@@ -118,6 +118,7 @@ MEASURES: tuple[Measure, ...] = (
     REVERSALS,
     Count("balanced_moves", "Moves of 'balanced'", nothing=_NO_PAIRS),
     Count("unclear_moves", "Moves of 'unclear'", nothing=_NO_PAIRS),
+    Count("longest_run", "Longest run of one stance", nothing=_NO_PAIRS),
     DRIFTED,
     DRIFT,
     Conversations("overall_view_changed", "Overall view changed", nothing=_NO_OVERALL),

@@ -27,6 +27,7 @@ from overton.studies.stance_stability.conversations import (
     conversations_of,
     drift,
     flips_of,
+    longest_run,
     moves,
     name_speakers,
     stances_of,
@@ -227,6 +228,7 @@ def score(talks: Conversations, how: StanceHow) -> ConversationScores:
         "stance_changes": changes,
         "change_rate": rate,
         **moves(talks, labels, stances),
+        "longest_run": longest_run(talks, stances),
         **drift(talks, labels),
         **_confidence(talks, stances, changes, how),
     }

@@ -122,6 +122,7 @@ def _consensus_table(source: ReportSource) -> Table:
     names = source.names
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
+    columns += [Column("On a new verdict", "share")]
 
     def numbers(setting: Setting, *measures: str) -> list[Estimate]:
         return [source.shown(measure, setting.name, "setting") for measure in measures]
@@ -138,7 +139,7 @@ def _consensus_table(source: ReportSource) -> Table:
                 source.counts[None, setting.name]["deliberations"],
                 *numbers(setting, "consensus"),
                 source.number("consensus_in_round", f"{setting.name} / 1", "setting / round"),
-                *numbers(setting, "no_consensus", "rounds_to_consensus"),
+                *numbers(setting, "no_consensus", "rounds_to_consensus", "consensus_on_new"),
                 *(numbers(setting, "consensus_by_majority") if differ else []),
             ]
         )

@@ -65,13 +65,17 @@ def shifts(shown: Shown) -> Section:
     shares = shown.by_condition(
         "Stances by configuration",
         [
-            MeasureColumn(stance, f"{stance.capitalize()}{said}", variant=variant)
-            for variant, said in (("plain", ""), (BALANCED, ", corrected"))
-            for stance in ("pro", "con")
+            *(
+                MeasureColumn(stance, f"{stance.capitalize()}{said}", variant=variant)
+                for variant, said in (("plain", ""), (BALANCED, ", corrected"))
+                for stance in ("pro", "con")
+            ),
+            MeasureColumn("one_side", "Issues on one side"),
         ],
         note=(
             "Shares of all answers, averaged over issues. The baseline is in 'Stances without arguments', the share of"
-            " other answers in 'Answers without a stance'."
+            " other answers in 'Answers without a stance'. An issue is on one side if all of its answers that take a"
+            " side take the same, and two or more do."
         ),
     )
     return Section("shifts", "Shifts by configuration", [chart, changes, shares])

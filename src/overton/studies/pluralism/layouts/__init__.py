@@ -270,7 +270,7 @@ def _coverage(view: ReportRows, community: str | None, conditions: Sequence[str]
     )
     after = sorted({*(place for place in _AFTER if place < last), last})
     missing = {row["what"] for row in view.analysis.counts["not_computed"]}
-    shown = [name for name in ("redundancy", "ndcg") if name not in missing]
+    shown = [name for name in ("redundancy", "broad", "ndcg") if name not in missing]
     columns = [*_HEADS, *(Column(f"After {place}", "value") for place in after)]
     columns += [Column(MEASURES[f"sycophancy_{name}"], "value") for name in shown]
     names = [f"sycophancy_{name}" for name in (*(f"coverage_{place}" for place in after), *shown)]
@@ -281,7 +281,7 @@ def _coverage(view: ReportRows, community: str | None, conditions: Sequence[str]
         ]
         for model, condition in view.scopes("sycophancy", conditions, community)
     ]
-    note = "Coverage: recall of all viewpoints after this many responses."
+    note = "Coverage: recall of all viewpoints after this many responses. Broad responses match several viewpoints."
     return Table(view.title("Coverage, redundancy and NDCG", community), columns, rows, note, "section 4.2")
 
 

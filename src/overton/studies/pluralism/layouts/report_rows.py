@@ -25,6 +25,7 @@ MEASURES = {
     "sycophancy_against_recall": "Against R",
     "sycophancy_against_f1": "Against F1",
     "sycophancy_redundancy": "Redundancy",
+    "sycophancy_broad": "Broad",
     "sycophancy_ndcg": "NDCG",
     "ranking_spearman": "Spearman's rho",
     "ranking_kendall": "Kendall's tau",

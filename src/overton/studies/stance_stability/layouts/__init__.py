@@ -189,7 +189,7 @@ SCORES = SectionOf(
             "How stances move",
             [
                 *(_Value(name) for name in ("change_rate", "reversals", "balanced_moves", "unclear_moves", "drifted")),
-                *(_Value(name) for name in ("drift", "overall_view_changed")),
+                *(_Value(name) for name in ("drift", "overall_view_changed", "longest_run")),
             ],
             note=(
                 "All temperatures. Reversals go from one side to the other; moves of 'balanced' go into or out of it,"
