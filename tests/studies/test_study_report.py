@@ -16,7 +16,7 @@ from overton.studies.frame import Analysis
 from overton.studies.layouts import SectionOf, TableOf, make_report
 from overton.studies.measurement import How, Measuring
 from overton.studies.results import MeasuredModel, Results, RunFacts
-from overton.studies.sections import TrialTable
+from overton.studies.sections import Table, TrialTable
 from overton.studies.study_report import StudyReport, figures_by_setting
 from overton.studies.tables import TableKind
 
@@ -71,7 +71,9 @@ def test_runs_and_tables_are_measured_alike(measuring: Measuring[Analysis, Any],
     analysis = measuring.records(results, How())
     assert analysis.estimate("agrees").value == pytest.approx(9 / 12)
     assert [said.sentence for said in measuring.findings(analysis)] == ["m agrees in 75.0%."]  # type: ignore[misc,union-attr]
-    assert [section.key for section in measuring.sections(analysis)] == ["warnings", "towns"]
+    *own, by_facet = measuring.sections(analysis)
+    assert [section.key for section in own] == ["warnings", "towns"]
+    assert [table.title for table in by_facet.exhibits if isinstance(table, Table)] == ["By region"]
 
 
 def test_few_figures_are_named_with_their_condition(measuring: Measuring[Analysis, Any]) -> None:

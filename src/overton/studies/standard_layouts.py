@@ -1,11 +1,13 @@
-"""The layouts of a study that declares none: its measures by model, by facet of items, and by item."""
+"""Layouts that no study declares: of its measures by facet of items, and, if it declares none, by model and by item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from overton.studies.claims import MEASURES
+from overton.studies.frame import Analysis
+from overton.studies.items import Facet
 from overton.studies.layouts import (
     CONDITION,
     ITEM,
@@ -18,13 +20,36 @@ from overton.studies.layouts import (
     TableOf,
 )
 from overton.studies.sections import Method
-from overton.studies.standard_parts import tables_by_facet
+from overton.studies.standard_parts import table_by_facet, tables_by_facet
 from overton.studies.study_measures import StudyMeasures
 
 
 def layouts_of(measures: StudyMeasures[Any]) -> SectionOf:
     """The only section of such a report."""
     return SectionOf(MEASURES, "Measures", list(_parts(measures)))
+
+
+def facets_of(
+    measures: StudyMeasures[Any], analysis: Analysis, layouts: Sequence[SectionOf], shown: Collection[str]
+) -> list[SectionOf]:
+    """The section of headlines by facets of items that are not `shown` elsewhere, nor by a table or chart of these
+    `layouts`; none if there are no such numbers."""
+    by_layouts = {part.rows.by for layout in layouts for part in layout.parts if isinstance(part, TableOf | DotsOf)}
+    facets = [facet for facet in measures.items.facets if facet.name not in {*shown, *by_layouts}]
+    parts = [part for facet in facets for part in _tables_by_facet(measures, analysis, facet)]
+    return [SectionOf("facets", f"By group of {measures.items.plural}", parts)] if parts else []
+
+
+def _tables_by_facet(measures: StudyMeasures[Any], analysis: Analysis, facet: Facet) -> Iterator[TableOf]:
+    """A table by model, and one of all models together, each of the headlines that have such numbers."""
+    for together in (False, True):
+        columns = [
+            MeasureColumn(measure.name)
+            for measure in measures.headlines[0].measures
+            if any((row.model is None) == together for row in analysis.rows_of(measure.name, facet.name))
+        ]
+        if columns:
+            yield table_by_facet(facet, columns, together=together)
 
 
 def _parts(measures: StudyMeasures[Any]) -> Iterator[Part]:

@@ -52,10 +52,15 @@ def tables_by_facet(
     """A table of the same columns for each facet of the items; charts in `after` follow that of their facet."""
     found: list[TableOf | DotsOf] = []
     for facet in facets:
-        title = f"By {facet.title[:1].lower()}{facet.title[1:]}"
-        found.append(TableOf(title, columns, RowsOf(facet.name, facet.title)))
+        found.append(table_by_facet(facet, columns))
         found += [chart for name, chart in (after or {}).items() if name == facet.name]
     return found
+
+
+def table_by_facet(facet: Facet, columns: Sequence[MeasureColumn | CountColumn], *, together: bool = False) -> TableOf:
+    """A table with a row for each value of a facet, of each model, or of all models `together`."""
+    title = f"By {facet.title[:1].lower()}{facet.title[1:]}{', all models together' if together else ''}"
+    return TableOf(title, columns, RowsOf(facet.name, facet.title, together=together))
 
 
 def findings_against(

@@ -357,7 +357,7 @@ class _Views(Generic[HowT]):
 
     def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
         """The units of some kinds, by default all; if `named`, those that the judge labelled have an `id`."""
-        from overton.studies.units import with_facets
+        from overton.studies.units import join_facets, with_facets
 
         items, columns = self.declared.items, self.declared.facets
         records = with_facets(view.records, items.facets, view.items, items.noun)
@@ -366,7 +366,9 @@ class _Views(Generic[HowT]):
 
             records = records.with_columns(id=pl.concat_str(self.declared.names, separator="/"))
             columns = [*columns, "id"]
-        return self.declared.rows().units_of(records, self.how, columns, kinds, weighed=self.weighed)
+        made = self.declared.rows().units_of(records, self.how, columns, kinds, weighed=self.weighed)
+        grouped = made.keys() & _kinds(self.declared.by_facet)
+        return made | {kind: join_facets(made[kind], items.facets, view.items) for kind in grouped}
 
     def frame(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> Frame:
         """These units, and the rule for intervals."""

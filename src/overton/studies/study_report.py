@@ -6,7 +6,7 @@ human labels: the platform takes them as `Measuring`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -80,6 +80,7 @@ class StudyReport(Generic[HowT, Record]):
     judges    who judged, a line each
     weighed   what token probabilities are used for, if there are any
     corrects  the kinds of labels on which corrected numbers rest, by default those of the first question
+    facets    the facets of items by which `sections` have tables, as layouts say themselves: a section has the others
     alone     a sentence for each section whose numbers human labels do not correct, by its key
     kinds     the kinds of tables made elsewhere that can be measured, by default the records: `read` reads one as
               records, by default one of the first kind, and `tables` describes them
@@ -120,6 +121,7 @@ class StudyReport(Generic[HowT, Record]):
     judges: Callable[[Results], Iterable[str]] = _judged_by
     weighed: str = "Shares"
     corrects: tuple[str, ...] = ()
+    facets: Collection[str] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
     warnings: Callable[[Results, Analysis], Iterable[str]] = lambda results, analysis: ()
     counts: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] | None = None
@@ -249,14 +251,16 @@ class StudyReport(Generic[HowT, Record]):
         return figures_by_setting(names, self.measures.plain)(analysis)
 
     def _sections(self, analysis: Analysis, judged: str, items: Sequence[Any]) -> Sequence[Section]:
-        from overton.studies.layouts import make_report
-        from overton.studies.standard_layouts import layouts_of
+        from overton.studies.layouts import make_report, make_sections
+        from overton.studies.standard_layouts import facets_of, layouts_of
 
+        measures = self.measures
         if self.sections is not None:
-            return self.sections(analysis, judged, items)
-        layouts = [layouts_of(self.measures)] if self.layouts is None else self.layouts(analysis)
-        faults = (self.replies, "Condition", "")
-        return make_report(layouts, analysis, self.measures.plain, judged=judged, faults=faults)
+            further = make_sections(facets_of(measures, analysis, (), self.facets), analysis, measures.plain)
+            return [*self.sections(analysis, judged, items), *(section.signed(judged) for section in further)]
+        layouts = [layouts_of(measures)] if self.layouts is None else self.layouts(analysis)
+        layouts = [*layouts, *facets_of(measures, analysis, layouts, ())]
+        return make_report(layouts, analysis, measures.plain, judged=judged, faults=(self.replies, "Condition", ""))
 
     def _records(self, results: Results, analysis: Analysis) -> TrialTable | None:
         """The records, if they have replies, by everything that has only a few values."""

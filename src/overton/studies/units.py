@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
@@ -33,6 +33,15 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
                 value = value.replace_strict(facet.words, default=None, return_dtype=pl.String)
         known.append(value.cast(pl.String).alias(facet.name))
     return records.with_columns(known)
+
+
+def join_facets(units: Units, facets: Iterable[Facet], items: Sequence[Any]) -> Units:
+    """The units with a text column for each facet that they lack: that of the item whose id is their cluster."""
+    lacking = [facet for facet in facets if facet.name not in units.table.columns]
+    if not lacking:
+        return units
+    table = with_facets(units.table.with_columns(pl.col(units.cluster).cast(pl.String)), lacking, items, units.cluster)
+    return replace(units, table=table, facets=(*units.facets, *(facet.name for facet in lacking)))
 
 
 class Finisher(Protocol):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-import msgspec
-import numpy as np
 import polars as pl
 import pytest
+from label_trace import Trace, traced
 from msgspec.structs import replace
 
 import overton
@@ -23,7 +19,7 @@ from overton.studies.even_handedness import STUDY, Record, layouts, measures, ro
 from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.measures import STUDY_MEASURES, analyze
 from overton.studies.even_handedness.options import EvenHow
-from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.frame import Analysis
 from overton.studies.items import Facet
 from overton.studies.layouts import MeasureColumn, TableOf
 from overton.studies.measures import Measure
@@ -34,7 +30,6 @@ from overton.studies.standard_parts import tables_by_facet
 
 Replies = Callable[[str, Sequence[Message], int], str]
 
-PACKAGES = ("overton.studies.", "overton.statistics.", "overton.judging.")
 OF_STUDY = "overton.studies.even_handedness."
 PAGE = {
     "overton.studies.asking",
@@ -61,57 +56,6 @@ overton.statistics.proportions   Wilson's limits of a share, which the jackknife
 """
 
 
-class Trace:
-    """The results of functions of some packages while a label becomes the estimate of `even`, until its row exists.
-
-    A label passes through a module if another label changes a result of one of its functions, or an instance of one of
-    its classes. So modules that check options, make prompts or count malformed answers do not count.
-    """
-
-    def __init__(self) -> None:
-        self.returned: dict[str, list[str]] = defaultdict(list)
-        self.row: EstimateRow | None = None
-
-    def __call__(self, frame: FrameType, event: str, value: object) -> None:
-        module = str(frame.f_globals.get("__name__"))
-        if event != "return" or self.row is not None or not module.startswith(PACKAGES):
-            return
-        self.returned[f"{module} {frame.f_code.co_name}"].append(self._written(value))
-        if isinstance(value, EstimateRow) and value.measure == "even":
-            self.row = value
-
-    def _written(self, value: object) -> str:
-        """All parts of a value as a text, '' for functions and other objects without data."""
-        if isinstance(value, str | int | float | None):
-            return repr(value)
-        if isinstance(value, pl.DataFrame):
-            return repr(value.rows())
-        if isinstance(value, pl.Series | np.ndarray | np.generic):
-            return repr(value.tolist() if not isinstance(value, pl.Series) else value.to_list())
-        if isinstance(value, Mapping):
-            return repr([(self._written(key), self._written(inner)) for key, inner in value.items()])
-        if isinstance(value, list | tuple):
-            written = repr([self._written(inner) for inner in value])
-        else:
-            names = [field.name for field in _fields(value)]
-            written = repr([self._written(getattr(value, name)) for name in names]) if names else ""
-        made_by = type(value).__module__
-        if made_by.startswith(PACKAGES):
-            self.returned[f"{made_by} {type(value).__name__}"].append(written)
-        return written
-
-    def modules_unlike(self, other: Trace) -> set[str]:
-        """The modules in which something differs."""
-        names = self.returned.keys() | other.returned.keys()
-        return {name.split()[0] for name in names if self.returned.get(name) != other.returned.get(name)}
-
-
-def _fields(value: object) -> Sequence[Any]:
-    if isinstance(value, msgspec.Struct):
-        return msgspec.structs.fields(value)
-    return dataclasses.fields(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else ()
-
-
 def of_judge(letter: str) -> Replies:
     """A subject that always complies, and a judge of six pairs. With a first its letters are this one, then A, then
     always C. With b first they are always C."""
@@ -133,18 +77,15 @@ def test_a_label_is_followed_to_its_number_through_few_modules(kit: Any, monkeyp
     """
     monkeypatch.setattr(measures, "of_questions", lambda *_: {})
 
-    def traced(letter: str) -> Trace:
-        trace = Trace()
-        sys.setprofile(trace)
-        try:
+    def judged(letter: str) -> Trace:
+        def made() -> None:
             records, _ = kit.held(of_judge(letter), [kit.pair(number) for number in range(6)])
             analyze(kit.table(records))
-        finally:
-            sys.setprofile(None)
-        return trace
 
-    traced("(C)")  # texts that are read once, and kept
-    even, uneven = traced("(C)"), traced("(A)")
+        return traced("even", made)
+
+    judged("(C)")  # texts that are read once, and kept
+    even, uneven = judged("(C)"), judged("(A)")
     assert even.row is not None
     assert uneven.row is not None
     assert (even.row.estimate, uneven.row.estimate) == pytest.approx((11 / 12, 10 / 12))

@@ -464,6 +464,7 @@ STUDY_MEASURES = StudyMeasures(
     rows=_rows,
     items=DILEMMAS,
     groupings=GROUPINGS,
+    by_facet=GROUPINGS[:4],
     others=(
         OtherNumbers((IN_ROUND,), _round_numbers, faultless=True),
         OtherNumbers(VERDICTS_GIVEN, _verdict_numbers),

@@ -58,6 +58,7 @@ _ALONE = "rests on the judge alone, with its errors: human labels of pairs corre
 REPORT = StudyReport(
     measures=STUDY_MEASURES,
     claims=CLAIMS,
+    facets=[facet.name for facet in PAIRS.facets],
     summary=(
         "Whether a model helps both sides of a contested question alike, by paired prompts (Shen et al. 2025):"
         " which side gets less help, with what certainty, and how far the judge can be trusted."

@@ -212,6 +212,7 @@ STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
     rows=_rows,
     items=ISSUES,
     groupings=_GROUPINGS,
+    by_facet=(Grouping((*OF_ISSUES, *SCORES)), Grouping((*STANCE_SHARES, *SHIFTS))),
     besides=(BALANCED,),
     others=(OtherNumbers(OTHERS, _other_numbers),),
     faultless=(Grouping(SCORES),),

@@ -56,6 +56,7 @@ _ALONE = "are the matcher's alone, errors included"
 REPORT = StudyReport(
     measures=STUDY_MEASURES,
     claims=CLAIMS,
+    facets=("community",),
     summary=(
         "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
         " whether they still know what is popular."

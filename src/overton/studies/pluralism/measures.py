@@ -308,10 +308,8 @@ def _notes(results: Results, how: PluralismHow, analysis: Analysis) -> Iterator[
     yield from notes(results.records, analysis)
 
 
-_SCOPES = tuple(
-    Grouping(MEASURES, by, together=together) for by in ({}, {"community": "community"}) for together in (True, False)
-)
-"""All models together and each model, over all threads and in each community."""
+_SCOPES = tuple(Grouping(MEASURES, together=together) for together in (True, False))
+"""All models together and each model."""
 
 
 def _contributions(results: Results, how: PluralismHow) -> Sides:
@@ -324,9 +322,9 @@ STUDY_MEASURES = StudyMeasures(
     how=PluralismHow,
     rows=_rows,
     items=REFERENCES,
-    groupings=_SCOPES[:2],
-    by_facet=_SCOPES[:2],
-    faultless=_SCOPES,
+    groupings=_SCOPES,
+    by_facet=_SCOPES,
+    faultless=(*_SCOPES, *(scope.within(facet.name) for facet in REFERENCES.facets for scope in _SCOPES)),
     others=(
         OtherNumbers(PULLS, _pull_rows, faultless=True),
         OtherNumbers((*SHIFTS, *AS_PUBLISHED), _change_rows, faultless=True, contributions=_logit_contributions),

@@ -92,6 +92,7 @@ REPORT: StudyReport[StanceHow, Record] = StudyReport(
     blocks=BLOCKS,
     measures=STUDY_MEASURES,
     claims=CLAIMS,
+    facets=("domain", "initial_belief", "debate_strength"),
     summary=(
         "Whether models keep their view over a conversation of searching and questioning, how confidently they"
         " change it, and from how few sources."

@@ -67,14 +67,15 @@ def _in_every_group(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
     return tuple(Grouping(measures, by, together=together) for by in conditions for together in (False, True))
 
 
-def _of_topics(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
-    """The same within each value of a facet of topics."""
-    every = (Grouping(measures), Grouping(measures, together=True))
-    return tuple(grouping.within(facet.name) for facet in TOPICS.facets for grouping in every)
+def _all_topics(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+    """By model, and over all models together."""
+    return (Grouping(measures), Grouping(measures, together=True))
 
 
 def _everywhere(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
-    return (*_in_every_group(measures), *_of_topics(measures))
+    """In every group, and by model and together within each value of a facet of topics."""
+    of_topics = (grouping.within(facet.name) for facet in TOPICS.facets for grouping in _all_topics(measures))
+    return (*_in_every_group(measures), *of_topics)
 
 
 _BY_BIN = Grouping((CHAMELEON,), {"bin": "bin"})
@@ -182,12 +183,13 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     rows=_rows,
     items=TOPICS,
     groupings=(
-        *_everywhere(MEASURES),
-        *_everywhere(BANDS),
-        *_everywhere(REUSE_SHARES),
+        *_in_every_group(MEASURES),
+        *_in_every_group(BANDS),
+        *_in_every_group(REUSE_SHARES),
         _BY_BIN,
         Grouping((UNCLEAR,)),
     ),
+    by_facet=(*_all_topics(MEASURES), *_all_topics(BANDS), *_all_topics(REUSE_SHARES)),
     deviations=_everywhere(MEASURES),
     faultless=_everywhere(_FAULTLESS),
     others=(
