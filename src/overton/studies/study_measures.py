@@ -133,6 +133,7 @@ class StudyMeasures(Generic[HowT]):
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
     remarks    gives sentences to be read with the numbers, for the table 'notes'; None if there is no such table
+    of_run     `of_run(results)` gives the measures of some results, if these depend on what a run asks
     """
 
     study: str
@@ -160,6 +161,7 @@ class StudyMeasures(Generic[HowT]):
     nulls: tuple[Null, ...] = ()
     notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
     remarks: Callable[[Results, HowT, Analysis], Iterable[str]] | None = None
+    of_run: Callable[[Results], StudyMeasures[HowT]] | None = None
 
     def __post_init__(self) -> None:
         """Intervals are over items and labels of units of the first headline, unless the study says otherwise."""
@@ -223,6 +225,8 @@ class StudyMeasures(Generic[HowT]):
         Raises:
             InputError: the choices do not fit the results.
         """
+        if self.of_run is not None:
+            return self.of_run(results).analyze(results, how)
         weighing = self.weighing(results, how)
         views = self._views(how, weighing)
         frame = views.frame(results)
@@ -288,6 +292,8 @@ class StudyMeasures(Generic[HowT]):
 
     def contributions(self, results: Results, how: HowT) -> Sides:
         """Each cluster's contributions to the measures by which models are compared."""
+        if self.of_run is not None:
+            return self.of_run(results).contributions(results, how)
         from overton.studies.grouping import compared, is_first
 
         of_sides = self.headlines[1]
@@ -308,8 +314,13 @@ class StudyMeasures(Generic[HowT]):
         """The headlines corrected by human labels of the first question.
 
         A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
-        The judge's labels of other questions stay as they are.
+        The judge's labels of other questions stay as they are. None if numbers describe exactly the units of a run:
+        these intervals are for units like them.
         """
+        if how.describes_these:
+            return None
+        if self.of_run is not None:
+            return self.of_run(results).correct(results, what, people, how)
         if self.case is not None:
             from overton.studies.units import with_facets
 
