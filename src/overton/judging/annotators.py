@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.judging.agreement import cohen_kappa, krippendorff_alpha
-from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask, SavedLabels, coders_of, open_places
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels, coders_of, open_places
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
@@ -117,7 +117,10 @@ def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> Annotato
         shared=len(shared),
         settled=len(labels.settled),
         open=len(open_places(labels)),
-        people=tuple(_annotator_shares(said) for said in labels.said),
+        people=tuple(
+            AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
+            for said in labels.said
+        ),
         alpha=krippendorff_alpha(given, groups, level=level),
         pairs=tuple(_annotator_pair(a, b, task, level) for a, b in combinations(named, 2)),
         judge=_judge_against_people(labels, level),
@@ -173,10 +176,6 @@ def _row_weights(rows: RowWeights) -> tuple[Floats, NDArray[np.int64]]:
 
     weights = np.array(rows.weights, float)
     return weights * len(weights) / weights.sum(), _number_groups(rows.groups)
-
-
-def _annotator_shares(said: AnnotatorLabels) -> AnnotatorShares:
-    return AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
 
 
 def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> AnnotatorPair:

@@ -245,17 +245,13 @@ def _identity(values: Floats) -> Floats:
     return values
 
 
-def _fisher_z(values: Floats) -> Floats:
-    return np.asarray(np.arctanh(values))
-
-
 LINEAR = Scale(_identity, _identity, "Student's t over {unit}, corrected for skewness")
 STUDENT = Scale(_identity, _identity, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(
     np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
 )
 """Of standard deviations: squares of skewed values have long tails, of which a sample often holds none."""
-FISHER = Scale(_fisher_z, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
+FISHER = Scale(np.arctanh, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
 
 
 @dataclass(frozen=True)

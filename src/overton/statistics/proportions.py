@@ -21,7 +21,7 @@ def wilson_limits(
     many degrees of `freedom`, Student's quantile replaces the normal one (as in Korn and Graubard 1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
-    z = _normal_quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
+    z = quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
         half = z / (1 + z**2 / size) * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
@@ -46,7 +46,8 @@ def difference_limits(
     return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
 
 
-def _normal_quantile(level: float) -> float:
+def quantile(level: float) -> float:
+    """How many standard errors a normal interval of this level takes to either side."""
     return float(ndtri((1 + level) / 2))
 
 

@@ -148,7 +148,10 @@ def _pair_with_null(  # noqa: PLR0917
     for model, found in own.items():
         known = {contribution.measure.name: contribution for contribution in sides.get(model, ())}
         for contribution in found:
-            other = known.get(contribution.measure.name) or _empty_contribution(contribution.measure, why)
+            empty = Contribution(
+                contribution.measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model"
+            )
+            other = known.get(contribution.measure.name, empty)
             if null.measures(contribution.measure.name):
                 yield _MeasureAndNull(
                     model,
@@ -156,10 +159,6 @@ def _pair_with_null(  # noqa: PLR0917
                     (other, contribution),
                     find_shared_items(other, contribution, jackknife, within_model=True),
                 )
-
-
-def _empty_contribution(measure: Measure, why: str) -> Contribution:
-    return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
 def _compare_with_null(pair: _MeasureAndNull, jackknife: Jackknife, level: float) -> Against:

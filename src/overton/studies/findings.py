@@ -346,15 +346,12 @@ def evidence(finding: Finding) -> str:
     """The evidence for a sentence: the count, and the interval with its level or the P value, if there is one."""
     parts = [counted(finding.n, finding.units)]
     if finding.number is not None and not isnan(finding.number.low):
-        how = f"{_percent(finding.number.level)} interval"
-        parts.append(f"{number(finding.number.value, finding.kind)}, {how} {interval(finding.number, finding.kind)}")
+        level = f"{100 * finding.number.level:.2f}".rstrip("0").rstrip(".")
+        limits = interval(finding.number, finding.kind)
+        parts.append(f"{number(finding.number.value, finding.kind)}, {level}% interval {limits}")
     if finding.p is not None:
         parts.append("p < 0.001" if finding.p < 0.001 else f"p = {finding.p:.3f}")
     return "; ".join(parts)
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def shared_cautions(findings: Sequence[Finding]) -> list[str]:

@@ -74,18 +74,6 @@ def _refuse_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
-def _no_judge(measure: str) -> str:
-    return ""
-
-
-def _no_place(measure: str, model: str) -> tuple[str, ...]:
-    return ()
-
-
-def _no_weighing(results: Results, how: Any) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Comparing:
     """How models are compared by a study: its measures as what each item contributes (`overton.studies.measures`).
@@ -108,10 +96,10 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
-    judge: Callable[[str], str] = _no_judge
-    place: Callable[[str, str], tuple[str, ...]] = _no_place
+    judge: Callable[[str], str] = lambda measure: ""
+    place: Callable[[str, str], tuple[str, ...]] = lambda measure, model: ()
     trial: str = ""
-    weighing: Callable[[Results, Any], Weighing | None] = _no_weighing
+    weighing: Callable[[Results, Any], Weighing | None] = lambda results, how: None
     few: Callable[[Results, Any], Sides] | None = None
 
 

@@ -302,12 +302,8 @@ def _summarise_by_model(
     known = labelled.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
     return {
         str(model): _summarise_labels(own, labelled.labels, weighing, jackknife)
-        for (model,), own in _tables_by_model(known)
+        for (model,), own in sorted(known.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
     }
-
-
-def _tables_by_model(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    return sorted(table.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
 
 
 def _summarise_labels(

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
 from overton.studies.chart_layout import NARROW, ChartLayout, in_layout
-from overton.studies.numbers import Kind
+from overton.studies.numbers import Kind, reason, sentence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,11 @@ class NamedItem:
 
 
 Cell = str | int | float | Estimate | EmptyCell | NamedItem | None
+
+
+def sentence_cell(estimate: Estimate, kind: Kind) -> Cell:
+    """A number written out, for a column of numbers of several kinds."""
+    return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
 @dataclass(frozen=True)

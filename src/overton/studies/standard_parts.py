@@ -21,7 +21,7 @@ from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
 from overton.studies.null_conditions import Null
-from overton.studies.numbers import Kind, interval, number, reason, sentence
+from overton.studies.numbers import Kind, interval, number, reason
 from overton.studies.precision import LEVEL, PrecisionLimit, PrecisionTarget, Stop, StopState
 from overton.studies.sections import (
     BrowseFilter,
@@ -29,12 +29,12 @@ from overton.studies.sections import (
     Cell,
     Chart,
     Column,
-    EmptyCell,
     Exhibit,
     Method,
     Prose,
     Section,
     Table,
+    sentence_cell,
 )
 
 if TYPE_CHECKING:
@@ -235,9 +235,9 @@ def _null_table(found: Sequence[Found], level: float) -> Table:
         [
             _row_title(measure, contrast),
             null.name if null.what == "null" else f"{null.name} (factor)",
-            _null_cell(contrast.observed, measure.kind),
-            _null_cell(contrast.under_null, measure.kind),
-            _null_cell(contrast.difference, measure.gap),
+            sentence_cell(contrast.observed, measure.kind),
+            sentence_cell(contrast.under_null, measure.kind),
+            sentence_cell(contrast.difference, measure.gap),
             interval(contrast.together, measure.gap),
             _VERDICT_TITLES[contrast.what][contrast.verdict],
         ]
@@ -256,10 +256,6 @@ _VERDICT_TITLES = {
     "null": {"clear": "clear of it", "not clear": "not clear of it", "cannot tell": "cannot tell"},
     "factor": {"clear": "differs", "not clear": "the same", "cannot tell": "cannot tell"},
 }
-
-
-def _null_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(_missing_reason(estimate)) if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _null_method(unit: str, level: float) -> str:
@@ -392,14 +388,10 @@ def _headline_tables(found: Judges) -> Iterator[Table]:
     for headline in found.headlines:
         kind, gap = headline.kinds
         row = f"{headline.title}, {headline.model}" if headline.model else headline.title
-        numbers = (_judges_cell(headline.by_first, kind), _judges_cell(headline.by_judge, kind))
-        rows.append([row, headline.judge, *numbers, _judges_cell(headline.difference, gap)])
+        numbers = (sentence_cell(headline.by_first, kind), sentence_cell(headline.by_judge, kind))
+        rows.append([row, headline.judge, *numbers, sentence_cell(headline.difference, gap)])
     note = "The difference is the other judge's number minus that of the first."
     yield Table("Headlines by each judge", columns, rows, note, summary=True)
-
-
-def _judges_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _label_title(what: str) -> str:

@@ -69,15 +69,7 @@ class Rows(Protocol[_How_contra]):
         return {"counts": frame.unit_counts(facets)}
 
 
-def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
-    yield from ()
-
-
 _NO_QUESTIONS = Questions((), complaint=str)
-
-
-def _no_chances(results: Results, how: Any) -> JudgeChances | None:
-    return None
 
 
 class TableRow(NamedTuple):
@@ -146,7 +138,7 @@ class StudyMeasures(Generic[HowT]):
     questions: Questions = _NO_QUESTIONS
     plain: str = ""
     between: bool = True
-    chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
+    chances: Callable[[Results, HowT], JudgeChances | None] = lambda results, how: None
     besides: Sequence[Measure] = ()
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
@@ -159,7 +151,7 @@ class StudyMeasures(Generic[HowT]):
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
     nulls: tuple[Null, ...] = ()
-    notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
+    notes: Callable[[Results, HowT, Analysis], Iterable[str]] = lambda results, how, analysis: ()
     remarks: Callable[[Results, HowT, Analysis], Iterable[str]] | None = None
     of_run: Callable[[Results], StudyMeasures[HowT]] | None = None
 

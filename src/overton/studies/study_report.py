@@ -53,10 +53,6 @@ def _kind_of(record: type[msgspec.Struct]) -> TableKind:
     return TableKind("records", (model, *columns), completed=True)
 
 
-def _judged_by(results: Results) -> Iterator[str]:
-    yield from judged_by(results, "Judge")
-
-
 _NO_CLAIMS = Claims((), counts="")
 
 
@@ -117,7 +113,7 @@ class StudyReport(Generic[HowT, Record]):
     form: str = ""
     prompts: str = ""
     replies: str = "replies"
-    judges: Callable[[Results], Iterable[str]] = _judged_by
+    judges: Callable[[Results], Iterable[str]] = lambda results: judged_by(results, "Judge")
     weighed: str = "Shares"
     corrects: tuple[str, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
