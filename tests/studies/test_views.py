@@ -12,8 +12,8 @@ import overton
 from overton.analysis.results import results_of
 from overton.studies.even_handedness.measures import STUDY_MEASURES
 from overton.studies.even_handedness.options import EvenHow
+from overton.studies.power import halves_of_trials
 from overton.studies.registry import study_named
-from overton.studies.views import halves_of_trials, null_alone, part_of
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_halves_of_trials_have_all_records_and_share_none(results: Any) -> None:
     odd = halves_of_trials(results, "trial")
     assert odd is not None
-    halves = [part_of(results, results.records.filter(use)).records for use in (odd, ~odd)]
+    halves = [results.part(results.records.filter(use)).records for use in (odd, ~odd)]
     assert all(half.height for half in halves)
     assert pl.concat(halves).sort("trial", "graded").equals(results.records.sort("trial", "graded"))
     assert halves_of_trials(results, "") is None
@@ -49,6 +49,6 @@ def test_measured_as_the_design_a_view_gives_the_null_condition_and_another_judg
 
     twice = results.records.filter(graded="same-prompt")
     labels = [*twice["even_first"], *twice["even_second"]]
-    assert even(null_alone(results, null)) == pytest.approx(labels.count("even") / len(labels))
+    assert even(null.alone(results)) == pytest.approx(labels.count("even") / len(labels))
     assert even(results.others["blind"]) == 1
     assert even(results) < 1

@@ -23,7 +23,6 @@ from overton.studies.measures import Contribution, Measure, SharedItems, Sides, 
 from overton.studies.null_conditions import Null
 from overton.studies.probabilities import resolve_probabilities
 from overton.studies.results import Results
-from overton.studies.views import null_alone
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
 
@@ -135,7 +134,7 @@ def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> 
     """Every model's contributions under a null condition: of its view of the results, measured as the design is."""
     if null.sides is not None:
         return null.sides(results, results.nulls.get(null.name), how)
-    return comparing.records(null_alone(results, null), how)
+    return comparing.records(null.alone(results), how)
 
 
 def _pair_with_null(  # noqa: PLR0917

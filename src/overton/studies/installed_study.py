@@ -230,7 +230,6 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Comparing.few": mapping,
         "Null.sides": mapping,
         "Null.view": take_one(Results),
-        "Measuring.without_faults": take_one(Results),
         "Dataset.made": take_one((list, tuple, type(None))),
         "Dataset.summary": texts,
         "Dataset.lacking": take_one(int),

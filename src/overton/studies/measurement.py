@@ -157,7 +157,6 @@ class Measuring(Generic[Analysis, Record]):
     correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
     reported    choices that a report makes by default
     names       columns with a model's name; those in `joined` have several names, joined by ' + '
-    without_faults  the view of results without malformed replies (`overton.studies.views`), if the study has one
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
     questions   those that the study's judge is asked, on whose labels people and other judges can check it; None if
@@ -183,7 +182,6 @@ class Measuring(Generic[Analysis, Record]):
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    without_faults: Callable[[Results], Results] | None = None
     read: tuple[TableKind, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
     schema: int = field(default=1)

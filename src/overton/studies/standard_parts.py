@@ -1,4 +1,8 @@
-"""Parts that every study's report has: null conditions, several judges, and the precision that a run reached."""
+"""Parts that every study's report has: null conditions, several judges, and the precision that a run reached.
+
+`layouts_of` gives the section of a study that declares no layouts: its measures by model, by facet of items, and by
+item.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,22 @@ from overton.statistics import Estimate
 from overton.statistics.comparison import FEW
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.charts.axes import finite_ends
+from overton.studies.claims import MEASURES
 from overton.studies.contrasts import Against, is_said
 from overton.studies.document import number_of
 from overton.studies.findings import Assertion, Direction, Finding
 from overton.studies.items import Facet
-from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, TableOf
+from overton.studies.layouts import (
+    CONDITION,
+    ITEM,
+    CountColumn,
+    DotsOf,
+    MeasureColumn,
+    Part,
+    RowsOf,
+    SectionOf,
+    TableOf,
+)
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
@@ -40,6 +55,8 @@ from overton.studies.sections import (
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.study_measures import StudyMeasures
+
 
 Found = tuple[Measure, Null, Against]
 
@@ -56,6 +73,34 @@ def tables_by_facet(
         found.append(TableOf(title, columns, RowsOf(facet.name, facet.title)))
         found += [chart for name, chart in (after or {}).items() if name == facet.name]
     return found
+
+
+def layouts_of(measures: StudyMeasures[Any]) -> SectionOf:
+    """The only section of such a report."""
+    return SectionOf(MEASURES, "Measures", list(_standard_parts(measures)))
+
+
+def _standard_parts(measures: StudyMeasures[Any]) -> Iterator[Part]:
+    first, clusters = measures.first_headline, measures.clusters
+    columns = [MeasureColumn(name) for name in measures.declared]
+    headlines = [MeasureColumn(measure.name) for measure in measures.headlines[0].measures]
+    counts = [CountColumn(name, name.capitalize()) for name in dict.fromkeys((first.units, clusters))]
+    counts += [CountColumn("failed", "Failed"), CountColumn("unread", "Unreadable labels")]
+    yield TableOf("By model", [*columns, *counts[:2]], summary=True)
+    yield TableOf(
+        "Conditions against each other",
+        [MeasureColumn(column.measure, of="difference") for column in headlines],
+        RowsOf(sides=(CONDITION,)),
+        note="The first minus the second.",
+    )
+    if measures.by_facet:
+        yield from tables_by_facet(measures.items.facets, columns)
+    if any(grouping.by_item and first in grouping.measures for grouping in measures.groupings):
+        noun = measures.items.noun
+        words = (f"{noun}s", f"By {noun}", f"{first.title} by {noun}.")
+        yield DotsOf(*words, MeasureColumn(first.name), RowsOf(ITEM), first.title)
+    yield TableOf("Behind the numbers", [columns[0], *counts])
+    yield Method(f"Intervals are over {clusters}: there are none below five.")
 
 
 def findings_against(

@@ -25,7 +25,6 @@ from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.questions import Questions
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_questions
-from overton.studies.views import null_alone
 
 if TYPE_CHECKING:
     import polars as pl
@@ -409,7 +408,7 @@ class _Views(Generic[HowT]):
         compared = self.declared.compared
         measures = [measure for measure in compared if null.view is not None or null.measures(measure.name)]
         try:
-            units = self.units(null_alone(results, null), _kinds([Grouping(measures)]))
+            units = self.units(null.alone(results), _kinds([Grouping(measures)]))
         except InputError:  # if all of its calls failed, say
             return
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")

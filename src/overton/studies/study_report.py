@@ -20,7 +20,7 @@ from overton.studies.measurement import Comparing, Correcting, Headline, Measuri
 from overton.studies.measures import key_in
 from overton.studies.probabilities import probability_notes, weighing_notes
 from overton.studies.results import Results
-from overton.studies.sections import Exhibits, Section, TrialTable
+from overton.studies.sections import Exhibits, Section, TrialTable, record_table
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.study_measures import HowT, StudyMeasures
 from overton.studies.tables import RawTable, TableField, TableKind, columns_of_record
@@ -177,7 +177,6 @@ class StudyReport(Generic[HowT, Record]):
             schema=2,
             questions=measures.questions if measures.questions.questions else None,
             blocks=self.blocks,
-            without_faults=lambda results: measures.rows().without_faults(results),
             reported=self.reported,
             joined=self.joined,
             apart=self.apart,
@@ -246,7 +245,7 @@ class StudyReport(Generic[HowT, Record]):
 
     def _sections(self, analysis: Analysis, judged: str, items: Sequence[Any]) -> Sequence[Section]:
         from overton.studies.layouts import make_report
-        from overton.studies.standard_layouts import layouts_of
+        from overton.studies.standard_parts import layouts_of
 
         if self.sections is not None:
             return self.sections(analysis, judged, items)
@@ -256,8 +255,6 @@ class StudyReport(Generic[HowT, Record]):
 
     def _records(self, results: Results, analysis: Analysis) -> TrialTable | None:
         """The records, if they have replies, by everything that has only a few values."""
-        from overton.studies.record_table import record_table
-
         records, items, labels = results.records, self.measures.items, self.measures.questions.label_columns
         if _REPLY not in records.columns or self.record is None:
             return None
