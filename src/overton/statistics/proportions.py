@@ -72,9 +72,9 @@ class DifferenceParts(NamedTuple):
 
 
 def mantel_haenszel(
-    with_successes: ArrayLike, with_n: ArrayLike, without_successes: ArrayLike, without_n: ArrayLike, axis: int = -1
+    with_successes: ArrayLike, with_n: ArrayLike, without_successes: ArrayLike, without_n: ArrayLike
 ) -> DifferenceParts:
-    """Parts of the Mantel-Haenszel difference of shares, with minus without the factor, summed over `axis`.
+    """Parts of the Mantel-Haenszel difference of shares, with minus without the factor, summed over the last axis.
 
     Counts of successes and of answers in each stratum, broadcast together (Greenland and Robins 1985).
     """
@@ -84,10 +84,10 @@ def mantel_haenszel(
     p = (n1**2 * x0 - n0**2 * x1 + n1 * n0 * (n0 - n1) / 2) / total**2
     q = (x1 * (n0 - x0) + x0 * (n1 - x1)) / (2 * total)
     return DifferenceParts(
-        ((x1 * n0 - x0 * n1) / total).sum(axis),
-        (n1 * n0 / total).sum(axis),
-        np.where(n1 * n0 > 0, p, 0).sum(axis),
-        np.where(n1 * n0 > 0, q, 0).sum(axis),
+        ((x1 * n0 - x0 * n1) / total).sum(-1),
+        (n1 * n0 / total).sum(-1),
+        np.where(n1 * n0 > 0, p, 0).sum(-1),
+        np.where(n1 * n0 > 0, q, 0).sum(-1),
     )
 
 
