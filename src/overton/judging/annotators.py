@@ -181,15 +181,9 @@ def _row_weights(rows: RowWeights) -> tuple[Floats, NDArray[np.int64]]:
 def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> AnnotatorPair:
     (first_name, first), (second_name, second) = a, b
     both = sorted(first.keys() & second.keys())
-    if not both:
-        return AnnotatorPair(
-            first_name, second_name, 0, *(not_computed("they labelled no row in common", level=level),) * 2
-        )
-    names = [*task.labels, CANNOT_TELL]
-    labels, others = ([who[place] for place in both] for who in (first, second))
-    flags, groups = _label_flags(labels, names), [task.rows[place].group for place in both]
-    same = _same_share((flags, _label_flags(others, names), flags.sum(1), _number_groups(groups)), level)
-    return AnnotatorPair(first_name, second_name, len(both), same, cohen_kappa(labels, others, groups, level=level))
+    labels, others = ([{who[place]: 1.0} for place in both] for who in (first, second))
+    rows = RowWeights([1.0] * len(both), [task.rows[place].group for place in both])
+    return AnnotatorPair(first_name, second_name, len(both), *judge_agreement(labels, others, rows, level=level))
 
 
 def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:

@@ -196,6 +196,7 @@ class StudyReport(Generic[HowT, Record]):
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The study's part of a report."""
         judges = self.judges_of(results, analysis)
+        subject = self.subject or f"any model's {self.measures.first_headline.title.lower()}"
         return Exhibits(
             summary=self.summary,
             sections=self._sections(analysis, "\n".join(judges), results.items),
@@ -203,7 +204,7 @@ class StudyReport(Generic[HowT, Record]):
             without=self.without(analysis),
             warnings=[
                 *self.warnings(results, analysis),
-                *about_judges(results, self.subject or self._subject, self._role),
+                *about_judges(results, subject, self._role),
                 *(held_to_form(results, self.form) if self.form else ()),
                 *weighing_notes(analysis.weighing, self.weighed),
                 *probability_notes(analysis.chances),
@@ -220,10 +221,6 @@ class StudyReport(Generic[HowT, Record]):
     @property
     def _has_judge(self) -> bool:
         return bool(self.corrects or self.measures.questions.questions)
-
-    @property
-    def _subject(self) -> str:
-        return f"any model's {self.measures.first_headline.title.lower()}"
 
     @property
     def _columns(self) -> tuple[str, ...]:
