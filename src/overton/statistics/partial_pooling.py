@@ -50,7 +50,7 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
     for k in np.unique(kappas):
         part, likelihood = np.flatnonzero(kappas == k), table[..., k]
         scaled = np.exp(likelihood - likelihood.max(-1, keepdims=True))
-        scaled = np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)  # nothing else is known about the lean
+        scaled = np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)  # the baseline comes first
         fits = [_fit_lean(scaled, tau) for tau in _TAU]
         known = np.array([fit.known for fit in fits])
         reached = np.exp(known - logsumexp(known)).cumsum()
