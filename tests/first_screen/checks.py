@@ -10,6 +10,7 @@ from math import inf, isclose, isfinite, isnan
 from typing import Any
 
 import numpy as np
+from contradictions import contradictions
 from scipy import stats
 
 from overton.analysis.results import measuring_of
@@ -17,7 +18,7 @@ from overton.statistics import Estimate
 from overton.statistics.comparison import FEW, ratio
 from overton.statistics.jackknife import Range
 from overton.studies.contrasts import Against
-from overton.studies.findings import FAMILY, Assertion, Finding, contradictions, count_tests, farthest
+from overton.studies.findings import FAMILY, Assertion, Finding, count_tests, farthest
 from overton.studies.measures import Contribution
 from overton.studies.numbers import Kind, interval, number
 from overton.studies.sections import Chart, Section

@@ -8,12 +8,13 @@ from math import isnan, nan
 from typing import Any
 
 import pytest
+from contradictions import contradictions
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.statistics import Estimate, not_computed, preferred_estimate
 from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
-from overton.studies.findings import FAMILY, Finding, contradictions, correct_for_multiple_tests
+from overton.studies.findings import FAMILY, Finding, correct_for_multiple_tests
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
 from overton.studies.numbers import number
 

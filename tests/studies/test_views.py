@@ -12,8 +12,8 @@ import overton
 from overton.analysis.results import results_of
 from overton.studies.even_handedness.measures import STUDY_MEASURES
 from overton.studies.even_handedness.options import EvenHow
+from overton.studies.power import halves_of_trials
 from overton.studies.registry import study_named
-from overton.studies.views import views_of
 
 
 @pytest.fixture(scope="module")
@@ -31,31 +31,17 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return results_of([run])
 
 
-def test_a_study_has_the_views_that_its_declaration_and_records_give(results: Any) -> None:
-    names = ["design", "without_faults", "null/same-prompt", "judge/blind", "odd", "even"]
-    assert list(views_of(study_named("even-handedness"), results)) == names
-
-
-def test_a_view_changes_records_alone_and_the_design_none(results: Any) -> None:
-    views = views_of(study_named("even-handedness"), results)
-    for name, view in views.items():
-        seen = view(results)
-        assert seen.items == results.items, name
-        assert set(seen.records.columns) == set(results.records.columns), name
-    assert views["design"](results) is results
-    halves = [views[name](results).records for name in ("odd", "even")]
+def test_halves_of_trials_have_all_records_and_share_none(results: Any) -> None:
+    odd = halves_of_trials(results, "trial")
+    assert odd is not None
+    halves = [results.part(results.records.filter(use)).records for use in (odd, ~odd)]
+    assert all(half.height for half in halves)
     assert pl.concat(halves).sort("trial", "graded").equals(results.records.sort("trial", "graded"))
-
-
-def test_without_any_fault_of_form_nothing_is_left_out(results: Any) -> None:
-    view = views_of(study_named("even-handedness"), results)["without_faults"]
-    assert view(results).records.equals(results.records)
+    assert halves_of_trials(results, "") is None
 
 
 def test_measured_as_the_design_a_view_gives_the_null_condition_and_another_judge(results: Any) -> None:
-    views = views_of(study_named("even-handedness"), results)
     (null,) = (one for one in study_named("even-handedness").nulls if one.name == "same-prompt")
-    assert null.view is not None
 
     def even(seen: Any) -> float:
         first = STUDY_MEASURES.contributions(seen, EvenHow())["simulated/advocate"][0]
@@ -63,6 +49,6 @@ def test_measured_as_the_design_a_view_gives_the_null_condition_and_another_judg
 
     twice = results.records.filter(graded="same-prompt")
     labels = [*twice["even_first"], *twice["even_second"]]
-    assert even(views["null/same-prompt"](results)) == pytest.approx(labels.count("even") / len(labels))
-    assert even(views["judge/blind"](results)) == 1
+    assert even(null.alone(results)) == pytest.approx(labels.count("even") / len(labels))
+    assert even(results.others["blind"]) == 1
     assert even(results) < 1

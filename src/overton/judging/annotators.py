@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.judging.agreement import cohen_kappa, krippendorff_alpha
-from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask, SavedLabels, coders_of, open_places
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels, coders_of, open_places
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
@@ -117,7 +117,10 @@ def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> Annotato
         shared=len(shared),
         settled=len(labels.settled),
         open=len(open_places(labels)),
-        people=tuple(_annotator_shares(said) for said in labels.said),
+        people=tuple(
+            AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
+            for said in labels.said
+        ),
         alpha=krippendorff_alpha(given, groups, level=level),
         pairs=tuple(_annotator_pair(a, b, task, level) for a, b in combinations(named, 2)),
         judge=_judge_against_people(labels, level),
@@ -175,22 +178,12 @@ def _row_weights(rows: RowWeights) -> tuple[Floats, NDArray[np.int64]]:
     return weights * len(weights) / weights.sum(), _number_groups(rows.groups)
 
 
-def _annotator_shares(said: AnnotatorLabels) -> AnnotatorShares:
-    return AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
-
-
 def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> AnnotatorPair:
     (first_name, first), (second_name, second) = a, b
     both = sorted(first.keys() & second.keys())
-    if not both:
-        return AnnotatorPair(
-            first_name, second_name, 0, *(not_computed("they labelled no row in common", level=level),) * 2
-        )
-    names = [*task.labels, CANNOT_TELL]
-    labels, others = ([who[place] for place in both] for who in (first, second))
-    flags, groups = _label_flags(labels, names), [task.rows[place].group for place in both]
-    same = _same_share((flags, _label_flags(others, names), flags.sum(1), _number_groups(groups)), level)
-    return AnnotatorPair(first_name, second_name, len(both), same, cohen_kappa(labels, others, groups, level=level))
+    labels, others = ([{who[place]: 1.0} for place in both] for who in (first, second))
+    rows = RowWeights([1.0] * len(both), [task.rows[place].group for place in both])
+    return AnnotatorPair(first_name, second_name, len(both), *judge_agreement(labels, others, rows, level=level))
 
 
 def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:

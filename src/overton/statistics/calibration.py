@@ -39,6 +39,8 @@ Verdict = Literal["agree", "differ", "cannot tell"]
 BAND = 0.1
 """How far shares may lie from the probabilities, at any of these, and still be said to agree."""
 
+_LEVEL = 0.95
+"""The coverage of all intervals."""
 _FEWEST = 5
 """Prompts that a line needs."""
 _POWER = 0.8
@@ -85,9 +87,6 @@ def calibration(
     probabilities: ArrayLike,
     counted: ArrayLike,
     other: tuple[ArrayLike, ArrayLike] | None = None,
-    *,
-    level: float = 0.95,
-    band: float = BAND,
 ) -> Calibration:
     """Compare probabilities with single answers.
 
@@ -99,25 +98,23 @@ def calibration(
     known = np.isfinite(p).all(1) & (x.sum(1) > 0)
     p, x = p[known], x[known]
     n = np.broadcast_to(x.sum(1, keepdims=True), x.shape)
-    answers, apart = int(x.sum()), None if other is None else _other_difference(other, level)
+    answers, apart = int(x.sum()), None if other is None else _other_difference(other)
     if len(p) < _FEWEST:
-        nothing = not_computed(f"fewer than {_FEWEST} prompts have both", level=level, n=len(p))
+        nothing = not_computed(f"fewer than {_FEWEST} prompts have both", n=len(p))
         why = f"{len(p)} prompts have both, and it takes {_FEWEST}"
         return Calibration(
-            len(p), answers, nothing, nothing, nothing, nothing, apart, band=band, verdict="cannot tell", why=why
+            len(p), answers, nothing, nothing, nothing, nothing, apart, band=BAND, verdict="cannot tell", why=why
         )
     if p.shape[1] == 2:
         p, x, n = p[:, :1], x[:, :1], n[:, :1]
     line = _CalibrationLine.fitted(p, x, n)
     slope, offset, outward = (
-        line.slope(level),
-        line.mean(1.0, level),
-        line.mean(np.sign(line.probabilities - 0.5), level),
+        line.slope(),
+        line.mean(1.0),
+        line.mean(np.sign(line.probabilities - 0.5)),
     )
     single = _PromptDifferences.of(p, x, n)
-    tested = _BandTest(
-        [estimate for estimate in (offset, outward, apart) if estimate is not None], apart, single, level, band
-    )
+    tested = _BandTest([estimate for estimate in (offset, outward, apart) if estimate is not None], apart, single)
     verdict, why = tested.verdict(line)
     return Calibration(
         len(p),
@@ -125,12 +122,12 @@ def calibration(
         slope,
         offset,
         outward,
-        _largest_difference(p, x, n, level),
+        _largest_difference(p, x, n),
         apart,
-        band,
+        BAND,
         verdict,
         why,
-        _NO_TYPICAL if single is None else single.typical(level),
+        _NO_TYPICAL if single is None else single.typical(),
         tested.needed(answers) if verdict == "cannot tell" else None,
     )
 
@@ -167,10 +164,10 @@ class _CalibrationLine(NamedTuple):
         first, second = (sqrt(max(float(at @ covariance @ at), 0.0)) for covariance in (self.binomial, self.robust))
         return first, second
 
-    def _estimate(self, value: float, at: Floats, level: float) -> Estimate:
-        cut, (first, second) = (1 + level) / 2, self._errors(at)
+    def _estimate(self, value: float, at: Floats) -> Estimate:
+        cut, (first, second) = (1 + _LEVEL) / 2, self._errors(at)
         half = max(float(ndtri(cut)) * first, float(stdtrit(self.prompts - 2, cut)) * second)
-        return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", level)
+        return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", _LEVEL)
 
     def _differences_and_slopes(self) -> tuple[Floats, Floats]:
         """The line's differences at the probabilities, and their derivatives by a and b."""
@@ -181,46 +178,46 @@ class _CalibrationLine(NamedTuple):
             share * (1 - share)
         )[:, None] * np.stack([np.ones_like(z), z], -1)
 
-    def slope(self, level: float) -> Estimate:
+    def slope(self) -> Estimate:
         """The calibration slope."""
         if np.ptp(self.probabilities) < 1e-9:
-            return not_computed("the probability is the same at every prompt", level=level, n=self.prompts)
-        return self._estimate(float(self.coefficients[1]), np.array([0.0, 1.0]), level)
+            return not_computed("the probability is the same at every prompt", n=self.prompts)
+        return self._estimate(float(self.coefficients[1]), np.array([0.0, 1.0]))
 
-    def mean(self, ways: ArrayLike, level: float) -> Estimate:
+    def mean(self, ways: ArrayLike) -> Estimate:
         """The mean over prompts and options of the difference, each counted in its way (1 or -1)."""
         values, slopes = self._differences_and_slopes()
         way = np.broadcast_to(np.asarray(ways, float), values.shape)
-        return self._estimate(float((way * values).mean()), (way[:, None] * slopes).mean(0), level)
+        return self._estimate(float((way * values).mean()), (way[:, None] * slopes).mean(0))
 
-    def surely_beyond(self, band: float, level: float) -> bool:
+    def surely_beyond(self) -> bool:
         """Whether some difference lies beyond the band, anywhere along the line."""
-        wide = sqrt(2 * float(fdtri(2, max(self.prompts - 2, 1), level)))
+        wide = sqrt(2 * float(fdtri(2, max(self.prompts - 2, 1), _LEVEL)))
         return any(
-            abs(value) - wide * max(self._errors(at)) > band
+            abs(value) - wide * max(self._errors(at)) > BAND
             for value, at in zip(*self._differences_and_slopes(), strict=True)
         )
 
 
-def _largest_difference(p: Floats, x: Floats, n: Floats, level: float) -> Estimate:
+def _largest_difference(p: Floats, x: Floats, n: Floats) -> Estimate:
     d = x / n - p
     at = np.unravel_index(int(np.abs(d).argmax()), d.shape)
-    low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - level) / d.size)
+    low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - _LEVEL) / d.size)
     at_prompt, value = float(p[at]), float(d[at])
     return Estimate(
-        value, float(low) - at_prompt, float(high) - at_prompt, int(n[at]), "Wilson, Bonferroni over prompts", level
+        value, float(low) - at_prompt, float(high) - at_prompt, int(n[at]), "Wilson, Bonferroni over prompts", _LEVEL
     )
 
 
-def _other_difference(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
+def _other_difference(other: tuple[ArrayLike, ArrayLike]) -> Estimate:
     """The mean over prompts of the share without an option minus its probability, with half an answer's uncertainty."""
     probabilities, shares = (np.asarray(values, float) for values in other)
     d = shares - probabilities
     if len(d) < _FEWEST:
-        return not_computed(f"fewer than {_FEWEST} prompts", level=level, n=len(d))
+        return not_computed(f"fewer than {_FEWEST} prompts", n=len(d))
     error = sqrt(float(d.var(ddof=1)) / len(d) + (0.5 / (len(d) + 1)) ** 2)
-    half = float(stdtrit(len(d) - 1, (1 + level) / 2)) * error
-    return Estimate(float(d.mean()), float(d.mean()) - half, float(d.mean()) + half, len(d), "Student's t", level)
+    half = float(stdtrit(len(d) - 1, (1 + _LEVEL) / 2)) * error
+    return Estimate(float(d.mean()), float(d.mean()) - half, float(d.mean()) + half, len(d), "Student's t", _LEVEL)
 
 
 class _PromptDifferences(NamedTuple):
@@ -256,19 +253,19 @@ class _PromptDifferences(NamedTuple):
     def _square_limit(self, cut: float) -> float:
         return self.square + float(stdtrit(self.prompts - 1, cut)) * self.error
 
-    def typical(self, level: float) -> Estimate:
+    def typical(self) -> Estimate:
         """The root mean square, with a two-sided interval."""
         value, low, high = (
             sqrt(max(square, 0.0))
-            for square in (self.square, self._square_limit((1 - level) / 2), self._square_limit((1 + level) / 2))
+            for square in (self.square, self._square_limit((1 - _LEVEL) / 2), self._square_limit((1 + _LEVEL) / 2))
         )
-        return Estimate(value, low, high, self.prompts, "Student's t over prompts, of the mean square", level)
+        return Estimate(value, low, high, self.prompts, "Student's t over prompts, of the mean square", _LEVEL)
 
-    def prompts_needed(self, band: float, level: float) -> int:
+    def prompts_needed(self) -> int:
         """How many prompts, answered as often, would show with probability `_POWER` that it is below the band, if
         there is no difference."""
-        wide = float(ndtri((1 + level) / 2)) + float(ndtri(_POWER))
-        return ceil(self.prompts * (wide * self.error_if_alike / band**2) ** 2)
+        wide = float(ndtri((1 + _LEVEL) / 2)) + float(ndtri(_POWER))
+        return ceil(self.prompts * (wide * self.error_if_alike / BAND**2) ** 2)
 
 
 class _BandTest(NamedTuple):
@@ -278,24 +275,22 @@ class _BandTest(NamedTuple):
     means: list[Estimate]
     other: Estimate | None
     single: _PromptDifferences | None
-    level: float
-    band: float
 
     def verdict(self, line: _CalibrationLine) -> tuple[Verdict, str]:
         """The verdict, and if it is none, why."""
-        apart = self.other is not None and (self.other.low > self.band or self.other.high < -self.band)
-        one_by_one = self.single is not None and self.single.typical(self.level).low > self.band
-        if line.surely_beyond(self.band, self.level) or apart or one_by_one:
+        apart = self.other is not None and (self.other.low > BAND or self.other.high < -BAND)
+        one_by_one = self.single is not None and self.single.typical().low > BAND
+        if line.surely_beyond() or apart or one_by_one:
             return "differ", ""
         if self.single is None:
             return "cannot tell", "each prompt has one answer, which says nothing about differences of single prompts"
         reach = max(max(abs(mean.low), abs(mean.high)) for mean in self.means)
-        if reach > self.band:
-            return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {self.band:g}"
-        if (most := self.single.typical(self.level).high) > self.band:
+        if reach > BAND:
+            return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {BAND:g}"
+        if (most := self.single.typical().high) > BAND:
             return (
                 "cannot tell",
-                f"the typical difference of a prompt may reach {most:.2f}, and the band is {self.band:g}",
+                f"the typical difference of a prompt may reach {most:.2f}, and the band is {BAND:g}",
             )
         return "agree", ""
 
@@ -303,5 +298,5 @@ class _BandTest(NamedTuple):
         """About how many answers would show agreement if there is none; None if these should have."""
         if self.single is None:
             return None
-        made = ceil(self.single.prompts_needed(self.band, self.level) * answers / self.single.prompts / 100) * 100
+        made = ceil(self.single.prompts_needed() * answers / self.single.prompts / 100) * 100
         return made if made > answers else None

@@ -159,17 +159,15 @@ class Number:
         corrected, plain = self.estimate(resampling), self.student(resampling)
         if isnan(corrected.low) or corrected.error is None:
             return corrected
-        reach = 0.0 if self.sizes is None else corrected.error * _upper_quantile(self.sizes, resampling.level)
+        reach = 0.0
+        if self.sizes is not None:  # a quantile between two values would be between infinite ones
+            reach = corrected.error * float(np.quantile(self.sizes, resampling.level, method="higher"))
         return structs.replace(
             corrected,
             low=min(corrected.low, plain.low, max(corrected.value - reach, self.within[0])),
             high=max(corrected.high, plain.high, min(corrected.value + reach, self.within[1])),
             method=_WIDER_METHOD.format(unit=resampling.unit),
         )
-
-
-def _upper_quantile(sizes: Floats, level: float) -> float:
-    return float(np.quantile(sizes, level, method="higher"))  # between two of which one may be infinite
 
 
 def drawn_sizes(noise: AnyFloats, weight: AnyFloats) -> Floats:

@@ -245,17 +245,13 @@ def _identity(values: Floats) -> Floats:
     return values
 
 
-def _fisher_z(values: Floats) -> Floats:
-    return np.asarray(np.arctanh(values))
-
-
 LINEAR = Scale(_identity, _identity, "Student's t over {unit}, corrected for skewness")
 STUDENT = Scale(_identity, _identity, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(
     np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
 )
 """Of standard deviations: squares of skewed values have long tails, of which a sample often holds none."""
-FISHER = Scale(_fisher_z, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
+FISHER = Scale(np.arctanh, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
 
 
 @dataclass(frozen=True)
@@ -352,32 +348,6 @@ class Resampling:
             found = [self._estimate_differences(first, second, nothing) for first, second in pieces]
             made += _split_by_width(chain(*found), [first.width for first, _ in batch])
         return made
-
-    def moments(
-        self, parts: Iterable[tuple[Sums, Floats]], nothing: str, few: str, within: Range = ANYTHING
-    ) -> list[tuple[list[Estimate], list[Estimate]]]:
-        """Means and standard deviations (n - 1), for each of the means' sums and the corresponding squares.
-
-        Squares [groups, K] are summed after subtracting the means. `few` says why there is no deviation if there is
-        only one number.
-        """
-        made: list[tuple[list[Estimate], list[Estimate]]] = []
-        for batch in self._batches(parts):
-            sums, squared = [means for means, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
-            found: list[tuple[Estimate, Estimate]] = []
-            for some in side_by_side(sums, self._numbers_at_once):
-                squares = squared[:, len(found) : len(found) + some.width]
-                means = self._estimate_ratios(some, self.influence(some), nothing, within)
-                found += zip(means, self._estimate_deviations(some, squares, (nothing, few), within), strict=True)
-            for both in _split_by_width(found, [means.width for means in sums]):
-                made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
-        return made
-
-    def deviations(
-        self, sums: Sums, squares: Floats, nothing: str, few: str, within: Range = ANYTHING
-    ) -> list[Estimate]:
-        """The standard deviations of `moments` alone."""
-        return self._estimate_deviations(sums, squares, (nothing, few), within)
 
     def statistic(
         self,
@@ -502,9 +472,14 @@ class Resampling:
             alike = value * (1 - value) / (spread.error**2 * (groups - 1) / groups)
             return np.asarray(alike * (stdtrit(groups - 1, tail) / stdtrit(spread.freedom, tail)) ** 2)
 
-    def _estimate_deviations(
-        self, sums: Sums, squares: Floats, absent: tuple[str, str], within: Range
+    def deviations(
+        self, sums: Sums, squares: Floats, nothing: str, few: str, within: Range = ANYTHING
     ) -> list[Estimate]:
+        """Standard deviations (n - 1) from the sums of means and the corresponding squares.
+
+        Squares [groups, K] are summed after subtracting the means. `few` says why there is no deviation if there is
+        only one number.
+        """
         below = sums.below[:, sums.of]
         count, total, square = below.sum(0), sums.above.sum(0), squares.sum(0)
         value = _standard_deviation(total, count, square)
@@ -512,7 +487,6 @@ class Resampling:
         without = _standard_deviation(total - sums.above, count - below, square - squares)
         influence = _influence_left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
         numbers = sums.numbers._replace(value=value)
-        nothing, few = absent
         most = (within[1] - within[0]) / 2  # half of the numbers at either end
         return self.estimates(numbers, influence, nothing, few=few, within=(0.0, most), scale=LOGARITHM)
 

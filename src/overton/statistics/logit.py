@@ -58,7 +58,7 @@ def fit_logit(
     used = trials > 0
     problem = _Problem(successes[used], trials[used], design[used], groups[used].astype(np.int64), count)
     separated = np.zeros(len(problem.trials), bool)
-    if not _has_maximum(problem):
+    if not _solve(problem, firth=False).converged:  # the likelihood has no maximum at finite estimates
         separated = separated_rows(problem.successes, problem.trials, problem.design, problem.groups, count)
         problem = problem.take(~separated)
     keep, slopes_known, intercepts_known = _find_estimable(problem)
@@ -166,11 +166,6 @@ def _solve(problem: _Problem, *, firth: bool) -> _Solution:
     converged = converged and float(np.max(np.abs(predictor), initial=0.0)) < 2 * _LARGEST_LOGIT
     errors, slope_errors = _Information.at(problem, chance).errors()
     return _Solution(intercepts, errors, slopes, slope_errors, _dispersion(problem, chance), converged)
-
-
-def _has_maximum(problem: _Problem) -> bool:
-    """Whether plain Newton steps settle: the likelihood then has its maximum at finite estimates."""
-    return _solve(problem, firth=False).converged
 
 
 def _find_estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]]:

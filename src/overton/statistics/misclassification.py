@@ -393,8 +393,8 @@ def rows_for_width(gaps: Gaps, labelled: int, rows: int, width: float) -> LabelC
     return LabelCount("rows", needed, 0, expected(needed), least)
 
 
-def rows_for_share(  # noqa: PLR0917
-    people: Floats, judged: Floats, every: Floats, cluster: NDArray[np.int64], width: float, level: float = 0.95
+def rows_for_share(
+    people: Floats, judged: Floats, every: Floats, cluster: NDArray[np.int64], width: float
 ) -> LabelCount:
     """How many single labels bring a share's corrected interval to a width.
 
@@ -411,7 +411,7 @@ def rows_for_share(  # noqa: PLR0917
     explained = power**2 * float((sums**2).sum()) / len(every) ** 2
 
     def expected(labels: float) -> float:
-        return 2 * float(stdtrit(max(labels - 1, 1), (1 + level) / 2)) * sqrt(left / labels + explained)
+        return 2 * float(stdtrit(max(labels - 1, 1), 0.975)) * sqrt(left / labels + explained)
 
     least = expected(len(every))
     needed = _fewest_for_width(expected, COVERED, len(every), width)

@@ -49,7 +49,8 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
     kappas = np.sort(np.array(_kappa_places(table))[np.arange(draws) * len(_KAPPA_QUANTILES) // draws])
     for k in np.unique(kappas):
         part, likelihood = np.flatnonzero(kappas == k), table[..., k]
-        scaled = _prepend_lean(np.exp(likelihood - likelihood.max(-1, keepdims=True)))
+        scaled = np.exp(likelihood - likelihood.max(-1, keepdims=True))
+        scaled = np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)  # the baseline comes first
         fits = [_fit_lean(scaled, tau) for tau in _TAU]
         known = np.array([fit.known for fit in fits])
         reached = np.exp(known - logsumexp(known)).cumsum()
@@ -58,11 +59,6 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
             alpha, beta = about * _KAPPA[k] + successes, (1 - about) * _KAPPA[k] + answers - successes
             made[rows] = rng.beta(alpha + _TINY, beta + _TINY)
     return made
-
-
-def _prepend_lean(scaled: Floats) -> Floats:
-    """Likelihoods [things, 1 + conditions, Y] preceded by that of the lean, about which nothing else says anything."""
-    return np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)
 
 
 def _fit_pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:

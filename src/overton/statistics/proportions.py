@@ -21,7 +21,7 @@ def wilson_limits(
     many degrees of `freedom`, Student's quantile replaces the normal one (as in Korn and Graubard 1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
-    z = _normal_quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
+    z = quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
         half = z / (1 + z**2 / size) * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
@@ -46,7 +46,8 @@ def difference_limits(
     return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
 
 
-def _normal_quantile(level: float) -> float:
+def quantile(level: float) -> float:
+    """How many standard errors a normal interval of this level takes to either side."""
     return float(ndtri((1 + level) / 2))
 
 
@@ -71,9 +72,9 @@ class DifferenceParts(NamedTuple):
 
 
 def mantel_haenszel(
-    with_successes: ArrayLike, with_n: ArrayLike, without_successes: ArrayLike, without_n: ArrayLike, axis: int = -1
+    with_successes: ArrayLike, with_n: ArrayLike, without_successes: ArrayLike, without_n: ArrayLike
 ) -> DifferenceParts:
-    """Parts of the Mantel-Haenszel difference of shares, with minus without the factor, summed over `axis`.
+    """Parts of the Mantel-Haenszel difference of shares, with minus without the factor, summed over the last axis.
 
     Counts of successes and of answers in each stratum, broadcast together (Greenland and Robins 1985).
     """
@@ -83,10 +84,10 @@ def mantel_haenszel(
     p = (n1**2 * x0 - n0**2 * x1 + n1 * n0 * (n0 - n1) / 2) / total**2
     q = (x1 * (n0 - x0) + x0 * (n1 - x1)) / (2 * total)
     return DifferenceParts(
-        ((x1 * n0 - x0 * n1) / total).sum(axis),
-        (n1 * n0 / total).sum(axis),
-        np.where(n1 * n0 > 0, p, 0).sum(axis),
-        np.where(n1 * n0 > 0, q, 0).sum(axis),
+        ((x1 * n0 - x0 * n1) / total).sum(-1),
+        (n1 * n0 / total).sum(-1),
+        np.where(n1 * n0 > 0, p, 0).sum(-1),
+        np.where(n1 * n0 > 0, q, 0).sum(-1),
     )
 
 

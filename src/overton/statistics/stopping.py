@@ -38,9 +38,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betaincinv, betaln, chdtri, expit, ndtri
+from scipy.special import betaincinv, betaln, chdtri, expit
 
 from overton.statistics.arrays import Floats
+from overton.statistics.proportions import quantile
 
 GROWTH = 1.5
 """By what part one count exceeds the one before, at least."""
@@ -62,11 +63,6 @@ def most_looks(first: float, most: float, growth: float) -> int:
 def divide_level(level: float, count: int) -> float:
     """The level at each of so many looks, so that all are valid together with `level`."""
     return 1 - (1 - level) / max(count, 1)
-
-
-def quantile(level: float) -> float:
-    """How many standard errors a normal interval of this level takes to either side."""
-    return float(ndtri((1 + level) / 2))
 
 
 @lru_cache(maxsize=256)

@@ -68,12 +68,11 @@ def _choose_sampled_trials(names: Sequence[str], seed: int, answers: int, each: 
     return dict.fromkeys(drawn, ceil(answers / count))
 
 
-def _single_kind(trial: Trial) -> str:
-    return "asked"
-
-
 def add_calibration(
-    trials: Iterable[TrialT], options: _CalibrationOptions, seed: int, kind: Callable[[TrialT], str] = _single_kind
+    trials: Iterable[TrialT],
+    options: _CalibrationOptions,
+    seed: int,
+    kind: Callable[[TrialT], str] = lambda trial: "asked",
 ) -> Iterator[TrialT]:
     """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
     `shares` and `sampled`, how often each is asked for a single answer.

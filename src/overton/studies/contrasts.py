@@ -23,7 +23,6 @@ from overton.studies.measures import Contribution, Measure, SharedItems, Sides, 
 from overton.studies.null_conditions import Null
 from overton.studies.probabilities import resolve_probabilities
 from overton.studies.results import Results
-from overton.studies.views import null_alone
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
 
@@ -135,7 +134,7 @@ def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> 
     """Every model's contributions under a null condition: of its view of the results, measured as the design is."""
     if null.sides is not None:
         return null.sides(results, results.nulls.get(null.name), how)
-    return comparing.records(null_alone(results, null), how)
+    return comparing.records(null.alone(results), how)
 
 
 def _pair_with_null(  # noqa: PLR0917
@@ -148,7 +147,10 @@ def _pair_with_null(  # noqa: PLR0917
     for model, found in own.items():
         known = {contribution.measure.name: contribution for contribution in sides.get(model, ())}
         for contribution in found:
-            other = known.get(contribution.measure.name) or _empty_contribution(contribution.measure, why)
+            empty = Contribution(
+                contribution.measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model"
+            )
+            other = known.get(contribution.measure.name, empty)
             if null.measures(contribution.measure.name):
                 yield _MeasureAndNull(
                     model,
@@ -156,10 +158,6 @@ def _pair_with_null(  # noqa: PLR0917
                     (other, contribution),
                     find_shared_items(other, contribution, jackknife, within_model=True),
                 )
-
-
-def _empty_contribution(measure: Measure, why: str) -> Contribution:
-    return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
 def _compare_with_null(pair: _MeasureAndNull, jackknife: Jackknife, level: float) -> Against:

@@ -291,9 +291,9 @@ class UnitCase(CorrectionCase):
         """Each measure by people alone [U], NaN if they did not label the whole unit."""
 
     @property
-    @abstractmethod
     def undone(self) -> Mapping[str, CorrectedSums]:
         """Each measure with the judge's errors undone; those for which this is impossible are left out."""
+        return {}
 
     @abstractmethod
     def within(self, name: str) -> Range:
@@ -322,8 +322,8 @@ class UnitCase(CorrectionCase):
     def _why_incomparable(self, units: Flags) -> str:
         """Why numbers of these units are not compared with those of others, if they are some groups of a kind on which
         the judge's errors depend."""
-        kinds = [kind for kind, names in self.kinds.items() if not _has_all(names, units)]
-        return self.depends_on(kinds)
+        inside = {kind: {names[unit] for unit in np.flatnonzero(units).tolist()} for kind, names in self.kinds.items()}
+        return self.depends_on([kind for kind, names in self.kinds.items() if inside[kind] != set(names)])
 
     def complete(self, name: str) -> Flags:
         """The units [U] that people labelled completely, as far as a measure needs."""
@@ -379,11 +379,6 @@ class UnitCase(CorrectionCase):
         draw = self.labelled.draw(self.complete(name), over).of(known)
         values = self.of_people[name][known], self.plain[name][known]
         return moved_by_units(draw, *values, self.within(name), share=self.is_share(name))
-
-
-def _has_all(names: Sequence[str], units: Flags) -> bool:
-    """Whether some units [U] include units of every group."""
-    return {name for name, inside in zip(names, units.tolist(), strict=True) if inside} == set(names)
 
 
 def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:

@@ -85,7 +85,10 @@ def plain(value: Any) -> Any:
     if _fields_of(type(value)) is not None:
         return _object(value)
     if isinstance(value, Mapping):
-        return {_key(key): plain(inner) for key, inner in value.items()}
+        return {
+            "/".join(map(str, key)) if isinstance(key, tuple) else str(key): plain(inner)
+            for key, inner in value.items()
+        }
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return [plain(inner) for inner in value]
     return value
@@ -176,10 +179,6 @@ def _levels(value: Any) -> Iterator[float]:
         inner = value if isinstance(value, (list, tuple)) else ()
     for member in inner:
         yield from _levels(member)
-
-
-def _key(key: object) -> str:
-    return "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement, product
-from math import inf, isclose, isnan, nan
+from math import inf, isnan, nan
 from typing import Generic, Literal, TypeVar, get_args
 
 import msgspec
@@ -333,47 +332,6 @@ def _make_finding(
     )
 
 
-def contradictions(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
-    """The pairs of findings about one model that cannot both be true, by their assertions alone; a finding may
-    contradict itself."""
-    pairs = combinations_with_replacement(findings, 2)
-    return [
-        (first, second)
-        for first, second in pairs
-        if first.model == second.model
-        and any(_contradict(*both) for both in product(first.assertions, second.assertions))
-    ]
-
-
-def _contradict(first: Assertion, second: Assertion) -> bool:
-    """Whether two assertions about one model exclude each other.
-
-    One measure has two values, or lies on two sides of one null, or above a value and below a lower one. Or one claims
-    an effect that the measure's null condition does not show. Or one claims an effect of a cause, and the other denies
-    every effect of that cause.
-    """
-    if first.about and first.about == second.about and _effect_and_none(first, second):
-        return True
-    if first.measure != second.measure:
-        return False
-    if first.value is not None and second.value is not None and not isclose(first.value, second.value, abs_tol=1e-9):
-        return True
-    if "at" in {first.direction, second.direction}:
-        return False
-    if first.null == second.null:
-        return first.direction != second.direction
-    if isinstance(first.null, str) and isinstance(second.null, str):
-        return False
-    if isinstance(first.null, str) or isinstance(second.null, str):
-        return _effect_and_none(first, second)
-    low, high = sorted((first, second), key=lambda side: side.null if isinstance(side.null, float) else inf)
-    return (low.direction, high.direction) == ("below", "above")
-
-
-def _effect_and_none(first: Assertion, second: Assertion) -> bool:
-    return {first.is_effect, second.is_effect} == {True, False} and "within" in {first.direction, second.direction}
-
-
 def farthest(wide: Estimate, null: float = 0.0) -> float:
     """The largest effect that an interval leaves possible; NaN if there is no interval."""
     return max(abs(wide.low - null), abs(wide.high - null))
@@ -388,15 +346,12 @@ def evidence(finding: Finding) -> str:
     """The evidence for a sentence: the count, and the interval with its level or the P value, if there is one."""
     parts = [counted(finding.n, finding.units)]
     if finding.number is not None and not isnan(finding.number.low):
-        how = f"{_percent(finding.number.level)} interval"
-        parts.append(f"{number(finding.number.value, finding.kind)}, {how} {interval(finding.number, finding.kind)}")
+        level = f"{100 * finding.number.level:.2f}".rstrip("0").rstrip(".")
+        limits = interval(finding.number, finding.kind)
+        parts.append(f"{number(finding.number.value, finding.kind)}, {level}% interval {limits}")
     if finding.p is not None:
         parts.append("p < 0.001" if finding.p < 0.001 else f"p = {finding.p:.3f}")
     return "; ".join(parts)
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def shared_cautions(findings: Sequence[Finding]) -> list[str]:

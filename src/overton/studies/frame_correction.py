@@ -17,7 +17,7 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
-from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled
+from overton.statistics.misclassification import WHOLE, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
 from overton.studies.grouping import Frame
 from overton.studies.measures import Grouping, Measure, key_in
@@ -136,11 +136,6 @@ class FrameCase(UnitCase):
         for name, values in self.human.items():
             found[name][self.place] = (values[self.place] * self.people.value).sum(1)
         return found
-
-    @property
-    def undone(self) -> Mapping[str, CorrectedSums]:
-        """None: a unit has one label, so that its own value can be corrected."""
-        return {}
 
     def absent(self, name: str) -> str:
         """Why there is no corrected number."""

@@ -169,7 +169,7 @@ class _GuardedCommand(Command):
         """
         with self.guard.running(f"importing {self.call}"):
             found = Command(self.name, self.help, self.call).function
-        return GuardedCall(self.guard, self.call.partition(":")[2], found, _anything)
+        return GuardedCall(self.guard, self.call.partition(":")[2], found, lambda value: value)
 
     def shown(self, result: Any) -> Any:
         """What there is to show of the function's result.
@@ -192,10 +192,6 @@ _CALLED = {
     "Question.prompts": "a judge's prompts",
 }
 """Names of functions in messages, if they are not those of their fields."""
-
-
-def _anything(value: Any) -> Any:
-    return value
 
 
 def _checks(study: AnyStudy) -> dict[str, Check]:
@@ -234,7 +230,6 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Comparing.few": mapping,
         "Null.sides": mapping,
         "Null.view": take_one(Results),
-        "Measuring.without_faults": take_one(Results),
         "Dataset.made": take_one((list, tuple, type(None))),
         "Dataset.summary": texts,
         "Dataset.lacking": take_one(int),

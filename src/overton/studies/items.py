@@ -19,7 +19,6 @@ from overton.errors import InputError
 from overton.studies.options import NoOptions
 from overton.studies.parsing import Parse, ParsedItems, Text, json_lines
 from overton.studies.sections import (
-    BrowseFilter,
     Callout,
     Cell,
     Chart,
@@ -193,10 +192,13 @@ def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialT
     """The trials, about what is called `noun`: their facet of it in words, if there are words."""
     if trials is None:
         return None
-    trials = replace(trials, item=trials.item or noun)
-    return replace(
-        trials, facets=[_spell_facet(facet, words) if facet.title == noun else facet for facet in trials.facets]
-    )
+    facets = [
+        replace(facet, labels=[words[label].text if label in words else label for label in facet.labels])
+        if facet.title == noun
+        else facet
+        for facet in trials.facets
+    ]
+    return replace(trials, item=trials.item or noun, facets=facets)
 
 
 def _spell_exhibit(exhibit: Exhibit, words: Words) -> Exhibit:
@@ -236,9 +238,3 @@ def _spell_text(text: str, words: Words) -> str:
         return f"'{item.text}'" if item is not None and _UNLIKE_WORDS.search(found[0]) else found[0]
 
     return _WORD.sub(name_item, text)
-
-
-def _spell_facet(browse_filter: BrowseFilter, words: Words) -> BrowseFilter:
-    return replace(
-        browse_filter, labels=[words[label].text if label in words else label for label in browse_filter.labels]
-    )

@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.studies.numbers import Kind, reason, sentence
-from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, Method, Section, Table
+from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, Method, Section, Table, sentence_cell
 
 if TYPE_CHECKING:
     from overton.judging.annotators import AnnotatorAgreement
@@ -47,7 +47,7 @@ def _number_row(name: str, corrected_number: CorrectedNumber) -> list[Cell]:
 
 def _mean_row(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
     """A mean is another kind of number than a share, and so is written out."""
-    from overton.studies.numbers import number, sentence
+    from overton.studies.numbers import number
 
     if group.mean is not None:
         mean = group.mean
@@ -157,7 +157,7 @@ def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
         rows: list[list[Cell]] = [
             [
                 name.replace("/", ", ").replace("_", " "),
-                *(_sentence_cell(number) for number in (measure.corrected, measure.plain, measure.labelled)),
+                *(sentence_cell(number, "value") for number in (measure.corrected, measure.plain, measure.labelled)),
                 measure.leads,
             ]
             for name, measure in measures.items()
@@ -188,11 +188,6 @@ _HOW = {
     ),
 }
 """The title of the measures, and how they are corrected."""
-
-
-def _sentence_cell(estimate: Estimate) -> Cell:
-    """One column has values of different kinds: written out, on their own scale."""
-    return EmptyCell(reason(estimate)) if isnan(estimate.value) else sentence(estimate, "value")
 
 
 def _describe_labelling(found: LabelledShares) -> str:

@@ -7,14 +7,14 @@ truth is bounded both ways.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels, open_places
 from overton.statistics import NO_INTERVAL, Estimate, PreferredEstimate, preferred_estimate
 from overton.statistics.estimate import not_computed
 from overton.statistics.judge_error_tests import EqualErrors
@@ -22,7 +22,6 @@ from overton.studies.document import Shape, with_key
 from overton.studies.judged_rows import JudgedUnitTable, check, usable_shares, why_uncorrected
 
 if TYPE_CHECKING:
-    from overton.statistics.label_draws import LabelDraw
     from overton.statistics.prediction_powered import JudgeAndHuman
 
 
@@ -131,12 +130,35 @@ def shares_by_people(
     Raises:
         InputError: a labelled unit is not among the units, or the judge gave it another label.
     """
-    from overton.judging.label_tasks import open_places
-
     check(labels.task, units, place)
     said = usable_shares(labels)
     why = why or why_uncorrected(labels.task, units, len(said))
-    made = None if why else _ShareCorrection(labels.task, said, units, level, these=these)
+    names = [] if why else sorted({model for model in units.model or () if model is not None})
+    found = {} if why else _correct_shares(labels.task, said, units, names, level, these=these)
+    counts = [len(units.id), *(list(units.model or ()).count(name) for name in names)]
+
+    def variants(label: str, both: _BoundedNumber, count: int) -> Variants:
+        plain = Estimate(both.usual.judge, nan, nan, count, _JUDGE_METHOD, level)
+        if label == CANNOT_TELL:
+            plain = not_computed("the judge gives no such label", level=level)
+        corrected = both.usual.corrected
+        return Variants(leading(corrected, len(said)), plain, corrected, both.usual.labelled, both.most, both.least)
+
+    shares = [
+        {label: variants(label, numbers[group], count) for label, numbers in found.items()}
+        for group, count in enumerate(counts)
+    ]
+    differences = (
+        LabelledBetween(
+            names[a - 1],
+            names[b - 1],
+            {
+                label: variants(label, _subtract(numbers[a], numbers[b]), counts[a] + counts[b])
+                for label, numbers in found.items()
+            },
+        )
+        for a, b in combinations(range(1, len(counts)), 2)
+    )
     return LabelledShares(
         run,
         labels.task.name,
@@ -147,13 +169,13 @@ def shares_by_people(
         units.unlabelled,
         labelled=len(said),
         set_aside=len(labels.shares()) - len(said),
-        cannot_tell=sum(shares.get(CANNOT_TELL, 0.0) for shares in said.values()),
+        cannot_tell=sum(answers.get(CANNOT_TELL, 0.0) for answers in said.values()),
         open=len(open_places(labels)),
         enough=ENOUGH,
         why=why,
-        shares=made.shares() if made else {},
-        models=made.models() if made else {},
-        differences=tuple(made.differences()) if made else (),
+        shares=shares[0],
+        models=dict(zip(names, shares[1:], strict=True)),
+        differences=tuple(differences),
     )
 
 
@@ -165,92 +187,48 @@ class _BoundedNumber(NamedTuple):
     least: Estimate | None = None
 
 
-class _ShareCorrection:
-    """Everything that is corrected with one draw."""
+def _correct_shares(
+    task: LabelTask,
+    said: Mapping[int, Mapping[str, float]],
+    units: JudgedUnitTable,
+    names: Sequence[str],
+    level: float,
+    *,
+    these: bool,
+) -> dict[str, list[_BoundedNumber]]:
+    """The share of each label, over all units and then over those of each model."""
+    import numpy as np
 
-    def __init__(
-        self,
-        task: LabelTask,
-        said: Mapping[int, Mapping[str, float]],
-        units: JudgedUnitTable,
-        level: float,
-        *,
-        these: bool,
-    ) -> None:
-        import numpy as np
+    from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
+    from overton.statistics.prediction_powered import correct_by_labels
 
-        from overton.statistics.label_draws import LabelDraw
+    judged, every = np.array(units.label), np.ones(len(units.id))
+    at = np.array([units.places[task.rows[place].id] for place in said])
+    chance, labelled = every.copy(), np.zeros(len(every), bool)
+    chance[at] = [task.rows[place].chance for place in said]
+    labelled[at] = True
+    alike, number = (np.unique(of, return_inverse=True)[1] for of in (units.alike or units.group, judged))
+    draw = LabelDraw(labelled, chance, alike, these, number)
+    inside = [np.array([model == name for model in units.model or ()]) for name in names]
 
-        self.level = level
-        self.said = said
-        self.at = np.array([units.places[task.rows[place].id] for place in self.said])
-        self.judged = np.array(units.label)
-        chance, labelled = np.ones(len(units.id)), np.zeros(len(units.id), bool)
-        chance[self.at] = [task.rows[place].chance for place in said]
-        labelled[self.at] = True
-        alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
-        number = np.unique(self.judged, return_inverse=True)[1]
-        self.draw: LabelDraw = LabelDraw(labelled, chance, alike, these, number)
-        self.names = sorted({model for model in units.model or () if model is not None})
-        self.inside = [np.array([model == name for model in units.model or ()]) for name in self.names]
-        known = [*task.labels, *([CANNOT_TELL] if self._has_unsure else [])]
-        self.found = {label: self._bounded_shares(label) for label in known}
+    def correct(label: str, *others: str) -> list[JudgeAndHuman]:
+        """The judge's share of a label, by people's shares of this one and of others."""
+        people = np.zeros(len(every))
+        people[at] = [sum(shares.get(name, 0.0) for name in (label, *others)) for shares in said.values()]
+        values = JudgeAndHumanValues(people, (judged == label).astype(float), every, every)
+        whole, groups = correct_by_labels(draw, values, inside, level)
+        return [_about_these(number) if these else number for number in (whole, *groups)]
 
-    @property
-    def _has_unsure(self) -> bool:
-        return any(CANNOT_TELL in shares for shares in self.said.values())
-
-    def _bounded_shares(self, label: str) -> list[_BoundedNumber]:
-        """The share of a label, over all units and then over each model's."""
-        usual = self._correct_share(label, [shares.get(label, 0.0) for shares in self.said.values()])
-        if label == CANNOT_TELL or not self._has_unsure:
-            return [_BoundedNumber(number) for number in usual]
-        most = self._correct_share(
-            label, [shares.get(label, 0.0) + shares.get(CANNOT_TELL, 0.0) for shares in self.said.values()]
-        )
-        return [_BoundedNumber(number, bound.corrected) for number, bound in zip(usual, most, strict=True)]
-
-    def _correct_share(self, label: str, said: Sequence[float]) -> list[JudgeAndHuman]:
-        import numpy as np
-
-        from overton.statistics.label_draws import JudgeAndHumanValues
-        from overton.statistics.prediction_powered import correct_by_labels
-
-        every = np.ones(len(self.judged))
-        people = np.zeros(len(self.judged))
-        people[self.at] = said
-        numbers = JudgeAndHumanValues(people, (self.judged == label).astype(float), every, every)
-        whole, groups = correct_by_labels(self.draw, numbers, self.inside, self.level)
-        return [whole, *groups] if not self.draw.these else [_about_these(number) for number in (whole, *groups)]
-
-    def shares(self) -> dict[str, Variants]:
-        return self._shares_of(0)
-
-    def models(self) -> dict[str, dict[str, Variants]]:
-        return {name: self._shares_of(place) for place, name in enumerate(self.names, 1)}
-
-    def differences(self) -> Iterator[LabelledBetween]:
-        for a, b in combinations(range(len(self.names)), 2):
-            units = int(self.inside[a].sum() + self.inside[b].sum())
-            found = {label: _subtract(both[a + 1], both[b + 1]) for label, both in self.found.items()}
-            shares = {label: self._variants_of(label, both, units) for label, both in found.items()}
-            yield LabelledBetween(self.names[a], self.names[b], shares)
-
-    def _shares_of(self, place: int) -> dict[str, Variants]:
-        units = int(self.inside[place - 1].sum()) if place else len(self.judged)
-        return {label: self._variants_of(label, both[place], units) for label, both in self.found.items()}
-
-    def _variants_of(self, label: str, both: _BoundedNumber, units: int) -> Variants:
-        """If there are enough labels, and an interval, the corrected number leads."""
-        plain = Estimate(both.usual.judge, nan, nan, units, _JUDGE_METHOD, self.level)
-        return Variants(
-            leading(both.usual.corrected, len(self.said)),
-            not_computed("the judge gives no such label", level=self.level) if label == CANNOT_TELL else plain,
-            both.usual.corrected,
-            both.usual.labelled,
-            both.most,
-            both.least,
-        )
+    if not any(CANNOT_TELL in shares for shares in said.values()):
+        return {label: [_BoundedNumber(number) for number in correct(label)] for label in task.labels}
+    found = {
+        label: [
+            _BoundedNumber(number, bound.corrected)
+            for number, bound in zip(correct(label), correct(label, CANNOT_TELL), strict=True)
+        ]
+        for label in task.labels
+    }
+    return {**found, CANNOT_TELL: [_BoundedNumber(number) for number in correct(CANNOT_TELL)]}
 
 
 def _about_these(number: JudgeAndHuman) -> JudgeAndHuman:

@@ -74,18 +74,6 @@ def _refuse_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
-def _no_judge(measure: str) -> str:
-    return ""
-
-
-def _no_place(measure: str, model: str) -> tuple[str, ...]:
-    return ()
-
-
-def _no_weighing(results: Results, how: Any) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Comparing:
     """How models are compared by a study: its measures as what each item contributes (`overton.studies.measures`).
@@ -108,10 +96,10 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
-    judge: Callable[[str], str] = _no_judge
-    place: Callable[[str, str], tuple[str, ...]] = _no_place
+    judge: Callable[[str], str] = lambda measure: ""
+    place: Callable[[str, str], tuple[str, ...]] = lambda measure, model: ()
     trial: str = ""
-    weighing: Callable[[Results, Any], Weighing | None] = _no_weighing
+    weighing: Callable[[Results, Any], Weighing | None] = lambda results, how: None
     few: Callable[[Results, Any], Sides] | None = None
 
 
@@ -169,7 +157,6 @@ class Measuring(Generic[Analysis, Record]):
     correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
     reported    choices that a report makes by default
     names       columns with a model's name; those in `joined` have several names, joined by ' + '
-    without_faults  the view of results without malformed replies (`overton.studies.views`), if the study has one
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
     questions   those that the study's judge is asked, on whose labels people and other judges can check it; None if
@@ -195,7 +182,6 @@ class Measuring(Generic[Analysis, Record]):
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    without_faults: Callable[[Results], Results] | None = None
     read: tuple[TableKind, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
     schema: int = field(default=1)

@@ -54,7 +54,7 @@ class Null:
     column  the column of the record with the trial's name
     what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
     nothing  why a measure has no number in the view if no unit has a value
-    view    its records in the design's place (`overton.studies.views`); by default those of its own trials alone
+    view    its records in the design's place; by default those of its own trials alone
     """
 
     name: str
@@ -74,6 +74,10 @@ class Null:
     def has_view(self, results: Results) -> bool:
         """Whether records of its own can take the design's place."""
         return self.sides is None and (self.view is not None or self.name in results.nulls)
+
+    def alone(self, results: Results) -> Results:
+        """The view: the results with records of its own in the design's place."""
+        return self.view(results) if self.view else results.part(results.nulls[self.name])
 
 
 def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:

@@ -137,7 +137,9 @@ class Field:
         if self.needed or self.default is None or self.default is False or self.default == ():
             return ""
         values = self.default if self.several else (self.default,)
-        return ", ".join(f"{value:,}" if _is_long(value) else self.word(value) for value in values)
+        return ", ".join(
+            f"{value:,}" if isinstance(value, int) and value >= 10_000 else self.word(value) for value in values
+        )
 
     def word(self, value: Any) -> str:
         """One value as people write it, and as it is read back."""
@@ -167,10 +169,6 @@ class Field:
         default = self.shown_default()
         several = "; repeatable" if self.several else ""
         return f"{help_}{several}; {default} by default." if default else f"{help_}{several}."
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, int) and value >= 10_000
 
 
 def option_place(name: str) -> str:
@@ -436,16 +434,12 @@ def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
         yield Problem(place, str(value), f"must be one of {words}")
     if value is None or isinstance(value, bool | str | tuple):
         return
-    if not _within(option, value):
+    if (
+        (option.least is not None and not value >= option.least)
+        or (option.most is not None and not value <= option.most)
+        or (option.above is not None and not value > option.above)
+    ):
         yield Problem(place, str(value), f"must be {_range(option)}")
-
-
-def _within(option: Option, value: float) -> bool:
-    return (
-        (option.least is None or value >= option.least)
-        and (option.most is None or value <= option.most)
-        and (option.above is None or value > option.above)
-    )
 
 
 def _range(option: Option) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,7 +21,9 @@ from overton.statistics.power import ItemVariance, by_chance, item_influences, s
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Contribution, Sides, of_pairs
 from overton.studies.results import Results
-from overton.studies.views import halves_of_trials, part_of, repetitions
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,26 @@ def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None
         return None
     number, records = repetitions(results.records[comparing.trial]), results.records
     counts = number.filter(odd).n_unique(), number.filter(~odd).n_unique()
-    first, second = (comparing.records(part_of(results, records.filter(use)), how) for use in (odd, ~odd))
+    first, second = (comparing.records(results.part(records.filter(use)), how) for use in (odd, ~odd))
     return Halves((first, second), counts)
+
+
+def halves_of_trials(results: Results, column: str) -> pl.Series | None:
+    """Which records are of an odd repetition, by the trials' names in a `column`; None if the column is '' or missing,
+    or there are not records of both kinds."""
+    if not column or column not in results.records.columns:
+        return None
+    number = repetitions(results.records[column])
+    if number.null_count() or (number % 2).n_unique() < 2:
+        return None
+    return number % 2 == 1
+
+
+def repetitions(names: pl.Series) -> pl.Series:
+    """From the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
+    import polars as pl
+
+    return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
 
 
 Both = tuple[Contribution, Contribution] | None
@@ -177,7 +197,7 @@ def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: 
     if number.null_count() or not records.height:
         return {}
     found = [
-        comparing.few(part_of(results, records.filter((number > first) & (number <= first + trials))), how)
+        comparing.few(results.part(records.filter((number > first) & (number <= first + trials))), how)
         for first in blocks(max(number.to_list()), trials)
     ]
     models = dict.fromkeys(model for sides in found for model in sides)

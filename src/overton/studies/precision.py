@@ -150,27 +150,12 @@ class InterimResult(NamedTuple):
         Repeated intervals are for as many looks as there can be, each with `ROUND` times the information of the one
         before: fewer looks with larger steps between them need less.
         """
-        from overton.statistics.stopping import divide_level, quantile, repeated_reach
+        from overton.statistics.proportions import quantile
+        from overton.statistics.stopping import divide_level, repeated_reach
 
         if self.rule == "repeated":
             return repeated_reach(self.level, tuple(ROUND**look for look in range(self.looks)))
         return quantile(divide_level(self.level, self.looks))
-
-
-def _one_block(arm: str) -> int:
-    return 1
-
-
-def _keep_record(record: Any, trial: Trial) -> Any:
-    return record
-
-
-def _keep_trial(trial: Any) -> Any:
-    return trial
-
-
-def _no_problems(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
-    return ()
 
 
 @dataclass(frozen=True)
@@ -193,11 +178,11 @@ class Blocks:
     of: Callable[[Any], tuple[str, int]]
     goals: Mapping[str, Goal]
     judge: Callable[[InterimResult, Mapping[str, float]], PrecisionState]
-    first: Callable[[str], int] = _one_block
-    check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _no_problems
+    first: Callable[[str], int] = lambda condition: 1
+    check: Callable[[Any, Iterable[str]], Iterable[Problem]] = lambda options, measures: ()
     trial: str = "trial"
-    like: Callable[[Any, Any], Any] = _keep_record
-    longest: Callable[[Any], Any] = _keep_trial
+    like: Callable[[Any, Any], Any] = lambda record, trial: record
+    longest: Callable[[Any], Any] = lambda trial: trial
     weighted: bool = False
 
     def problems(self, wanted: PrecisionTarget, options: Any) -> Iterator[Problem]:

@@ -262,7 +262,6 @@ def label_probabilities(
     tables: Mapping[str, LabelProbabilityTable],
     asked: Iterable[str | None],
     jackknife: Jackknife,
-    chosen: str = "as-asked",
 ) -> JudgeChances | None:
     """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
     found = {what: table for what, table in tables.items() if table.table["label"].count()}
@@ -270,7 +269,7 @@ def label_probabilities(
     missing = {
         _judge_title(what, found): count for what, table in found.items() if (count := _count_without_chances(table))
     }
-    weighing = resolve_label(chosen, [mode or "sampled" for mode in asked], calibrations, missing)
+    weighing = resolve_label("as-asked", [mode or "sampled" for mode in asked], calibrations, missing)
     if weighing is None:
         return None
     return JudgeChances(
@@ -302,12 +301,8 @@ def _summarise_by_model(
     known = labelled.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
     return {
         str(model): _summarise_labels(own, labelled.labels, weighing, jackknife)
-        for (model,), own in _tables_by_model(known)
+        for (model,), own in sorted(known.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
     }
-
-
-def _tables_by_model(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    return sorted(table.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
 
 
 def _summarise_labels(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from overton.calls import Ask, Draw, Form, Message, Reply, Settings, user
 from overton.judging import Reading, read_bracketed_label
@@ -188,22 +188,6 @@ def from_records(
     return FromRecords(label, group, condition, names)
 
 
-def _without_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    return rows
-
-
-def _label_alone(values: Sequence[Any], material: Material) -> dict[str, str | None]:
-    return {"": values[0]}
-
-
-def _no_details(value: Any) -> dict[str, Any]:
-    return {}
-
-
-def _no_text(results: Results) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Question(Generic[T]):
     """A judge's question: how it is asked, which columns of records have its labels, and how people answer the same.
@@ -254,15 +238,17 @@ class Question(Generic[T]):
     repeated: str = ""
     repeats: Callable[[pl.DataFrame], pl.DataFrame | None] | None = None
     agreement: str = ""
-    labels_of: Callable[[Sequence[T | None], Material], Mapping[str, str | None]] = _label_alone
+    labels_of: Callable[[Sequence[T | None], Material], Mapping[str, str | None]] = lambda values, material: {
+        "": cast("Any", values[0])
+    }
     stored: Mapping[str, Any] = field(default_factory=dict)
     recorded: Callable[[T | None], Any] | None = None
-    details: Callable[[T | None], Mapping[str, Any]] = _no_details
+    details: Callable[[T | None], Mapping[str, Any]] = lambda value: {}
     probability_columns: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
-    texts: Callable[[Results, pl.DataFrame], pl.DataFrame] = _without_texts
-    unasked: Callable[[Results], str] = _no_text
-    labeller: Callable[[Results], str] = _no_text
+    texts: Callable[[Results, pl.DataFrame], pl.DataFrame] = lambda results, rows: rows
+    unasked: Callable[[Results], str] = lambda results: ""
+    labeller: Callable[[Results], str] = lambda results: ""
     sheet: tuple[str, ...] = ()
     whole: bool = False
     role: str = "judge"

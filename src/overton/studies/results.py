@@ -94,6 +94,10 @@ class Results:
         """The names of the models whose answers a grammar held to their form."""
         return tuple(model.name for model in self.models if model.holds_form)
 
+    def part(self, records: pl.DataFrame) -> Results:
+        """The same results with some of their records, by the first judge alone."""
+        return Results(records, self.items, self.models, self.runs)
+
     def answering(self, role: str) -> tuple[MeasuredModel, ...]:
         """Who answered in a role, in any of the runs: each name once, sorted."""
         found = {model.name: model for run in self.runs for model in run.roles.get(role, ())}

@@ -6,16 +6,18 @@ here is markup, and code that shows it escapes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
 from overton.studies.chart_layout import NARROW, ChartLayout, in_layout
-from overton.studies.numbers import Kind
+from overton.studies.numbers import Kind, reason, sentence
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -59,6 +61,11 @@ class NamedItem:
 
 
 Cell = str | int | float | Estimate | EmptyCell | NamedItem | None
+
+
+def sentence_cell(estimate: Estimate, kind: Kind) -> Cell:
+    """A number written out, for a column of numbers of several kinds."""
+    return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
 @dataclass(frozen=True)
@@ -267,6 +274,46 @@ class TrialTable:
     item: str = ""
     beside: str = ""
     reader: str = ""
+
+
+_LONGEST_REPLY = 20_000
+
+
+def record_table(  # noqa: PLR0917
+    records: pl.DataFrame,
+    item: str,
+    texts: Mapping[str, str],
+    replies: pl.Series,
+    filters: Mapping[str, str],
+    read: Collection[str],
+    names: Collection[str],
+) -> TrialTable:
+    """Records with their `replies`.
+
+    The column `item` has the ids of items, whose `texts` precede the replies. `filters` are the titles of columns by
+    which readers choose; those in `read` were read from the reply. The columns `names` name a record.
+    """
+    import polars as pl
+
+    places = {name: place for place, name in enumerate(texts)}
+
+    def answers(start: int, stop: int) -> list[str]:
+        return [str(reply) for reply in replies[start:stop].to_list()]
+
+    return TrialTable(
+        size=records.height,
+        texts=list(texts.values()),
+        prompts=lambda number: [number],
+        prompt=[places.get(name, -1) for name in records[item]],
+        facets=[
+            BrowseFilter.of(title, records[name].cast(pl.String).to_list(), read=name in read)
+            for name, title in filters.items()
+        ],
+        answers=answers,
+        longest=_LONGEST_REPLY,
+        names=records.select(pl.concat_str(names, separator="/")).to_series().to_list(),
+        beside=filters.get("condition", ""),
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Parts that every study's report has: null conditions, several judges, and the precision that a run reached."""
+"""Parts that every study's report has: null conditions, several judges, and the precision that a run reached.
+
+`layouts_of` gives the section of a study that declares no layouts: its measures by model, by facet of items, and by
+item.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,27 @@ from overton.statistics import Estimate
 from overton.statistics.comparison import FEW
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.charts.axes import finite_ends
+from overton.studies.claims import MEASURES
 from overton.studies.contrasts import Against, is_said
 from overton.studies.document import number_of
 from overton.studies.findings import Assertion, Direction, Finding
 from overton.studies.items import Facet
-from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, TableOf
+from overton.studies.layouts import (
+    CONDITION,
+    ITEM,
+    CountColumn,
+    DotsOf,
+    MeasureColumn,
+    Part,
+    RowsOf,
+    SectionOf,
+    TableOf,
+)
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
 from overton.studies.null_conditions import Null
-from overton.studies.numbers import Kind, interval, number, reason, sentence
+from overton.studies.numbers import Kind, interval, number, reason
 from overton.studies.precision import LEVEL, PrecisionLimit, PrecisionTarget, Stop, StopState
 from overton.studies.sections import (
     BrowseFilter,
@@ -29,16 +44,19 @@ from overton.studies.sections import (
     Cell,
     Chart,
     Column,
-    EmptyCell,
     Exhibit,
     Method,
     Prose,
     Section,
     Table,
+    sentence_cell,
 )
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.studies.frame import Analysis
+    from overton.studies.study_measures import StudyMeasures
 
 
 Found = tuple[Measure, Null, Against]
@@ -61,6 +79,57 @@ def table_by_facet(facet: Facet, columns: Sequence[MeasureColumn | CountColumn],
     """A table with a row for each value of a facet, of each model, or of all models `together`."""
     title = f"By {facet.title[:1].lower()}{facet.title[1:]}{', all models together' if together else ''}"
     return TableOf(title, columns, RowsOf(facet.name, facet.title, together=together))
+
+
+def facets_of(
+    measures: StudyMeasures[Any], analysis: Analysis, layouts: Sequence[SectionOf], shown: Collection[str]
+) -> list[SectionOf]:
+    """The section of headlines by facets of items that are not `shown` elsewhere, nor by a table or chart of these
+    `layouts`; none if there are no such numbers."""
+    by_layouts = {part.rows.by for layout in layouts for part in layout.parts if isinstance(part, TableOf | DotsOf)}
+    facets = [facet for facet in measures.items.facets if facet.name not in {*shown, *by_layouts}]
+    parts = [part for facet in facets for part in _tables_by_facet(measures, analysis, facet)]
+    return [SectionOf("facets", f"By group of {measures.items.plural}", parts)] if parts else []
+
+
+def _tables_by_facet(measures: StudyMeasures[Any], analysis: Analysis, facet: Facet) -> Iterator[TableOf]:
+    """A table by model, and one of all models together, each of the headlines that have such numbers."""
+    for together in (False, True):
+        columns = [
+            MeasureColumn(measure.name)
+            for measure in measures.headlines[0].measures
+            if any((row.model is None) == together for row in analysis.rows_of(measure.name, facet.name))
+        ]
+        if columns:
+            yield table_by_facet(facet, columns, together=together)
+
+
+def layouts_of(measures: StudyMeasures[Any]) -> SectionOf:
+    """The only section of such a report."""
+    return SectionOf(MEASURES, "Measures", list(_standard_parts(measures)))
+
+
+def _standard_parts(measures: StudyMeasures[Any]) -> Iterator[Part]:
+    first, clusters = measures.first_headline, measures.clusters
+    columns = [MeasureColumn(name) for name in measures.declared]
+    headlines = [MeasureColumn(measure.name) for measure in measures.headlines[0].measures]
+    counts = [CountColumn(name, name.capitalize()) for name in dict.fromkeys((first.units, clusters))]
+    counts += [CountColumn("failed", "Failed"), CountColumn("unread", "Unreadable labels")]
+    yield TableOf("By model", [*columns, *counts[:2]], summary=True)
+    yield TableOf(
+        "Conditions against each other",
+        [MeasureColumn(column.measure, of="difference") for column in headlines],
+        RowsOf(sides=(CONDITION,)),
+        note="The first minus the second.",
+    )
+    if measures.by_facet:
+        yield from tables_by_facet(measures.items.facets, columns)
+    if any(grouping.by_item and first in grouping.measures for grouping in measures.groupings):
+        noun = measures.items.noun
+        words = (f"{noun}s", f"By {noun}", f"{first.title} by {noun}.")
+        yield DotsOf(*words, MeasureColumn(first.name), RowsOf(ITEM), first.title)
+    yield TableOf("Behind the numbers", [columns[0], *counts])
+    yield Method(f"Intervals are over {clusters}: there are none below five.")
 
 
 def findings_against(
@@ -240,9 +309,9 @@ def _null_table(found: Sequence[Found], level: float) -> Table:
         [
             _row_title(measure, contrast),
             null.name if null.what == "null" else f"{null.name} (factor)",
-            _null_cell(contrast.observed, measure.kind),
-            _null_cell(contrast.under_null, measure.kind),
-            _null_cell(contrast.difference, measure.gap),
+            sentence_cell(contrast.observed, measure.kind),
+            sentence_cell(contrast.under_null, measure.kind),
+            sentence_cell(contrast.difference, measure.gap),
             interval(contrast.together, measure.gap),
             _VERDICT_TITLES[contrast.what][contrast.verdict],
         ]
@@ -261,10 +330,6 @@ _VERDICT_TITLES = {
     "null": {"clear": "clear of it", "not clear": "not clear of it", "cannot tell": "cannot tell"},
     "factor": {"clear": "differs", "not clear": "the same", "cannot tell": "cannot tell"},
 }
-
-
-def _null_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(_missing_reason(estimate)) if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _null_method(unit: str, level: float) -> str:
@@ -397,14 +462,10 @@ def _headline_tables(found: Judges) -> Iterator[Table]:
     for headline in found.headlines:
         kind, gap = headline.kinds
         row = f"{headline.title}, {headline.model}" if headline.model else headline.title
-        numbers = (_judges_cell(headline.by_first, kind), _judges_cell(headline.by_judge, kind))
-        rows.append([row, headline.judge, *numbers, _judges_cell(headline.difference, gap)])
+        numbers = (sentence_cell(headline.by_first, kind), sentence_cell(headline.by_judge, kind))
+        rows.append([row, headline.judge, *numbers, sentence_cell(headline.difference, gap)])
     note = "The difference is the other judge's number minus that of the first."
     yield Table("Headlines by each judge", columns, rows, note, summary=True)
-
-
-def _judges_cell(estimate: Estimate, kind: Kind) -> str | EmptyCell:
-    return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
 def _label_title(what: str) -> str:

@@ -25,7 +25,6 @@ from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.questions import Questions
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_questions
-from overton.studies.views import null_alone
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,15 +68,7 @@ class Rows(Protocol[_How_contra]):
         return {"counts": frame.unit_counts(facets)}
 
 
-def _no_notes(results: Results, how: Any, analysis: Analysis) -> Iterator[str]:
-    yield from ()
-
-
 _NO_QUESTIONS = Questions((), complaint=str)
-
-
-def _no_chances(results: Results, how: Any) -> JudgeChances | None:
-    return None
 
 
 class TableRow(NamedTuple):
@@ -133,6 +124,7 @@ class StudyMeasures(Generic[HowT]):
     nulls      its null conditions: those that are views of the results have numbers of their own
     notes      gives sentences to be read before any number
     remarks    gives sentences to be read with the numbers, for the table 'notes'; None if there is no such table
+    of_run     `of_run(results)` gives the measures of some results, if these depend on what a run asks
     """
 
     study: str
@@ -145,7 +137,7 @@ class StudyMeasures(Generic[HowT]):
     questions: Questions = _NO_QUESTIONS
     plain: str = ""
     between: bool = True
-    chances: Callable[[Results, HowT], JudgeChances | None] = _no_chances
+    chances: Callable[[Results, HowT], JudgeChances | None] = lambda results, how: None
     besides: Sequence[Measure] = ()
     by_facet: Sequence[Grouping] = ()
     deviations: Sequence[Grouping] = ()
@@ -158,8 +150,9 @@ class StudyMeasures(Generic[HowT]):
     optional: Sequence[Measure] = ()
     names: tuple[str, ...] = ("model", "trial")
     nulls: tuple[Null, ...] = ()
-    notes: Callable[[Results, HowT, Analysis], Iterable[str]] = _no_notes
+    notes: Callable[[Results, HowT, Analysis], Iterable[str]] = lambda results, how, analysis: ()
     remarks: Callable[[Results, HowT, Analysis], Iterable[str]] | None = None
+    of_run: Callable[[Results], StudyMeasures[HowT]] | None = None
 
     def __post_init__(self) -> None:
         """Intervals are over items and labels of units of the first headline, unless the study says otherwise."""
@@ -223,6 +216,8 @@ class StudyMeasures(Generic[HowT]):
         Raises:
             InputError: the choices do not fit the results.
         """
+        if self.of_run is not None:
+            return self.of_run(results).analyze(results, how)
         weighing = self.weighing(results, how)
         views = self._views(how, weighing)
         frame = views.frame(results)
@@ -288,6 +283,8 @@ class StudyMeasures(Generic[HowT]):
 
     def contributions(self, results: Results, how: HowT) -> Sides:
         """Each cluster's contributions to the measures by which models are compared."""
+        if self.of_run is not None:
+            return self.of_run(results).contributions(results, how)
         from overton.studies.grouping import compared, is_first
 
         of_sides = self.headlines[1]
@@ -308,8 +305,13 @@ class StudyMeasures(Generic[HowT]):
         """The headlines corrected by human labels of the first question.
 
         A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
-        The judge's labels of other questions stay as they are.
+        The judge's labels of other questions stay as they are. None if numbers describe exactly the units of a run:
+        these intervals are for units like them.
         """
+        if how.describes_these:
+            return None
+        if self.of_run is not None:
+            return self.of_run(results).correct(results, what, people, how)
         if self.case is not None:
             from overton.studies.units import with_facets
 
@@ -408,7 +410,7 @@ class _Views(Generic[HowT]):
         compared = self.declared.compared
         measures = [measure for measure in compared if null.view is not None or null.measures(measure.name)]
         try:
-            units = self.units(null_alone(results, null), _kinds([Grouping(measures)]))
+            units = self.units(null.alone(results), _kinds([Grouping(measures)]))
         except InputError:  # if all of its calls failed, say
             return
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")

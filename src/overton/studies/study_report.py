@@ -20,7 +20,7 @@ from overton.studies.measurement import Comparing, Correcting, Headline, Measuri
 from overton.studies.measures import key_in
 from overton.studies.probabilities import probability_notes, weighing_notes
 from overton.studies.results import Results
-from overton.studies.sections import Exhibits, Section, TrialTable
+from overton.studies.sections import Exhibits, Section, TrialTable, record_table
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.study_measures import HowT, StudyMeasures
 from overton.studies.tables import RawTable, TableField, TableKind, columns_of_record
@@ -51,10 +51,6 @@ def _kind_of(record: type[msgspec.Struct]) -> TableKind:
         for name in record.__struct_fields__
     ]
     return TableKind("records", (model, *columns), completed=True)
-
-
-def _judged_by(results: Results) -> Iterator[str]:
-    yield from judged_by(results, "Judge")
 
 
 _NO_CLAIMS = Claims((), counts="")
@@ -118,7 +114,7 @@ class StudyReport(Generic[HowT, Record]):
     form: str = ""
     prompts: str = ""
     replies: str = "replies"
-    judges: Callable[[Results], Iterable[str]] = _judged_by
+    judges: Callable[[Results], Iterable[str]] = lambda results: judged_by(results, "Judge")
     weighed: str = "Shares"
     corrects: tuple[str, ...] = ()
     facets: Collection[str] = ()
@@ -183,7 +179,6 @@ class StudyReport(Generic[HowT, Record]):
             schema=2,
             questions=measures.questions if measures.questions.questions else None,
             blocks=self.blocks,
-            without_faults=lambda results: measures.rows().without_faults(results),
             reported=self.reported,
             joined=self.joined,
             apart=self.apart,
@@ -203,6 +198,7 @@ class StudyReport(Generic[HowT, Record]):
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """The study's part of a report."""
         judges = self.judges_of(results, analysis)
+        subject = self.subject or f"any model's {self.measures.first_headline.title.lower()}"
         return Exhibits(
             summary=self.summary,
             sections=self._sections(analysis, "\n".join(judges), results.items),
@@ -210,7 +206,7 @@ class StudyReport(Generic[HowT, Record]):
             without=self.without(analysis),
             warnings=[
                 *self.warnings(results, analysis),
-                *about_judges(results, self.subject or self._subject, self._role),
+                *about_judges(results, subject, self._role),
                 *(held_to_form(results, self.form) if self.form else ()),
                 *weighing_notes(analysis.weighing, self.weighed),
                 *probability_notes(analysis.chances),
@@ -227,10 +223,6 @@ class StudyReport(Generic[HowT, Record]):
     @property
     def _has_judge(self) -> bool:
         return bool(self.corrects or self.measures.questions.questions)
-
-    @property
-    def _subject(self) -> str:
-        return f"any model's {self.measures.first_headline.title.lower()}"
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -252,7 +244,7 @@ class StudyReport(Generic[HowT, Record]):
 
     def _sections(self, analysis: Analysis, judged: str, items: Sequence[Any]) -> Sequence[Section]:
         from overton.studies.layouts import make_report, make_sections
-        from overton.studies.standard_layouts import facets_of, layouts_of
+        from overton.studies.standard_parts import facets_of, layouts_of
 
         measures = self.measures
         if self.sections is not None:
@@ -264,8 +256,6 @@ class StudyReport(Generic[HowT, Record]):
 
     def _records(self, results: Results, analysis: Analysis) -> TrialTable | None:
         """The records, if they have replies, by everything that has only a few values."""
-        from overton.studies.record_table import record_table
-
         records, items, labels = results.records, self.measures.items, self.measures.questions.label_columns
         if _REPLY not in records.columns or self.record is None:
             return None

@@ -257,7 +257,11 @@ def check(table: TableKind, frame: pl.DataFrame, needed: Sequence[str] = ()) -> 
                 typed.append(values)
     made = pl.DataFrame(typed)
     _refuse(problems)
-    _refuse([*_wrong_columns(table, made), *_broken(table, made)])
+    named = {column.name: column for column in table.columns}
+    wrong = [
+        Problem(table.name, name, reason) for name in made.columns for reason in _wrong_values(named[name], made[name])
+    ]
+    _refuse([*wrong, *_broken(table, made)])
     _refuse([problem for find in table.checks for problem in find(made)])
     return _completed(table, made)
 
@@ -291,12 +295,6 @@ def _other(column: TableField, values: pl.Series) -> bool:
     if column.kind == "whole" and values.dtype.is_float():
         return bool((values.floor() != values).any())
     return False
-
-
-def _wrong_columns(table: TableKind, made: pl.DataFrame) -> Iterator[Problem]:
-    for column in table.columns:
-        if column.name in made.columns:
-            yield from (Problem(table.name, column.name, reason) for reason in _wrong_values(column, made[column.name]))
 
 
 def _wrong_values(column: TableField, values: pl.Series) -> Iterator[str]:

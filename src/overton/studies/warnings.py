@@ -85,8 +85,8 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
         for count in counts
     ]
     note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
-    title = f"Malformed {unit}"
-    yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
+    said = [Callout(warning, "warning", summary=True) for warning in fault_warnings(counts, unit)]
+    yield Section("faults", "Faults of form", [*said, Table(f"Malformed {unit}", columns, rows, note)])
 
 
 def with_faults(
@@ -129,10 +129,6 @@ def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
             f"{model}: {faulty:,} of its {replies:,} {unit} {be} malformed ({named}). Headlines count them,"
             f" and are also shown without them.{advice}"
         )
-
-
-def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:
-    yield from (Callout(said, "warning", summary=True) for said in fault_warnings(counts, unit))
 
 
 _FEW_ITEMS = 20

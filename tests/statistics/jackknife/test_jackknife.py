@@ -83,8 +83,7 @@ def moments(values: list[float], resampling: Resampling) -> tuple[Sums, np.ndarr
 def test_a_deviation_and_its_interval() -> None:
     values = np.random.default_rng(2).normal(0, 2, 400)
     resampling = Jackknife().over(400)
-    (((mean,), (made,)),) = resampling.moments([moments(values.tolist(), resampling)], "nothing", "too few")
-    assert mean == Jackknife().mean(values)
+    (made,) = resampling.deviations(*moments(values.tolist(), resampling), "nothing", "too few")
     error = values.std() / sqrt(2 * 400)
     assert made.value == pytest.approx(values.std(ddof=1))
     assert (made.high - made.low) / 2 == pytest.approx(1.96 * error, rel=0.15)
@@ -93,7 +92,7 @@ def test_a_deviation_and_its_interval() -> None:
 def test_a_deviation_has_students_interval_of_its_logarithm() -> None:
     values = [1.0, 2.0, 4.0, 3.0, 7.0, 5.0]
     resampling = Jackknife().over(6)
-    ((_, (made,)),) = resampling.moments([moments(values, resampling)], "nothing", "too few")
+    (made,) = resampling.deviations(*moments(values, resampling), "nothing", "too few")
     without = np.array([log(np.std(values[:k] + values[k + 1 :], ddof=1)) for k in range(6)])
     moved = np.mean(without) - without
     error, bend = sqrt(5 / 6 * (moved**2).sum()), 0.9 * (moved**3).sum() / (moved**2).sum() ** 1.5 / 3
@@ -107,7 +106,7 @@ def test_no_deviation_of_shares_is_more_than_a_half() -> None:
     values = [0.0, 0.1, 0.1, 0.05, 0.9, 0.2]
     resampling = Jackknife().over(6)
     (free, kept) = (
-        resampling.moments([moments(values, resampling)], "", "", within)[0][1][0] for within in (ANYTHING, SHARE)
+        resampling.deviations(*moments(values, resampling), "", "", within)[0] for within in (ANYTHING, SHARE)
     )
     assert (kept.low, kept.high) == (free.low, 0.5)
     assert free.high > 0.5
@@ -119,13 +118,13 @@ def test_a_deviation_of_one_or_none_says_why() -> None:
         resampling.sums(ClusterSums(np.ones(1), np.ones(1))),
         resampling.sums(ClusterSums(np.zeros(1), np.zeros(1))),
     )
-    made = resampling.moments([(one, np.zeros((1, 1))), (none, np.zeros((1, 1)))], "nothing", "too few")
-    assert [deviation.method for _, (deviation,) in made] == ["not computed: too few", "not computed: nothing"]
+    made = [resampling.deviations(sums, np.zeros((1, 1)), "nothing", "too few")[0].method for sums in (one, none)]
+    assert made == ["not computed: too few", "not computed: nothing"]
 
 
 def test_a_deviation_that_rests_on_one_cluster_has_no_interval() -> None:
     resampling = Jackknife().over(6)
-    ((_, (made,)),) = resampling.moments([moments([0, 0, 0, 0, 0, 1.0], resampling)], "nothing", "too few")
+    (made,) = resampling.deviations(*moments([0, 0, 0, 0, 0, 1.0], resampling), "nothing", "too few")
     assert made.value == pytest.approx(1 / sqrt(6))
     assert (isnan(made.low), made.method) == (True, "no interval: it rests on one of the issues")
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from overton.statistics.stopping import GROWTH, divide_level, exact_limits, looks, most_looks, quantile, repeated_reach
+from overton.statistics.proportions import quantile
+from overton.statistics.stopping import GROWTH, divide_level, exact_limits, looks, most_looks, repeated_reach
 
 
 @given(first=st.integers(1, 20), most=st.integers(1, 400))

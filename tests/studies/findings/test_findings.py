@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import nan
 
 import pytest
+from contradictions import contradictions
 
 from overton.statistics import Estimate
 from overton.studies.document import plain
@@ -14,7 +15,6 @@ from overton.studies.findings import (
     CandidateFinding,
     Finding,
     OwnTest,
-    contradictions,
     correct_for_multiple_tests,
     either,
     evidence,

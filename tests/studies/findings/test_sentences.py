@@ -8,11 +8,12 @@ from math import isnan
 from pathlib import Path
 
 import pytest
+from contradictions import contradictions
 from tests.stored_runs import RUNS, unpack
 
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import measuring_of
-from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
+from overton.studies.findings import Finding, correct_for_multiple_tests
 from overton.studies.numbers import number
 
 CASES = [

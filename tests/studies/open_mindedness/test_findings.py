@@ -9,11 +9,12 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from contradictions import contradictions
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
 import overton
 from overton.statistics import Estimate
-from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
+from overton.studies.findings import Finding, correct_for_multiple_tests
 from overton.studies.open_mindedness.findings import CLAIMS
 from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import PUBLISHED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -126,12 +126,6 @@ def _take_shown(row: dict[str, Any], column: str, notes: Notes) -> str:
     return found or ""
 
 
-def _spelled(row: TextRow) -> Iterator[str]:
-    """The start of each text."""
-    for column, text in row.columns.items():
-        yield f"{column}: {' '.join(text.split())[:200]}"
-
-
 TEXTS = Items(
     TextRow,
     "text",
@@ -141,6 +135,6 @@ TEXTS = Items(
     dataset="texts.csv",
     suffixes=(".csv", ".jsonl", ".parquet"),
     reading=TextReading,
-    spelled=lambda row: list(_spelled(row)),
+    spelled=lambda row: [f"{column}: {' '.join(text.split())[:200]}" for column, text in row.columns.items()],
 )
 """Texts of any origin."""

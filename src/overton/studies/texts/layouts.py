@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from overton.studies.frame import Analysis
 from overton.studies.layouts import CONDITION, CountColumn, MeasureColumn, RowsOf, SectionOf, TableOf
-from overton.studies.record_table import record_table
-from overton.studies.sections import Method, Prose, TrialTable
+from overton.studies.sections import Method, Prose, TrialTable, record_table
 from overton.studies.texts.measures import label_of
 
 if TYPE_CHECKING:

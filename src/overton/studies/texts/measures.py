@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from overton.studies.measures import Grouping, Measure
-from overton.studies.study_measures import Rows, StudyMeasures
+from overton.studies.record_units import RecordUnits
+from overton.studies.study_measures import StudyMeasures
 from overton.studies.texts.items import TEXTS
 from overton.studies.texts.options import TableHow
-from overton.studies.texts.question_files import TableQuestion
-from overton.studies.texts.questions import questions_of
+from overton.studies.texts.question_files import LABEL, TableQuestion
+from overton.studies.texts.questions import QUESTIONS, asked_in, questions_of
 
 _PREFIX = "share_"
 
@@ -41,10 +43,13 @@ def shares_of(labels: Sequence[str]) -> list[Measure]:
     ]
 
 
-def _rows(labels: Sequence[str]) -> Rows[TableHow]:
-    from overton.studies.texts.rows import texts_with
+def _rows(labels: Sequence[str]) -> RecordUnits:
+    """The texts: for each label there is a column that is true if a text has it, null if the text has none."""
+    import polars as pl
 
-    return texts_with({label: measure_name(label) for label in labels})
+    return RecordUnits(
+        "texts", "group", {measure_name(label): pl.col(LABEL) == label for label in labels}, condition="condition"
+    )
 
 
 def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
@@ -61,3 +66,9 @@ def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
         names=("trial",),
         clusters="groups",
     )
+
+
+MEASURES = replace(
+    measures_of(TableQuestion(key=LABEL)), questions=QUESTIONS, of_run=lambda results: measures_of(asked_in(results))
+)
+"""Those of any run: which labels there are follows from its question."""

@@ -142,20 +142,13 @@ def _own_controls(asked: TableQuestion) -> list[ControlText]:
     """The texts of a run's question whose label is beyond doubt."""
     from overton.studies.judge_checks.controls import ControlText
 
-    return [
-        ControlText(name, LABEL, {"": labels}, dict(material))
-        for name, labels, material in (_controls_of_study(asked) if asked.study else _controls_of(asked))
-    ]
-
-
-def _controls_of(asked: TableQuestion) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
-    """The id of each control of a file, its label, and what the judge is shown."""
-    for number, control in enumerate(asked.controls, 1):
-        yield f"control-{number}", (control.label,), control.columns
+    own = [(f"control-{number}", (text.label,), text.columns) for number, text in enumerate(asked.controls, 1)]
+    controls = _controls_of_study(asked) if asked.study else own
+    return [ControlText(name, LABEL, {"": labels}, dict(material)) for name, labels, material in controls]
 
 
 def _controls_of_study(asked: TableQuestion) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
-    """The same of the study whose question it is."""
+    """The id of each control of the study whose question it is, its right labels, and what the judge is shown."""
     from overton.studies.judge_checks.controls import ControlText
     from overton.studies.registry import study_named
 
