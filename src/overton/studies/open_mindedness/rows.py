@@ -39,7 +39,7 @@ from overton.studies.open_mindedness.arguments import (
     argument_table,
     draw_dependence,
 )
-from overton.studies.open_mindedness.free_answers import free_units
+from overton.studies.open_mindedness.free_answers import free_counts, free_units
 from overton.studies.open_mindedness.issue_arrays import (
     ModelArrays,
     answer_units,
@@ -61,6 +61,7 @@ from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.respondent import RespondentFit, fit_respondents
 from overton.studies.open_mindedness.score import VARIANTS, extreme_scores, limits_like_these, scored_places
+from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
@@ -92,13 +93,6 @@ class AnswerNumbers:
     cells: AnswerCounts
     jackknife: Jackknife
     controversial: int | Sequence[str]
-
-    @classmethod
-    def of(cls, frame: Frame) -> AnswerNumbers:
-        """Those of which a frame's units are made."""
-        made = frame.units["issues"].finisher
-        assert isinstance(made, cls)
-        return made
 
     @cached_property
     def every(self) -> list[ModelArrays]:
@@ -432,16 +426,41 @@ class AnswerNumbers:
             yield {"model": arrays.name, "part": part, "why": why}
 
 
-def cross_fitted(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+def _numbers_of(frame: Frame) -> AnswerNumbers:
+    """Those of which a frame's units are made."""
+    made = frame.units["issues"].finisher
+    assert isinstance(made, AnswerNumbers)
+    return made
+
+
+def other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
+    """Numbers of single issues and of each model, and tables that need more than the units."""
+    made = _numbers_of(frame)
+    families = {model.name: model.family for model in results.models}
+    yield from made.rows(frame, families)
+    if made.agreement is not None:
+        yield from (TableRow("families", row) for row in made.agreement.families(families, made.arguments))
+    yield TableRow("how", made.how(how.reading))
+    yield from free_counts(results.records)
+
+
+def _counted(results: Results, how: OpenMindednessHow) -> AnswerCounts:
+    """The answers of the design."""
+    weighing = weighing_of(results.records, how)
+    return answer_counts(results.records, how, weighed=weighing is not None and weighing.used)
+
+
+def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
-    jackknife, measure = Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
+    cells, jackknife, measure = _counted(results, how), Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
     every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
     return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
 
 
-def by_chance(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
     deals [deals, issues], and each deal's deviation from them."""
+    cells = _counted(results, how)
     found: dict[str, list[Contribution]] = {}
     for model, name in enumerate(cells.models):
         made = score.by_chance(cells, model, how.seed)
@@ -512,4 +531,4 @@ def faults_of(records: pl.DataFrame, how: OpenMindednessHow) -> tuple[FaultCount
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
     """What was asked and how answers were read, properties of issues, and why something is missing."""
-    return AnswerNumbers.of(frame).tables()
+    return _numbers_of(frame).tables()

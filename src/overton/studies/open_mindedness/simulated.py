@@ -30,7 +30,7 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.questions import positions
 from overton.studies.options import Option
-from overton.studies.simulated import SeededAnswerer, weighed_reply
+from overton.studies.simulated import SeededAnswerer, respondent, weighed_reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -189,11 +189,6 @@ class OpenMinded(SeededAnswerer):
         for issue in issues:
             self._learn(issue)
 
-    @classmethod
-    def from_args(cls, issues: Sequence[Issue], args: Mapping[str, str]) -> OpenMinded:
-        """A respondent with parameters given as words; see `Parameters.from_args`."""
-        return cls(issues, Parameters.from_args(args, issues))
-
     @property
     def identity(self) -> str:
         """The name and every parameter."""
@@ -308,6 +303,11 @@ class OpenMinded(SeededAnswerer):
         raise RejectedError("unknown prompt", f"{NAME} finds no paraphrase of its issues in the prompt")
 
 
+def make_open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> OpenMinded:
+    """A respondent with parameters given as words; see `Parameters.from_args`."""
+    return OpenMinded(issues, Parameters.from_args(arguments, issues))
+
+
 def _line_starts(prompt: str) -> list[tuple[int, str]]:
     starts, start = [], 0
     for line in prompt.split("\n"):
@@ -414,3 +414,7 @@ def labelled(
     if request.form and request.form.schema:
         said = {key: said[key] for key in request.form.schema["properties"]}
     return weighed_reply(request, msgspec.json.encode(said).decode(), stance, chances, first=True)
+
+
+JUDGE = respondent(JudgeParameters, labelled)
+"""A judge that finds the position that a simulated model quotes."""
