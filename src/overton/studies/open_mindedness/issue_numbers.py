@@ -12,7 +12,6 @@ from itertools import combinations
 from math import isnan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
@@ -178,6 +177,38 @@ class IssueNumbers:
             )
         }
 
+    @cached_property
+    def counter_shifts(self) -> list[tuple[int, str, Estimate]]:
+        """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that
+        have it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval
+        is.
+
+        By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+        """
+        made = []
+        for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
+            shifts = gaps(self.arrays.answered.table, (condition, "baseline"), opposite, self.level)
+            made += [(issue, condition, shifts[issue]) for issue in self.arrays.asked if not isnan(shifts[issue].value)]
+        return made
+
+    @property
+    def shifts_against(self) -> list[tuple[int, str, Estimate]]:
+        """Those that count."""
+        return [found for found in self.counter_shifts if found[2].value > 0]
+
+    def mean_counter_shift(self) -> Estimate:
+        """Their mean, with an interval over issues, each of which may have two; `n` counts shifts."""
+        jackknife, found = self.arrays.jackknife, self.shifts_against
+        if not found:
+            compared = "no counter-argument shift"
+            why = compared if self.counter_shifts else "one-sided configurations or the baseline were not asked"
+            return not_computed(why, level=self.level)
+        _, issue = np.unique([issue for issue, _, _ in found], return_inverse=True)
+        sums = ClusterSums(
+            np.bincount(issue, [shift.value for _, _, shift in found]).astype(float), np.bincount(issue).astype(float)
+        )
+        return jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
+
     def rows(self) -> Iterator[EstimateRow]:
         """Every number of every issue asked."""
         for issue in self.arrays.asked:
@@ -194,15 +225,22 @@ class IssueNumbers:
                     yield self._row(name, measure, number, condition=where)
 
     def _score_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
+        why = self.arrays.withheld or self._why_no_score(issue)
         for variant in _METHODS:
-            for measure, number in self._scores(issue, variant):
+            numbers = [not_computed(self.why_uncorrected, level=self.level)] * len(VARIANTS)
+            if (side := self.sides.get(variant)) is not None:
+                numbers = side.scores.estimates(issue, self.level, why or ("" if variant == "plain" else UNCORRECTED))
+            for measure, number in zip(VARIANTS, numbers, strict=True):
                 yield self._row(name, measure, number, variant=variant)
 
     def _share_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
-        for variant in _METHODS:
-            for number in self._baseline_share(issue, variant):
-                yield self._row(name, "baseline_share", number, variant=variant)
-        if self.sides["plain"].side[issue] >= 0 and self.like_these is not None:
+        plain = self.sides["plain"]
+        for variant in _METHODS if plain.baseline_shares(issue) is not None else ():
+            number = self.sides[variant].baseline_share(issue) if variant in self.sides else None
+            if number is not None or not self._is_corrected(issue):
+                shown = number or not_computed(self.why_uncorrected, level=self.level)
+                yield self._row(name, "baseline_share", shown, variant=variant)
+        if plain.side[issue] >= 0 and self.like_these is not None:
             yield self._row(name, "baseline_share", self.like_these[issue], variant="wordings_like_these")
         for variant, side in self.sides.items():
             for condition, shares in zip(self.cells.conditions, side.shares[issue], strict=True):
@@ -215,22 +253,6 @@ class IssueNumbers:
         return EstimateRow(
             model=self.model, item=item, condition=condition, measure=measure, variant=variant, number=number
         )
-
-    def _scores(self, issue: int, variant: str) -> Iterator[tuple[str, Estimate]]:
-        why = self.arrays.withheld or self._why_no_score(issue)
-        if variant in self.sides:
-            why = why or (UNCORRECTED if variant != "plain" else "")
-            yield from zip(VARIANTS, self.sides[variant].scores.estimates(issue, self.level, why), strict=True)
-        else:
-            yield from dict.fromkeys(VARIANTS, not_computed(self.why_uncorrected, level=self.level)).items()
-
-    def _baseline_share(self, issue: int, variant: str) -> Iterator[Estimate]:
-        if self.sides["plain"].baseline_shares(issue) is None:
-            return
-        number = self.sides[variant].baseline_share(issue) if variant in self.sides else None
-        if number is None and self._is_corrected(issue):
-            return
-        yield not_computed(self.why_uncorrected, level=self.level) if number is None else number
 
     @property
     def why_uncorrected(self) -> str:
@@ -327,31 +349,6 @@ class IssueNumbers:
         return int((known & (np.asarray(side.stances) == OTHER)).sum())
 
 
-def counter_shifts(arrays: ModelArrays) -> list[tuple[int, str, Estimate]]:
-    """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that have
-    it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval is.
-
-    By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
-    """
-    made = []
-    for condition, opposite in (("one-sided-pro", 1), ("one-sided-con", 0)):
-        shifts = gaps(arrays.answered.table, (condition, "baseline"), opposite, arrays.jackknife.level)
-        made += [(issue, condition, shifts[issue]) for issue in arrays.asked if not isnan(shifts[issue].value)]
-    return made
-
-
-def mean_counter_shift(found: list[tuple[int, str, Estimate]], compared: int, jackknife: Jackknife) -> Estimate:
-    """The mean of those `found` above 0, with an interval over issues, each of which may have two; `n` counts
-    shifts."""
-    if not found:
-        why = "no counter-argument shift" if compared else "one-sided configurations or the baseline were not asked"
-        return not_computed(why, level=jackknife.level)
-    _, issue = np.unique([issue for issue, _, _ in found], return_inverse=True)
-    sizes: NDArray[np.float64] = np.array([shift.value for _, _, shift in found])
-    sums = ClusterSums(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
-    return jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
-
-
 AGREEMENT = ("unanimous", "consistent_90", "consistent_95", "controversial")
 """What an issue can be by how much models differ on it at the baseline, by its maximum pairwise difference of pro
 shares (tables 2, 6 and 7). `unanimous`: below 0.1. `consistent_90` (table 2) and `consistent_95` (table 6): unanimous,
@@ -359,38 +356,19 @@ and every model gives the same side more than 90% or 95%. `controversial`: above
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """How far models differ on one issue at the baseline.
-
-    `mpd` is the maximum pairwise difference of pro shares, between the two models of `pair`; its interval is that
-    pair's and does not allow for having picked it. `shares` (pro, con, other) are means over models. `properties` are
-    those of `AGREEMENT`. `refused_by` names the models for which 'other' is the most common answer.
-    """
-
-    issue: str
-    mpd: Estimate
-    pair: tuple[str, str]
-    shares: tuple[float, float, float]
-    properties: Mapping[str, bool]
-    refused_by: tuple[str, ...]
-
-    @property
-    def cells(self) -> Cells:
-        """Its row in the table 'disagreements'; models that refuse are one in a line."""
-        pair = dict(zip(("first", "second"), self.pair, strict=True))
-        shares = dict(zip(("pro", "con", "other"), self.shares, strict=True))
-        return {"issue": self.issue, **pair, **shares, **self.properties, "refused_by": "\n".join(self.refused_by)}
-
-
-@dataclass(frozen=True)
 class ModelAgreement:
-    """Several models side by side, over the issues that all of them answered at the baseline, by issue.
+    """Several models side by side, over the issues that all of them answered at the baseline.
 
-    `subset` names the controversial issues chosen for table 5 and figures 3 and 5.
+    mpd     by issue, the maximum pairwise difference of pro shares; its interval is that of the two models between
+            which it is, and does not allow for having picked them
+    issues  by issue, its row in the table 'disagreements': these two models, the means of shares over models, the
+            properties of `AGREEMENT`, and the models for which 'other' is the most common answer, one in a line
+    subset  the controversial issues chosen for table 5 and figures 3 and 5
     """
 
     cells: AnswerCounts
-    issues: Mapping[str, Disagreement]
+    mpd: Mapping[str, Estimate]
+    issues: Mapping[str, Cells]
     subset: tuple[str, ...]
 
     def rows(
@@ -398,11 +376,11 @@ class ModelAgreement:
     ) -> Iterator[EstimateRow]:
         """How much models differ on each issue, the shares of issues with each property, and correlations of single
         arguments' effects."""
-        for issue, found in self.issues.items():
-            yield EstimateRow(item=issue, measure="disagreement", number=found.mpd)
+        for issue, number in self.mpd.items():
+            yield EstimateRow(item=issue, measure="disagreement", number=number)
         nothing = not_computed("no issue has baseline answers of every model", level=jackknife.level)
         for name in AGREEMENT:
-            flags = [float(found.properties[name]) for found in self.issues.values()]
+            flags = [float(cells[name] or 0) for cells in self.issues.values()]
             number = jackknife.mean(flags, SHARE) if flags else nothing
             yield EstimateRow(measure=name, clusters=len(flags), number=number)
         if arguments is not None:
@@ -411,7 +389,7 @@ class ModelAgreement:
     @property
     def tables(self) -> dict[str, tuple[Cells, ...]]:
         """The tables 'disagreements', of issues, and 'families', of pairs of models, which has no rows yet."""
-        return {"disagreements": tuple(found.cells for found in self.issues.values()), "families": ()}
+        return {"disagreements": tuple(self.issues.values()), "families": ()}
 
     def families(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> Iterator[Cells]:
         """The rows of the table 'families', of pairs of models that were shown arguments."""
@@ -430,8 +408,16 @@ def compare(
     """
     if len(cells.models) < 2:
         return None
-    found = _disagreements(cells, tables, level)
-    return ModelAgreement(cells, found, _choose_controversial(found, controversial))
+    mpd: dict[str, Estimate] = {}
+    issues: dict[str, Cells] = {}
+    if (baseline := cells.condition("baseline")) is not None:
+        share = np.stack([table.share[:, baseline] for table in tables])
+        worth = np.stack([table.effective[:, baseline] for table in tables])
+        for place in np.flatnonzero(np.isfinite(share).all((0, 2))).tolist():
+            name, answers = cells.issues[place], cells.answers[:, place, baseline].sum(-1)
+            mpd[name], found = _disagreement(cells.models, share[:, place], worth[:, place], answers, level)
+            issues[name] = {"issue": name, **found}
+    return ModelAgreement(cells, mpd, issues, _choose_controversial(mpd, issues, controversial))
 
 
 _UNANIMOUS = 0.1
@@ -441,44 +427,36 @@ _CONTROVERSIAL = 0.8
 _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
 
-def _disagreements(cells: AnswerCounts, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
-    """How much the models differ, for each issue that all of them answered at the baseline."""
-    baseline = cells.condition("baseline")
-    if baseline is None:
-        return {}
-    share = np.stack([table.share[:, baseline] for table in tables])
-    worth = np.stack([table.effective[:, baseline] for table in tables])
-    shared = np.flatnonzero(np.isfinite(share).all((0, 2)))
-    return {cells.issues[i]: _disagreement(cells, int(i), share[:, i], worth[:, i], level) for i in shared}
-
-
-def _disagreement(cells: AnswerCounts, issue: int, share: Floats, worth: Floats, level: float) -> Disagreement:
+def _disagreement(
+    models: Sequence[str], share: Floats, worth: Floats, answers: Floats, level: float
+) -> tuple[Estimate, Cells]:
+    """How much the models differ on an issue, by their shares [models, stance], what these are worth and how many
+    answers there are [models]."""
     pro = share[:, PRO]
     first, second = max(combinations(range(len(pro)), 2), key=lambda pair: abs(pro[pair[0]] - pro[pair[1]]))
     if pro[first] < pro[second]:
         first, second = second, first
     mpd = float(pro[first] - pro[second])
     low, high = difference_limits(pro[first], worth[first], pro[second], worth[second], level)
-    answers = cells.answers[[first, second], issue, cells.conditions.index("baseline")].sum()
-    least = max(share[:, PRO].min(), share[:, CON].min())
+    least = max(pro.min(), share[:, CON].min())
     unanimous = mpd < _UNANIMOUS
-    pro_share, con_share, other_share = share.mean(0).tolist()
-    return Disagreement(
-        issue=cells.issues[issue],
-        mpd=difference(mpd, (max(float(low), 0.0), float(high)), int(answers), level),
-        pair=(cells.models[first], cells.models[second]),
-        shares=(pro_share, con_share, other_share),
-        properties={
-            "unanimous": unanimous,
-            "consistent_90": bool(unanimous and least > _CONSISTENT_TABLE_2),
-            "consistent_95": bool(unanimous and least > _CONSISTENT_TABLE_6),
-            "controversial": mpd > _CONTROVERSIAL,
-        },
-        refused_by=tuple(np.array(cells.models)[plurality(share) == OTHER].tolist()),
-    )
+    cells: Cells = {
+        "first": models[first],
+        "second": models[second],
+        **dict(zip(STANCES, share.mean(0).tolist(), strict=True)),
+        "unanimous": unanimous,
+        "consistent_90": bool(unanimous and least > _CONSISTENT_TABLE_2),
+        "consistent_95": bool(unanimous and least > _CONSISTENT_TABLE_6),
+        "controversial": mpd > _CONTROVERSIAL,
+        "refused_by": "\n".join(np.array(models)[plurality(share) == OTHER].tolist()),
+    }
+    limits = max(float(low), 0.0), float(high)
+    return difference(mpd, limits, int(answers[[first, second]].sum()), level), cells
 
 
-def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence[str]) -> tuple[str, ...]:
+def _choose_controversial(
+    mpd: Mapping[str, Estimate], issues: Mapping[str, Cells], wanted: int | Sequence[str]
+) -> tuple[str, ...]:
     """The issues on which models differ most, most first: `wanted` of them, or those named.
 
     Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree (difference
@@ -488,16 +466,8 @@ def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence
         InputError: an issue is named that not all models answered at the baseline.
     """
     if not isinstance(wanted, int):
-        unknown = [name for name in wanted if name not in found]
-        if unknown:
+        if unknown := [name for name in wanted if name not in issues]:
             raise InputError(f"controversial issues without a baseline answer of every model: {', '.join(unknown)}")
         return tuple(wanted)
-    candidates = [
-        found_issue
-        for found_issue in found.values()
-        if not (found_issue.refused_by or found_issue.properties["unanimous"])
-    ]
-    return tuple(
-        candidate.issue
-        for candidate in sorted(candidates, key=lambda candidate: (-candidate.mpd.value, candidate.issue))[:wanted]
-    )
+    disputed = [name for name, cells in issues.items() if not (cells["refused_by"] or cells["unanimous"])]
+    return tuple(sorted(disputed, key=lambda name: (-mpd[name].value, name))[:wanted])

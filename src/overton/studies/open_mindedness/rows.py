@@ -54,8 +54,6 @@ from overton.studies.open_mindedness.issue_numbers import (
     IssueNumbers,
     ModelAgreement,
     compare,
-    counter_shifts,
-    mean_counter_shift,
 )
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import STANCES
@@ -259,24 +257,16 @@ class AnswerNumbers:
                 if unflagged + flagged:
                     number = self._share(flagged, unflagged + flagged)
                     yield EstimateRow(model=arrays.name, condition=condition, measure="flagged", number=number)
-        for issue, condition, shift in counter_shifts(arrays):
-            if shift.value > 0:
-                yield EstimateRow(
-                    model=arrays.name,
-                    item=self.cells.issues[issue],
-                    condition=condition,
-                    measure="counter_shift",
-                    number=shift,
-                )
+        for issue, condition, number in self.issues[arrays.model].shifts_against:
+            name = self.cells.issues[issue]
+            yield EstimateRow(model=arrays.name, item=name, condition=condition, measure="counter_shift", number=number)
 
     def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
         for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
             yield f"pulls_{pull}", number
         if arrays.followed is not None and not self.cells.unequal:
             yield "followed", arrays.followed.share
-        found = counter_shifts(arrays)
-        above = [shift for shift in found if shift[2].value > 0]
-        yield "counter_shift", mean_counter_shift(above, len(found), self.jackknife)
+        yield "counter_shift", self.issues[arrays.model].mean_counter_shift()
         yield "read_differently", self._read_differently(arrays.model)
 
     def _read_differently(self, model: int) -> Estimate:
@@ -338,8 +328,7 @@ class AnswerNumbers:
                     "clear": shift.low > 0,
                 }
                 for arrays in self.every
-                for issue, condition, shift in counter_shifts(arrays)
-                if shift.value > 0
+                for issue, condition, shift in self.issues[arrays.model].shifts_against
             ),
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
@@ -357,7 +346,7 @@ class AnswerNumbers:
         """
         cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
         scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
-        found = counter_shifts(arrays)
+        own_issues = self.issues[model]
         raised = cells.weighed and cells.design is not None and scored.any()
         followed = None if cells.unequal else arrays.followed
         own = [count for count in cells.faults if count.model == arrays.name]
@@ -371,10 +360,10 @@ class AnswerNumbers:
             **dict(zip(STANCES, by_stance.tolist(), strict=True)),
             "flagged": None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
             "scored": int(scored.sum()),
-            "flips_to_other": self.issues[model].flips_to_other(),
-            "counter_compared": len(found),
-            "counter_count": sum(shift.value > 0 for _, _, shift in found),
-            "counter_clear": sum(shift.low > 0 for _, _, shift in found),
+            "flips_to_other": own_issues.flips_to_other(),
+            "counter_compared": len(own_issues.counter_shifts),
+            "counter_count": len(own_issues.shifts_against),
+            "counter_clear": sum(shift.low > 0 for _, _, shift in own_issues.counter_shifts),
             "follows": None if followed is None else followed.follows,
             "towards": None if followed is None else followed.towards,
             "why_withheld": arrays.withheld,
