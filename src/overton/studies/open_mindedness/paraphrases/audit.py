@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Reply, Trial, user
-from overton.judging import How, Reading, parse_json, schema_of
+from overton.calls import Ask, Form, Trial, user
+from overton.judging import How, parse_json, schema_of
 from overton.studies.asking import as_it_came
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
@@ -108,11 +108,7 @@ def _ask_verdict(material: Material, order: Order) -> tuple[JudgePrompt[_Judgeme
         sides = prompts.fill("audit.sides_known", pro=material["pro"], con=material["con"])
     asked = prompts.fill("audit.ask", sides=sides, question=material["question"], paraphrase=material["paraphrase"])
     messages, form = asked_in_order([user(asked)], FORM, LABELS, order.of(LABELS))
-    return (JudgePrompt(messages, form, _read),)
-
-
-def _read(reply: Reply) -> Reading[_Judgement]:
-    return parse_json(reply.text, _Judgement)
+    return (JudgePrompt(messages, form, lambda reply: parse_json(reply.text, _Judgement)),)
 
 
 def _label_of(
@@ -258,11 +254,6 @@ def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Para
             )
 
 
-def _no_sides(results: Any, rows: Any, how: Any) -> dict[str, Any]:
-    """Nothing is compared with controls: the audit's own analysis counts them."""
-    return {}
-
-
 def _positions(issue: Issue) -> tuple[str | None, str | None]:
     """The issue's positions, or those that its paraphrases name."""
     if issue.pro and issue.con:
@@ -302,10 +293,6 @@ def _verdict(trial: ParaphraseTrial, answer: JudgeAnswer[_Judgement]) -> Paraphr
     )
 
 
-def _prompts() -> dict[str, str]:
-    return prompts.texts("audit", "nulls")
-
-
 STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
@@ -318,13 +305,13 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     kind="makes",
     trials=_trials,
     conduct=_conduct,
-    prompts=_prompts,
+    prompts=lambda: prompts.texts("audit", "nulls"),
     nulls=(
         Null(
             CONTROLS,
             "prompts that the paper calls not neutral (appendix A): a positive control",
             (),
-            _no_sides,
+            lambda results, rows, how: {},  # the audit's own analysis counts them
             _controls,
         ),
     ),

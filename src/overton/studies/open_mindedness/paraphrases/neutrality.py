@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -21,9 +21,6 @@ from overton.studies.self_agreement import SelfAgreement, of_labels, self_agreem
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from overton.studies.tables import RawTable
-
 
 Label = Literal["neutral", "favors pro", "favors con"]
 CONTROLS = "controls"
@@ -116,72 +113,65 @@ def _tried(rows: pl.DataFrame, level: float) -> tuple[Tried, ...]:
 
 
 def agreement(records: pl.DataFrame) -> Agreement:
-    """Sum up an audit's records: the columns of `Verdict`, and `model`, the judge."""
-    by_judge: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
-    for row in records.sort("model", "issue", "template").iter_rows(named=True):
-        by_judge.setdefault(row["model"], {})[row["issue"], row["template"]] = row
-    readable = {
-        judge: {key: row for key, row in rows.items() if row["verdict"] is not None} for judge, rows in by_judge.items()
-    }
+    """Sum up an audit's records: the columns of `ParaphraseVerdict`, and `model`, the judge."""
+    rows = records.sort("model", "issue", "template").to_dicts()
+    by_judge: dict[str, list[dict[str, Any]]] = {}
+    verdicts: dict[str, dict[tuple[str, int], str]] = {}
+    for row in rows:
+        by_judge.setdefault(row["model"], []).append(row)
+        readable = verdicts.setdefault(row["model"], {})
+        if row["verdict"] is not None:
+            readable[row["issue"], row["template"]] = row["verdict"]
+    read = [row for row in rows if row["verdict"] is not None]
     return Agreement(
-        judges=[_summary(judge, list(rows.values())) for judge, rows in by_judge.items()],
-        pairs=[_pair(judge, other, readable) for judge, other in combinations(readable, 2)],
-        fleiss=_fleiss(readable) if len(readable) > 2 else None,
-        not_neutral=_remarks(readable, "verdict", "neutral"),
-        orientation_disagreements=_remarks(readable, "a_supports", None),
+        judges=[_summary(judge, own) for judge, own in by_judge.items()],
+        pairs=[_pair(judge, other, verdicts) for judge, other in combinations(verdicts, 2)],
+        fleiss=fleiss_kappa(*_shared(verdicts)) if len(verdicts) > 2 else None,
+        not_neutral=_remarks(read, "verdict", lambda row: "neutral"),
+        orientation_disagreements=_remarks(read, "a_supports", lambda row: str(row["orientation"])),
     )
 
 
 def _summary(judge: str, rows: Sequence[dict[str, Any]]) -> JudgeSummary:
-    read = [row for row in rows if row["verdict"] is not None]
-    issues = [row["issue"] for row in read]
+    read, again = ([row for row in rows if row.get(name)] for name in ("verdict", "judged_again"))
+    verdicts, issues = ([row[name] for row in read] for name in ("verdict", "issue"))
     return JudgeSummary(
         judge=judge,
-        neutral=share([row["verdict"] == "neutral" for row in read], issues),
+        neutral=share([verdict == "neutral" for verdict in verdicts], issues),
         fair=share([row["fair"] for row in read], issues),
         orientation=share([row["a_supports"] == row["orientation"] for row in read], issues),
-        verdicts={label: sum(row["verdict"] == label for row in read) for label in get_args(Label)},
+        verdicts={label: verdicts.count(label) for label in get_args(Label)},
         repaired=sum(row["reading"] == "repaired" for row in rows),
         asked_again=sum(row["attempts"] > 1 for row in rows),
         invalid=sum(row["reading"] == "invalid" for row in rows),
         refused=sum(row["refused"] for row in rows),
         failed=sum(row["failure"] is not None for row in rows),
-        itself=_self_agreement([row for row in rows if row.get("judged_again")]),
+        itself=of_labels(*([row[name] for row in again] for name in ("verdict", "verdict_again", "issue"))),
     )
 
 
-def _self_agreement(rows: Sequence[dict[str, Any]]) -> SelfAgreement | None:
-    first, second, issues = ([row[name] for row in rows] for name in ("verdict", "verdict_again", "issue"))
-    return of_labels(first, second, issues)
+_Verdicts = Mapping[str, Mapping[tuple[str, int], str]]
+"""Each judge's readable verdicts by issue and template."""
 
 
-_Readable = dict[str, dict[tuple[str, int], dict[str, Any]]]
+def _shared(verdicts: _Verdicts) -> tuple[list[list[str]], list[str]]:
+    """The verdicts `[judge][paraphrase]` on the paraphrases that all could judge, and their issues."""
+    keys = sorted(set.intersection(*map(set, verdicts.values())))
+    return [[own[key] for key in keys] for own in verdicts.values()], [issue for issue, _ in keys]
 
 
-def _verdicts(judges: Sequence[str], readable: _Readable) -> tuple[list[list[str]], list[str]]:
-    """The verdicts `[judge][paraphrase]` on the paraphrases that all of `judges` could judge, and their issues."""
-    shared = sorted(set.intersection(*(set(readable[judge]) for judge in judges)))
-    return [[readable[judge][key]["verdict"] for key in shared] for judge in judges], [issue for issue, _ in shared]
-
-
-def _pair(judge: str, other: str, readable: _Readable) -> PairAgreement:
-    (first, second), issues = _verdicts((judge, other), readable)
+def _pair(judge: str, other: str, verdicts: _Verdicts) -> PairAgreement:
+    (first, second), issues = _shared({name: verdicts[name] for name in (judge, other)})
     same = [a == b for a, b in zip(first, second, strict=True)]
     return PairAgreement(judge, other, share(same, issues), cohen_kappa(first, second, issues))
 
 
-def _fleiss(readable: _Readable) -> Estimate:
-    verdicts, issues = _verdicts(list(readable), readable)
-    return fleiss_kappa(verdicts, issues)
-
-
-def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Remark]:
-    """Every readable row whose `column` is not `expected`, or, with None, not the orientation that the item states."""
+def _remarks(rows: Sequence[dict[str, Any]], column: str, stated: Callable[[dict[str, Any]], str]) -> list[Remark]:
+    """Every row whose `column` is not what is `stated`."""
     remarks = [
-        Remark(issue, template, judge, row[column], expected or row["orientation"], row["reason"])
-        for judge, rows in readable.items()
-        for (issue, template), row in rows.items()
-        if row[column] != (expected or row["orientation"])
+        Remark(row["issue"], row["template"], row["model"], row[column], stated(row), row["reason"])
+        for row in rows
+        if row[column] != stated(row)
     ]
     return sorted(remarks, key=lambda remark: (remark.issue, remark.template, remark.judge))
 
@@ -224,17 +214,9 @@ def _objections_table(found: Agreement) -> Table:
     return Table("Paraphrases judged not neutral", columns, rows, summary=True)
 
 
-def _analysis() -> type[Agreement]:
-    return Agreement
-
-
 def _measure_results(results: Results, how: How) -> Agreement:
     made, rows = agreement(results.records), results.nulls.get(CONTROLS)
     return made if rows is None else msgspec.structs.replace(made, controls=_tried(rows, how.level))
-
-
-def _measure_table(table: RawTable, how: How) -> Agreement:
-    return agreement(table.frame())
 
 
 def _sections(analysis: Agreement) -> Sequence[Section]:
@@ -244,19 +226,15 @@ def _sections(analysis: Agreement) -> Sequence[Section]:
     return sections
 
 
-def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
-    return Exhibits(
-        summary="Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
-        sections=_sections(analysis),
-        trials=None,
-    )
-
-
 MEASURING: Measuring[Agreement, Any] = Measuring(
-    analysis=_analysis,
+    analysis=lambda: Agreement,
     records=_measure_results,
     tables="the records of an audit",
-    table=_measure_table,
+    table=lambda table, how: agreement(table.frame()),
     sections=_sections,
-    exhibits=_exhibits,
+    exhibits=lambda results, analysis, how: Exhibits(
+        "Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
+        _sections(analysis),
+        trials=None,
+    ),
 )

@@ -193,14 +193,6 @@ def _summary(records: Sequence[Rephrasing]) -> Iterator[str]:
         yield "'overton items fill-templates' makes paraphrases without a model."
 
 
-def _lacking(records: Sequence[Rephrasing]) -> int:
-    return sum(record.status != "written" for record in records)
-
-
-def _prompts() -> dict[str, str]:
-    return prompts.texts("rephrase")
-
-
 STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     name="rephrase",
     title="Paraphrases",
@@ -208,13 +200,16 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
     items=UNPHRASED,
     dataset=Dataset(
-        "issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records), _summary, _lacking
+        "issues.jsonl",
+        lambda issues, records, options: with_paraphrases(issues, records),
+        _summary,
+        lambda records: sum(record.status != "written" for record in records),
     ),
     options=RephraseOptions,
     record=Rephrasing,
     kind="makes",
     trials=_trials,
     conduct=_conduct,
-    prompts=_prompts,
+    prompts=lambda: prompts.texts("rephrase"),
 )
 """Six neutral paraphrases per issue; `with_paraphrases` makes the dataset from its records."""
