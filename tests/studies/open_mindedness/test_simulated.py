@@ -5,13 +5,14 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.drawn import chances
 
 from overton.calls import Answerer, Form, Message, Reply, Request, Settings, system, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.protocol import conduct, prompt_parts, trials
-from overton.studies.open_mindedness.simulated import OpenMinded, Parameters, chances, make_open_minded
+from overton.studies.open_mindedness.simulated import OpenMinded, Parameters, make_open_minded
 
 
 def issue(name: str = "trams", arguments: int = 4) -> Issue:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -31,12 +31,6 @@ from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.questions import positions
 from overton.studies.options import Option
 from overton.studies.simulated import SeededAnswerer, respondent, weighed_reply
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
 
 NAME = "simulated/open-minded"
 
@@ -327,58 +321,6 @@ def _longest(prompt: str, start: int, texts: list[_ArgumentWeight]) -> _Argument
 
 def _logistic(logit: float) -> float:
     return 1 / (1 + exp(-logit)) if logit >= 0 else exp(logit) / (1 + exp(logit))
-
-
-def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same probabilities as `OpenMinded.chances`, for all records at once, from their columns.
-
-    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays with one value per
-    row: that the trial is refused, and that the answer is pro if it is not.
-    """
-    import numpy as np
-    import polars as pl
-
-    def sign(condition: pl.Expr) -> pl.Expr:
-        return pl.when(condition).then(1.0).otherwise(-1.0)
-
-    leans = {issue: parameters.lean_of(issue) for issue in records["issue"].unique().sort()}
-    shown = pl.col("arguments").list.len()
-    pros, cons = _counted(records, parameters, "pro-") / shown, _counted(records, parameters, "con-") / shown
-    letter = sign(pl.col("a_is") == "pro")
-    argued = shown > 0
-    logit = (
-        pl.col("issue").replace_strict(leans, return_dtype=pl.Float64)
-        + parameters.letter * letter
-        + parameters.first * sign(pl.col("pro_first"))
-        + parameters.request * letter * sign(pl.col("a_first"))
-        + pl.when(argued)
-        .then(
-            pros * parameters.susceptibility_pro
-            - cons * parameters.susceptibility_con
-            + parameters.last * sign(pl.col("last_argument") == "pro")
-        )
-        .otherwise(0.0)
-    )
-    refuse = pl.when(argued).then(parameters.refusal_with_arguments).otherwise(parameters.refusal)
-    made = records.select(refuse=refuse, logit=logit)
-    return made["refuse"].to_numpy(), np.asarray(1 / (1 + np.exp(-made["logit"].to_numpy())))
-
-
-def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
-    """How much the arguments of a side count in each record; their number if all count alike."""
-    import polars as pl
-
-    if not parameters.uneven:
-        return pl.col("arguments").list.eval(pl.element().str.starts_with(side)).list.sum()
-    named = records.select(key=pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" ")))["key"]
-    totals = {key: _total(key, parameters, side) for key in named.drop_nulls().unique()}
-    key = pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" "))
-    return key.replace_strict(totals, return_dtype=pl.Float64)
-
-
-def _total(key: str, parameters: Parameters, side: str) -> float:
-    issue, *shown = key.split(" ")
-    return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))
 
 
 _STANCES = ("A", "B", "neither")
