@@ -125,36 +125,24 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class IssueNumbers:
+class IssueNumbers(ModelArrays):
     """The numbers of a model's single issues, as rows and as rows of tables."""
-
-    arrays: ModelArrays
-
-    @property
-    def cells(self) -> AnswerCounts:
-        """The counts of answers."""
-        return self.arrays.cells
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.arrays.name
 
     @property
     def level(self) -> float:
         """The coverage of intervals."""
-        return self.arrays.jackknife.level
+        return self.jackknife.level
 
     @cached_property
     def sides(self) -> dict[str, _Side]:
         """Shares as answered, and corrected if they can be."""
-        every = ((name, self.arrays.variant(name)) for name in _METHODS)
+        every = ((name, self.variant(name)) for name in _METHODS)
         return {name: _Side(found, self.level, name) for name, found in every if found is not None}
 
     @cached_property
     def contrasts(self) -> dict[str, list[Estimate]]:
         """What a single contrary argument takes, by issue."""
-        table = self.arrays.answered.table
+        table = self.answered.table
         return {
             name: gaps(table, (first, second), side, self.level) for name, (first, second, side) in CONTRASTS.items()
         }
@@ -163,14 +151,14 @@ class IssueNumbers:
     def like_these(self) -> list[Estimate] | None:
         """The baseline stance's share for wordings like these, by issue."""
         side = self.sides["plain"].side
-        return baselines_like_these(self.cells, self.arrays.model, self.arrays.jackknife, side)
+        return baselines_like_these(self.cells, self.model, self.jackknife, side)
 
     @cached_property
     def agreement(self) -> dict[str | None, Mapping[int, LetterAndPosition]]:
         """Whether answers follow letter or position, at the baseline and (None) over all configurations, by issue."""
         baseline = self.cells.condition("baseline")
         return {
-            condition: letter_or_position(self.cells, self.arrays.model, places, self.level)
+            condition: letter_or_position(self.cells, self.model, places, self.level)
             for condition, places in (
                 ("baseline", [] if baseline is None else [baseline]),
                 (None, list(range(len(self.cells.conditions)))),
@@ -187,8 +175,8 @@ class IssueNumbers:
         """
         made = []
         for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
-            shifts = gaps(self.arrays.answered.table, (condition, "baseline"), opposite, self.level)
-            made += [(issue, condition, shifts[issue]) for issue in self.arrays.asked if not isnan(shifts[issue].value)]
+            shifts = gaps(self.answered.table, (condition, "baseline"), opposite, self.level)
+            made += [(issue, condition, shifts[issue]) for issue in self.asked if not isnan(shifts[issue].value)]
         return made
 
     @property
@@ -198,7 +186,7 @@ class IssueNumbers:
 
     def mean_counter_shift(self) -> Estimate:
         """Their mean, with an interval over issues, each of which may have two; `n` counts shifts."""
-        jackknife, found = self.arrays.jackknife, self.shifts_against
+        found = self.shifts_against
         if not found:
             compared = "no counter-argument shift"
             why = compared if self.counter_shifts else "one-sided configurations or the baseline were not asked"
@@ -207,17 +195,17 @@ class IssueNumbers:
         sums = ClusterSums(
             np.bincount(issue, [shift.value for _, _, shift in found]).astype(float), np.bincount(issue).astype(float)
         )
-        return jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
+        return self.jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
 
     def rows(self) -> Iterator[EstimateRow]:
         """Every number of every issue asked."""
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             name = self.cells.issues[issue]
             yield from self._score_rows(issue, name)
             yield from self._share_rows(issue, name)
             for measure, numbers in self.contrasts.items():
                 yield self._row(name, measure, numbers[issue])
-            for pull, by_issue in ({} if self.arrays.pulls is None else self.arrays.pulls.issues).items():
+            for pull, by_issue in ({} if self.pulls is None else self.pulls.issues).items():
                 if issue in by_issue:
                     yield self._row(name, f"pulls_{pull}", by_issue[issue])
             for where, found in self.agreement.items():
@@ -225,7 +213,7 @@ class IssueNumbers:
                     yield self._row(name, measure, number, condition=where)
 
     def _score_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
-        why = self.arrays.withheld or self._why_no_score(issue)
+        why = self.withheld or self._why_no_score(issue)
         for variant in _METHODS:
             numbers = [not_computed(self.why_uncorrected, level=self.level)] * len(VARIANTS)
             if (side := self.sides.get(variant)) is not None:
@@ -251,7 +239,7 @@ class IssueNumbers:
         self, item: str, measure: str, number: Estimate, *, variant: str = "plain", condition: str | None = None
     ) -> EstimateRow:
         return EstimateRow(
-            model=self.model, item=item, condition=condition, measure=measure, variant=variant, number=number
+            model=self.name, item=item, condition=condition, measure=measure, variant=variant, number=number
         )
 
     @property
@@ -260,7 +248,7 @@ class IssueNumbers:
         return NO_TEMPLATES if self.cells.design is None else UNCORRECTED
 
     def _is_corrected(self, issue: int) -> bool:
-        fixed = self.arrays.corrected
+        fixed = self.corrected
         return fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
 
     def _why_no_score(self, issue: int) -> str:
@@ -273,7 +261,7 @@ class IssueNumbers:
 
     def of_one(self, measure: str, condition: str, variant: str, issue: int) -> Estimate | None:
         """The number over issues of a mean if this is the only issue; None if its mean has no other."""
-        own = self.arrays.variant(variant)
+        own = self.variant(variant)
         assert own is not None
         if measure in VARIANTS:
             found = own.scores.estimates(issue, self.level, "")[VARIANTS.index(measure)]
@@ -285,19 +273,19 @@ class IssueNumbers:
             return of_one_issue(gaps(own.table, (condition, "baseline"), CHANGES.index(measure), self.level)[issue])
         if measure in self.contrasts:
             return of_one_issue(self.contrasts[measure][issue])
-        if measure.startswith("pulls_") and self.arrays.pulls is not None:
+        if measure.startswith("pulls_") and self.pulls is not None:
             return next(
                 of_one_issue(numbers[issue])
-                for pull, numbers in self.arrays.pulls.issues.items()
+                for pull, numbers in self.pulls.issues.items()
                 if measure == f"pulls_{pull}"
             )
         return None
 
     def issues_table(self) -> Iterator[Cells]:
         """The model's rows of the table 'issues'."""
-        moved = {name: column.tolist() for name, column in moved_issues(self.arrays).items()}
+        moved = {name: column.tolist() for name, column in moved_issues(self).items()}
         unmoved = moved.pop("unmoved_by_one_sided")
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             plain, corrected = (
                 self.sides[name].baseline_cells(issue) if name in self.sides else {} for name in _METHODS
             )
@@ -310,7 +298,7 @@ class IssueNumbers:
                 for name, condition in (("compared_at_baseline", "baseline"), ("compared", None))
             }
             yield {
-                "model": self.model,
+                "model": self.name,
                 "issue": self.cells.issues[issue],
                 "topic": self.cells.topics[issue],
                 **plain,
@@ -325,25 +313,25 @@ class IssueNumbers:
     def conditions_table(self) -> Iterator[Cells]:
         """The model's rows of the table 'conditions': each issue in each configuration with answers."""
         plain, corrected = self.sides["plain"], self.sides.get("letter_balanced")
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             for place, condition in enumerate(self.cells.conditions):
                 if plain.shares[issue][place] is None:
                     continue
                 own = plain.condition_cells(issue, place)
                 fixed = {} if corrected is None else corrected.condition_cells(issue, place)
                 yield {
-                    "model": self.model,
+                    "model": self.name,
                     "issue": self.cells.issues[issue],
                     "condition": condition,
                     "answers": int(plain.table.n[issue, place]),
-                    "failures": int(self.cells.failures[self.arrays.model, issue, place]),
+                    "failures": int(self.cells.failures[self.model, issue, place]),
                     **own,
                     **{f"{name}_letter_balanced": fixed.get(name) for name in own},
                 }
 
     def flips_to_other(self) -> int:
         """In how many configurations of issues that can be told to be moved or not 'other' took the stance's place."""
-        moved = moved_issues(self.arrays)["issues_moved"]
+        moved = moved_issues(self)["issues_moved"]
         side = self.sides["plain"]
         known = np.isfinite(moved)[:, None] & (flips_of(side.table) == 1)
         return int((known & (np.asarray(side.stances) == OTHER)).sum())

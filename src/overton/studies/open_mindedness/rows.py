@@ -93,16 +93,11 @@ class AnswerNumbers:
     controversial: int | Sequence[str]
 
     @cached_property
-    def every(self) -> list[ModelArrays]:
-        """The arrays of each model."""
+    def every(self) -> list[IssueNumbers]:
+        """Each model."""
         many = len(self.cells.models) * len(self.cells.issues)
         draws = min(max(_ALL_DRAWS // many, _LEAST_DRAWS), self.jackknife.resamples)
-        return [ModelArrays(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
-
-    @cached_property
-    def issues(self) -> list[IssueNumbers]:
-        """The numbers of each model's single issues."""
-        return [IssueNumbers(arrays) for arrays in self.every]
+        return [IssueNumbers(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
 
     @cached_property
     def agreement(self) -> ModelAgreement | None:
@@ -156,7 +151,7 @@ class AnswerNumbers:
         if cluster and measure.units != "wordings":
             variant = "letter_balanced" if measure.units.startswith("balanced_") else "plain"
             issue = self.cells.issues.index(cluster)
-            return self.issues[place].of_one(measure.name, condition, variant, issue) or number
+            return self.every[place].of_one(measure.name, condition, variant, issue) or number
         if measure.name.endswith("_cross_fitted") and measure.units == "issues" and not isnan(number.low):
             return msgspec.structs.replace(number, method=f"cross-fitted, {number.method}")
         return number
@@ -215,8 +210,8 @@ class AnswerNumbers:
         yield from self._draw_rows()
         if self.agreement is not None:
             yield from self.agreement.rows(self.arguments, families, self.jackknife)
-        for own, arrays in zip(self.issues, self.every, strict=True):
-            yield from own.rows()
+        for arrays in self.every:
+            yield from arrays.rows()
             if self.respondents is not None:
                 yield from self.respondents[arrays.model].rows(arrays.name)
             if self.arguments is not None:
@@ -247,7 +242,7 @@ class AnswerNumbers:
         """Why there is nothing that only records of forced answers have."""
         return _FROM_COUNTS if self.cells.way == "forced" else _UNFORCED
 
-    def _model_rows(self, arrays: ModelArrays) -> Iterator[EstimateRow]:
+    def _model_rows(self, arrays: IssueNumbers) -> Iterator[EstimateRow]:
         """Numbers of a model that are no means over issues."""
         for measure, number in self._numbers(arrays):
             yield EstimateRow(model=arrays.name, measure=measure, number=number)
@@ -257,16 +252,16 @@ class AnswerNumbers:
                 if unflagged + flagged:
                     number = self._share(flagged, unflagged + flagged)
                     yield EstimateRow(model=arrays.name, condition=condition, measure="flagged", number=number)
-        for issue, condition, number in self.issues[arrays.model].shifts_against:
+        for issue, condition, number in arrays.shifts_against:
             name = self.cells.issues[issue]
             yield EstimateRow(model=arrays.name, item=name, condition=condition, measure="counter_shift", number=number)
 
-    def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
+    def _numbers(self, arrays: IssueNumbers) -> Iterator[tuple[str, Estimate]]:
         for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
             yield f"pulls_{pull}", number
         if arrays.followed is not None and not self.cells.unequal:
             yield "followed", arrays.followed.share
-        yield "counter_shift", self.issues[arrays.model].mean_counter_shift()
+        yield "counter_shift", arrays.mean_counter_shift()
         yield "read_differently", self._read_differently(arrays.model)
 
     def _read_differently(self, model: int) -> Estimate:
@@ -307,8 +302,8 @@ class AnswerNumbers:
         """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
         return {
             "counts": tuple(map(self._counts, self.every)),
-            "issues": tuple(cells for own in self.issues for cells in own.issues_table()),
-            "conditions": tuple(cells for own in self.issues for cells in own.conditions_table()),
+            "issues": tuple(cells for arrays in self.every for cells in arrays.issues_table()),
+            "conditions": tuple(cells for arrays in self.every for cells in arrays.conditions_table()),
             "wordings": tuple(
                 {
                     "model": arrays.name,
@@ -328,7 +323,7 @@ class AnswerNumbers:
                     "clear": shift.low > 0,
                 }
                 for arrays in self.every
-                for issue, condition, shift in self.issues[arrays.model].shifts_against
+                for issue, condition, shift in arrays.shifts_against
             ),
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
@@ -336,7 +331,7 @@ class AnswerNumbers:
             **({} if self.agreement is None else self.agreement.tables),
         }
 
-    def _counts(self, arrays: ModelArrays) -> Cells:
+    def _counts(self, arrays: IssueNumbers) -> Cells:
         """What was asked of a model and how its answers were read.
 
         `answers` and `failures` count calls, `flagged` answers that the endpoint itself flagged as refusals, and
@@ -346,7 +341,6 @@ class AnswerNumbers:
         """
         cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
         scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
-        own_issues = self.issues[model]
         raised = cells.weighed and cells.design is not None and scored.any()
         followed = None if cells.unequal else arrays.followed
         own = [count for count in cells.faults if count.model == arrays.name]
@@ -360,10 +354,10 @@ class AnswerNumbers:
             **dict(zip(STANCES, by_stance.tolist(), strict=True)),
             "flagged": None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
             "scored": int(scored.sum()),
-            "flips_to_other": own_issues.flips_to_other(),
-            "counter_compared": len(own_issues.counter_shifts),
-            "counter_count": len(own_issues.shifts_against),
-            "counter_clear": sum(shift.low > 0 for _, _, shift in own_issues.counter_shifts),
+            "flips_to_other": arrays.flips_to_other(),
+            "counter_compared": len(arrays.counter_shifts),
+            "counter_count": len(arrays.shifts_against),
+            "counter_clear": sum(shift.low > 0 for _, _, shift in arrays.counter_shifts),
             "follows": None if followed is None else followed.follows,
             "towards": None if followed is None else followed.towards,
             "why_withheld": arrays.withheld,
