@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.frame import Analysis
-    from overton.studies.results import Results
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
@@ -38,11 +37,6 @@ _UNFORCED = (
     "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
     " the paper."
 )
-
-
-def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
-    if analysis.counts["how"][0]["answers"] == "free":
-        yield _UNFORCED
 
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
@@ -108,7 +102,7 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
     sections=late(f"{__name__}.layouts:sections"),
     answers=lambda results, analysis: _trial_table(results.records, results.items),
     subject="what free answers take",
-    warnings=_warnings,
+    warnings=lambda results, analysis: [_UNFORCED] if analysis.counts["how"][0]["answers"] == "free" else [],
     form=(
         "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could neither"
         " refuse nor answer otherwise: its shares of other answers say nothing."

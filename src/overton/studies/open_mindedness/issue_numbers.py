@@ -81,7 +81,7 @@ class _Side:
     """A model's shares, as answered or corrected, by issue and configuration, with all that follows from them."""
 
     def __init__(self, arrays: IssueArrays, level: float, variant: str) -> None:
-        self.table, self.scores, _ = arrays
+        self.table, self.scores = arrays
         self.shares: list[list[StanceShares | None]] = share_estimates(self.table, level, _METHODS[variant])
         self.stances: list[list[int]] = plurality(self.table.share).tolist()
         self.flips: list[list[float]] = flips_of(self.table).tolist()

@@ -82,15 +82,6 @@ def _rows() -> Rows[OpenMindednessHow]:
     return rows
 
 
-def _notes(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
-    yield from warnings(analysis, results.records)
-
-
-def _remarks(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
-    yield from notes(analysis)
-    yield from notes_of_table(results.records)
-
-
 _OF_SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
 
 
@@ -167,8 +158,8 @@ STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
     repeats=False,
     between=False,
     nulls=NULLS,
-    notes=_notes,
-    remarks=_remarks,
+    notes=lambda results, how, analysis: warnings(analysis, results.records),
+    remarks=lambda results, how, analysis: [*notes(analysis), *notes_of_table(results.records)],
 )
 
 

@@ -343,6 +343,7 @@ class AnswerNumbers:
         scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
         raised = cells.weighed and cells.design is not None and scored.any()
         followed = None if cells.unequal else arrays.followed
+        dispersion = nan if self.respondents is None else self.respondents[model].dispersion
         own = [count for count in cells.faults if count.model == arrays.name]
         return {
             "model": arrays.name,
@@ -363,13 +364,9 @@ class AnswerNumbers:
             "why_withheld": arrays.withheld,
             "raised": arrays.answered.scores.raised if raised else None,
             "is_known": self._has_several_prompts(model) if raised else None,
-            "dispersion": self._dispersion(model),
+            "dispersion": None if isnan(dispersion) else dispersion,
             "without_faults": any(count.faulty for count in own) if own else None,
         }
-
-    def _dispersion(self, model: int) -> float | None:
-        found = nan if self.respondents is None else self.respondents[model].dispersion
-        return None if isnan(found) else found
 
     def _has_several_prompts(self, model: int) -> bool:
         assert self.cells.design is not None

@@ -6,7 +6,7 @@ one's own words. Models agree on issues, and single arguments move them more or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import isnan
 
@@ -515,7 +515,7 @@ _EFFECTS_OF_ARGUMENTS = (
     "correlation comes from differences between issues and sides; 'within issue and side' removes their means, so "
     "that only differences between the arguments of one side remain."
 )
-_FAMILY = {True: "same", False: "different", None: "unknown"}
+_FAMILY: Mapping[object, str] = {True: "same", False: "different", None: "unknown"}
 
 
 def correlations(shown: Shown) -> Section:
@@ -535,7 +535,7 @@ def correlations(shown: Shown) -> Section:
         [
             str(cells["first"]),
             str(cells["second"]),
-            _FAMILY[None if cells["same_family"] is None else bool(cells["same_family"])],
+            _FAMILY[cells["same_family"]],
             *(_correlation(shown, cells, measure) for measure in ("agreement", "agreement_within")),
         ]
         for cells in pairs

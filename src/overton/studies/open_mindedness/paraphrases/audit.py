@@ -209,13 +209,6 @@ def _ask_verdict(material: Material, order: Order) -> tuple[JudgePrompt[_Judgeme
     return (JudgePrompt(messages, form, lambda reply: parse_json(reply.text, _Judgement)),)
 
 
-def _label_of(
-    label: Callable[[_Judgement], str], values: Sequence[_Judgement | None], material: Material
-) -> dict[str, str | None]:
-    (judgement,) = values
-    return {"": None if judgement is None else label(judgement)}
-
-
 def _rows(key: str, results: Results) -> pl.DataFrame:
     """Each paraphrase with the judge's label; those of one issue are alike."""
     import polars as pl
@@ -270,7 +263,7 @@ def _question(
         key=key,
         labels=tuple(meanings),
         prompts=_ask_verdict,
-        labels_of=partial(_label_of, label),
+        labels_of=lambda values, material: {"": None if values[0] is None else label(values[0])},
         rows=partial(_rows, key),
         material=_materials,
         texts=_texts,
