@@ -113,10 +113,51 @@ def cells_from_records(
         InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
             between records of one issue and model, or a model has no such answers as are counted.
     """
-    records, asked = measured_answers(records, answers)
-    cells = _cells(records, reading, weighed=weighed)
-    # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
-    return replace(cells, design=None, way="free") if asked == "free" else cells
+    measured, way = measured_answers(records, answers)
+    table = _checked(measured)
+    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
+    failed = coded.filter("failed")
+    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
+    if answered.is_empty():
+        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
+    if weighed:
+        answered = answered.with_columns(**_weights())
+    letter, order = (
+        _signs(answered, column, shown, axes) for column, shown in (("a_pro", "a_is"), ("pro_first", "pro_first"))
+    )
+    cells = _by_design(answered, axes)
+    return AnswerCounts(
+        axes.models,
+        axes.issues,
+        axes.conditions,
+        _topics(coded, axes),
+        answers=cells.sum((3, 4, 5)),
+        failures=_count(failed, ("m", "i", "c"), axes.shape),
+        # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
+        design=None
+        if way == "free"
+        else TemplateCounts(
+            cells,
+            letter=letter,
+            order=order,
+            readings=_count(
+                answered.with_columns(
+                    strict=_code("stance", STANCES),
+                    published=_code("stance_published", STANCES),
+                    flagged=pl.col("refused").cast(pl.Int64),
+                ),
+                ("m", "c", "strict", "published", "flagged"),
+                (len(axes.models), len(axes.conditions), 3, 3, 2),
+            ),
+            rows=answered,
+            moments=_products(answered, axes),
+        ),
+        faults=count_faults(answered, "condition"),
+        sampled=_count(answered, ("m", "s"), (len(axes.models), 3)),
+        weighed=weighed,
+        way=way,
+        unequal=is_weighted(measured),
+    )
 
 
 def with_answers(records: pl.DataFrame) -> pl.DataFrame:
@@ -155,46 +196,6 @@ def _checked(records: pl.DataFrame) -> pl.DataFrame:
     """
     return table_frames.check(RECORDS, records, MEASURED).select(
         *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES
-    )
-
-
-def _cells(records: pl.DataFrame, reading: str, *, weighed: bool) -> AnswerCounts:
-    table = _checked(records)
-    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
-    failed = coded.filter("failed")
-    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
-    if answered.is_empty():
-        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
-    if weighed:
-        answered = answered.with_columns(**_weights())
-    cells = _by_design(answered, axes)
-    return AnswerCounts(
-        axes.models,
-        axes.issues,
-        axes.conditions,
-        _topics(coded, axes),
-        answers=cells.sum((3, 4, 5)),
-        failures=_count(failed, ("m", "i", "c"), axes.shape),
-        design=TemplateCounts(
-            cells,
-            letter=_signs(answered, "a_pro", "a_is", axes),
-            order=_signs(answered, "pro_first", "pro_first", axes),
-            readings=_count(
-                answered.with_columns(
-                    strict=_code("stance", STANCES),
-                    published=_code("stance_published", STANCES),
-                    flagged=pl.col("refused").cast(pl.Int64),
-                ),
-                ("m", "c", "strict", "published", "flagged"),
-                (len(axes.models), len(axes.conditions), 3, 3, 2),
-            ),
-            rows=answered,
-            moments=_products(answered, axes),
-        ),
-        faults=count_faults(answered, "condition"),
-        sampled=_count(answered, ("m", "s"), (len(axes.models), 3)),
-        weighed=weighed,
-        unequal=is_weighted(records),
     )
 
 

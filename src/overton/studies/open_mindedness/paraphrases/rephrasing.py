@@ -11,7 +11,7 @@ from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import Reading, object_schema, parse_json
 from overton.studies.asking import UnreadableReply, as_it_came, ask_until_read
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.items import SIDES, Issue, Paraphrase, Side
 from overton.studies.open_mindedness.paraphrases.templates import (
     TEMPLATE_FAMILIES,
     TemplateMatch,
@@ -115,11 +115,10 @@ def _read(reply: Reply) -> Reading[_Six]:
 
 
 def _side(number: int, entry: _Entry) -> Side:
-    if entry.orientation == "pro":
-        return "pro"
-    if entry.orientation == "con":
-        return "con"
-    raise UnreadableReply(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    side = next((side for side in SIDES if side == entry.orientation), None)
+    if side is None:
+        raise UnreadableReply(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    return side
 
 
 def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
