@@ -289,7 +289,8 @@ def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], va
 
 
 def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], weights: Any = None) -> Ints:
-    return np.asarray(np.rint(_summed(table, keys, shape, weights)), np.int64)
+    counted = _summed(table, keys, shape, weights)
+    return np.asarray(counted if weights is None else np.rint(counted), np.int64)
 
 
 def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
