@@ -16,6 +16,7 @@ from math import isnan
 import msgspec
 import numpy as np
 import polars as pl
+from drawn import chances
 from numpy.typing import NDArray
 
 from overton.calls import Form, Message, Reply
@@ -28,7 +29,7 @@ from overton.studies.open_mindedness.protocol import conduct, trials
 from overton.studies.open_mindedness.respondent import SLOPES
 from overton.studies.open_mindedness.score import scores
 from overton.studies.open_mindedness.shares import MARGINAL, contrast, corrected
-from overton.studies.open_mindedness.simulated import Parameters, chances
+from overton.studies.open_mindedness.simulated import Parameters
 
 Floats = NDArray[np.float64]
 

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 from answers import RESPONDENT, expected_shares, records, score
+from drawn import chances
 from numpy.typing import NDArray
 
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.score import crossed
-from overton.studies.open_mindedness.simulated import Parameters, chances
+from overton.studies.open_mindedness.simulated import Parameters
 
 Floats = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from overton.engine.records import columns_of, record_type_columns
 from overton.studies.deliberation.items import VERDICTS
+from overton.studies.open_mindedness.simulated import Parameters
 from overton.studies.registry import study_named
 
 Rng = np.random.Generator
@@ -48,6 +49,54 @@ def unequal(
     leans = rng.normal(0, spread, issues)
     first, second = (_leaning(rng, asked_about(issues, count, ()), leans, effect) for count in trials)
     return first, second
+
+
+def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The probabilities of `OpenMinded.chances`, for all records at once, from their columns.
+
+    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays with one value per
+    row: that the trial is refused, and that the answer is pro if it is not.
+    """
+
+    def sign(condition: pl.Expr) -> pl.Expr:
+        return pl.when(condition).then(1.0).otherwise(-1.0)
+
+    leans = {issue: parameters.lean_of(issue) for issue in records["issue"].unique().sort()}
+    shown = pl.col("arguments").list.len()
+    pros, cons = _strengths(records, parameters, "pro-") / shown, _strengths(records, parameters, "con-") / shown
+    letter = sign(pl.col("a_is") == "pro")
+    argued = shown > 0
+    logit = (
+        pl.col("issue").replace_strict(leans, return_dtype=pl.Float64)
+        + parameters.letter * letter
+        + parameters.first * sign(pl.col("pro_first"))
+        + parameters.request * letter * sign(pl.col("a_first"))
+        + pl.when(argued)
+        .then(
+            pros * parameters.susceptibility_pro
+            - cons * parameters.susceptibility_con
+            + parameters.last * sign(pl.col("last_argument") == "pro")
+        )
+        .otherwise(0.0)
+    )
+    refuse = pl.when(argued).then(parameters.refusal_with_arguments).otherwise(parameters.refusal)
+    made = records.select(refuse=refuse, logit=logit)
+    return made["refuse"].to_numpy(), np.asarray(1 / (1 + np.exp(-made["logit"].to_numpy())))
+
+
+def _strengths(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
+    """How much the arguments of a side count in each record; their number if all count alike."""
+    if not parameters.uneven:
+        return pl.col("arguments").list.eval(pl.element().str.starts_with(side)).list.sum()
+    named = records.select(key=pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" ")))["key"]
+    totals = {key: _strength(key, parameters, side) for key in named.drop_nulls().unique()}
+    key = pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" "))
+    return key.replace_strict(totals, return_dtype=pl.Float64)
+
+
+def _strength(key: str, parameters: Parameters, side: str) -> float:
+    issue, *shown = key.split(" ")
+    return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))
 
 
 def _leaning(rng: Rng, asked: pl.DataFrame, leans: NDArray[np.float64], effect: float) -> pl.DataFrame:

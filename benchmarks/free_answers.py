@@ -28,6 +28,7 @@ from overton.studies.open_mindedness.free_answers import FreeCase, by_chance, fr
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.questions import LABELS
 from overton.studies.people_labels import read_people
+from overton.studies.results import Results
 
 Rng = np.random.Generator
 
@@ -119,7 +120,7 @@ def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
     frame = Frame(free_units(records), OF_PAIRS, Jackknife())
     if truth is None:
         differs = OF_PAIRS[0]
-        null, own = by_chance(records, HOW)[MODEL][0], frame.contributions(differs)[MODEL, ""]
+        null, own = by_chance(Results(records), None, HOW)[MODEL][0], frame.contributions(differs)[MODEL, ""]
         gap = find_shared_items(null, own, Jackknife()).gap(Jackknife())
         return {f"{differs.name} minus forced-again": _covers(gap.own, 0.0)}
     known = {"differs": truth.differs(), "abstains": truth.abstains, "opposite": truth.opposite}

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import answers
 import numpy as np
 import polars as pl
+from drawn import chances
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
@@ -34,7 +35,7 @@ from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.score import issue_scores, scores
 from overton.studies.open_mindedness.shares import answered_shares, share_estimates
-from overton.studies.open_mindedness.simulated import Parameters, chances
+from overton.studies.open_mindedness.simulated import Parameters
 from overton.studies.precision import Decision, PrecisionLimit, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 
 Floats = NDArray[np.float64]

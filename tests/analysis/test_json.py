@@ -29,7 +29,7 @@ from overton.studies.label_shares import with_labels
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness.paraphrases import audit
-from overton.studies.open_mindedness.paraphrases.neutrality import Agreement
+from overton.studies.open_mindedness.paraphrases.audit import Agreement
 from overton.studies.pluralism.clustering_agreement import ClusteringAgreement, Preferences, ReferenceComparison
 from overton.studies.registry import study_named
 

@@ -31,7 +31,8 @@ CONDITION = "condition"
 class RowsOf:
     """The subject of each row of a table, or each dot of a chart: a model in a condition if nothing is given.
 
-    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column
+    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column, which is left
+           out without one: for a facet with one value
     sides  facets whose two sides a row sets against each other, or `CONDITION`. Facets after the first one add rows for
            models and conditions that have two sides of the first
     together  rows are about all models together, and name none
@@ -213,10 +214,10 @@ class _Source:
             column.measure for column in layout.columns if isinstance(column, MeasureColumn) and not column.condition
         ]
         groups = self.groups(layout.rows, measures[0]) if measures else self.settings
-        by = [layout.rows.title] if layout.rows.by else []
+        by = [layout.rows.title] if layout.rows.title else []
         named = [] if layout.rows.together else [layout.head]
         columns = [Column(head) for head in (*named, *by, *(("First", "Second") if layout.rows.sides else ()))]
-        rows = [self.names(group) for group in groups]
+        rows = [self.names(group, layout.rows) for group in groups]
         for column in layout.columns:
             cells = self.cells(column, groups)
             if isinstance(column, CountColumn) or any(cell is not None for cell in cells):
@@ -282,10 +283,11 @@ class _Source:
             elif against in self.conditions:
                 yield _Group(model, "", values=(condition, *second))
 
-    def names(self, group: _Group) -> list[Cell]:
+    def names(self, group: _Group, rows: RowsOf) -> list[Cell]:
         """The cells that name a row."""
         model = [self.model(group)] if group.model else []
-        return [*model, *([] if group.item is None else [group.item]), *group.values]
+        values = group.values if rows.title or not rows.by else ()
+        return [*model, *([] if group.item is None else [group.item]), *values]
 
     def model(self, group: _Group) -> str:
         return group.model if group.condition in {"", self.plain} else f"{group.model}, {group.condition}"

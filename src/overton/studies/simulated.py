@@ -22,7 +22,7 @@ import msgspec
 from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.options import OPTION, Option, options_of
-from overton.studies.study import Simulated, import_named
+from overton.studies.study import Simulated, late
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
 """`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
@@ -62,12 +62,7 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
 
 def late_respondent(path: str) -> Simulated:
     """The value of `Study.simulated` that 'MODULE:NAME' names, imported when somebody asks for it."""
-
-    def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
-        found: Simulated = import_named(path)
-        return found(items, name, arguments)
-
-    return made
+    return late(path)
 
 
 word_judge = late_respondent("overton.studies.texts.simulated:JUDGE")

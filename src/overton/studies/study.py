@@ -69,6 +69,15 @@ def import_named(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def late(path: str) -> Callable[..., Any]:
+    """The function that 'MODULE:NAME' names; its module is imported when it is called."""
+
+    def call(*given: Any) -> Any:
+        return import_named(path)(*given)
+
+    return call
+
+
 INTERFACE = 2
 """The version of this interface. A study of another package says for which version it was written."""
 

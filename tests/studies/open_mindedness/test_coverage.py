@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.drawn import chances
 from scipy.stats import binom
 
 from overton.calls import Form, Message, Reply
@@ -17,7 +18,7 @@ from overton.studies.open_mindedness.answer_counts import cells_from_records
 from overton.studies.open_mindedness.protocol import conduct, trials
 from overton.studies.open_mindedness.respondent import SLOPES, fit_respondents
 from overton.studies.open_mindedness.shares import corrected_shares, share_estimates
-from overton.studies.open_mindedness.simulated import Parameters, chances
+from overton.studies.open_mindedness.simulated import Parameters
 
 SIMULATIONS = 200
 TRUTH = Parameters(susceptibility_pro=1.5, susceptibility_con=1.0, letter=0.5, first=0.2, request=0.1, last=0.3)

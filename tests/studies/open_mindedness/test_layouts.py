@@ -200,7 +200,7 @@ def test_text_of_items_reaches_charts_as_data_only(records):
     import vl_convert
 
     hostile = records.with_columns(issue=pl.col("issue") + HOSTILE, model=pl.col("model") + HOSTILE)
-    made = sections(analyze(hostile, resamples=20), questions={f"issue-0{HOSTILE}": HOSTILE})
+    made = sections(analyze(hostile, resamples=20), issues=[issue(f"issue-0{HOSTILE}")])
     for drawn in exhibits(made, Chart):
         for place in expressions(vl_convert.vegalite_to_vega(drawn.spec)):
             assert "onerror" not in place, (drawn.name, place)

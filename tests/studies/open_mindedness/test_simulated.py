@@ -5,13 +5,14 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.drawn import chances
 
 from overton.calls import Answerer, Form, Message, Reply, Request, Settings, system, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.protocol import conduct, prompt_parts, trials
-from overton.studies.open_mindedness.simulated import OpenMinded, Parameters, chances
+from overton.studies.open_mindedness.simulated import OpenMinded, Parameters, make_open_minded
 
 
 def issue(name: str = "trams", arguments: int = 4) -> Issue:
@@ -169,14 +170,14 @@ def test_leans_can_be_given_for_all_issues_or_for_one() -> None:
 
 
 def test_parameters_come_from_words() -> None:
-    respondent = OpenMinded.from_args([issue()], {"letter": "1.5", "refusal": "0.25", "seed": "7"})
+    respondent = make_open_minded([issue()], "open-minded", {"letter": "1.5", "refusal": "0.25", "seed": "7"})
     assert respondent.parameters == Parameters(letter=1.5, refusal=0.25, seed=7)
 
 
 def test_all_words_that_are_not_parameters_are_named() -> None:
     wrong = {"leter": "1", "letter": "much", "refusal": "1.2", "lean.bridges": "0", "lean_spread": "-1", "last": "nan"}
     with pytest.raises(InputError) as caught:
-        OpenMinded.from_args([issue()], wrong)
+        make_open_minded([issue()], "open-minded", wrong)
     assert {problem.key for problem in caught.value.problems} == set(wrong)
 
 

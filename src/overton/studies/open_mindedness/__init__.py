@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer
 from overton.studies.measurement import UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
 from overton.studies.open_mindedness.findings import CLAIMS
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.measures import NULLS, STUDY_MEASURES, cross_fitted
+from overton.studies.open_mindedness.measures import NULLS, STUDY_MEASURES
 from overton.studies.open_mindedness.millstone import MILLSTONE
 from overton.studies.open_mindedness.options import CONDITIONS, OpenMindednessHow, Options
 from overton.studies.open_mindedness.planning import CANNED
@@ -20,8 +19,8 @@ from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
-from overton.studies.simulated import degenerate
-from overton.studies.study import Role, Study
+from overton.studies.simulated import degenerate, late_respondent
+from overton.studies.study import Role, Study, late
 from overton.studies.study_report import StudyReport
 
 if TYPE_CHECKING:
@@ -29,48 +28,15 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.frame import Analysis
-    from overton.studies.results import Results
-    from overton.studies.sections import Section, TrialTable
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
 
-def _open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.open_mindedness.simulated import OpenMinded
-
-    return OpenMinded.from_args(issues, arguments)
-
-
-def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.open_mindedness.simulated import JudgeParameters, labelled
-    from overton.studies.simulated import respondent  # a module of this package has the same name
-
-    return respondent(JudgeParameters, labelled)(issues, name, arguments)
-
-
-def _sections(analysis: Analysis, judged: str, items: Sequence[Issue]) -> Sequence[Section]:
-    from overton.studies.items import words_of
-    from overton.studies.open_mindedness import layouts
-
-    questions = {name: item.text for name, item in words_of(ISSUES, items).items()}
-    return layouts.sections(analysis, judged, questions=questions)
-
-
-def _answers(results: Results, analysis: Analysis) -> TrialTable:
-    from overton.studies.open_mindedness.layouts.answers import trial_table
-
-    return trial_table(results.records, results.items)
-
-
+_trial_table = late(f"{__name__}.layouts.answers:trial_table")
 _UNFORCED = (
     "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
     " the paper."
 )
-
-
-def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
-    if analysis.counts["how"][0]["answers"] == "free":
-        yield _UNFORCED
 
 
 def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
@@ -133,10 +99,10 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
         "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
         " MillStone (Triedman and Shmatikov, 2025)."
     ),
-    sections=_sections,
-    answers=_answers,
+    sections=late(f"{__name__}.layouts:sections"),
+    answers=lambda results, analysis: _trial_table(results.records, results.items),
     subject="what free answers take",
-    warnings=_warnings,
+    warnings=lambda results, analysis: [_UNFORCED] if analysis.counts["how"][0]["answers"] == "free" else [],
     form=(
         "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could neither"
         " refuse nor answer otherwise: its shares of other answers say nothing."
@@ -152,7 +118,7 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
     judge=_judge_of,
     unread=_unread,
     harmless=("trials", "draws", "conditions"),
-    few=cross_fitted,
+    few=late(f"{__name__}.rows:cross_fitted"),
     said=("issues_moved", *(measure.name for measure in OF_PAIRS)),
     prompts="free.judge.",
     reproductions=(MILLSTONE,),
@@ -178,8 +144,8 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     conduct=conduct,
     prompts=prompt_texts,
     simulated={
-        "open-minded": _open_minded,
-        "side-judge": _judge,
+        "open-minded": late_respondent(f"{__name__}.simulated:make_open_minded"),
+        "side-judge": late_respondent(f"{__name__}.simulated:JUDGE"),
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },

@@ -113,10 +113,51 @@ def cells_from_records(
         InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
             between records of one issue and model, or a model has no such answers as are counted.
     """
-    records, asked = measured_answers(records, answers)
-    cells = _cells(records, reading, weighed=weighed)
-    # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
-    return replace(cells, design=None, way="free") if asked == "free" else cells
+    measured, way = measured_answers(records, answers)
+    table = _checked(measured)
+    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
+    failed = coded.filter("failed")
+    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
+    if answered.is_empty():
+        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
+    if weighed:
+        answered = answered.with_columns(**_weights())
+    letter, order = (
+        _signs(answered, column, shown, axes) for column, shown in (("a_pro", "a_is"), ("pro_first", "pro_first"))
+    )
+    cells = _by_design(answered, axes)
+    return AnswerCounts(
+        axes.models,
+        axes.issues,
+        axes.conditions,
+        _topics(coded, axes),
+        answers=cells.sum((3, 4, 5)),
+        failures=_count(failed, ("m", "i", "c"), axes.shape),
+        # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
+        design=None
+        if way == "free"
+        else TemplateCounts(
+            cells,
+            letter=letter,
+            order=order,
+            readings=_count(
+                answered.with_columns(
+                    strict=_code("stance", STANCES),
+                    published=_code("stance_published", STANCES),
+                    flagged=pl.col("refused").cast(pl.Int64),
+                ),
+                ("m", "c", "strict", "published", "flagged"),
+                (len(axes.models), len(axes.conditions), 3, 3, 2),
+            ),
+            rows=answered,
+            moments=_products(answered, axes),
+        ),
+        faults=count_faults(answered, "condition"),
+        sampled=_count(answered, ("m", "s"), (len(axes.models), 3)),
+        weighed=weighed,
+        way=way,
+        unequal=is_weighted(measured),
+    )
 
 
 def with_answers(records: pl.DataFrame) -> pl.DataFrame:
@@ -158,47 +199,6 @@ def _checked(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _cells(records: pl.DataFrame, reading: str, *, weighed: bool) -> AnswerCounts:
-    table = _checked(records)
-    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
-    failed = coded.filter("failed")
-    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
-    if answered.is_empty():
-        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
-    if weighed:
-        answered = answered.with_columns(**_weights())
-    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
-    cells = _by_design(answered, axes)
-    return AnswerCounts(
-        axes.models,
-        axes.issues,
-        axes.conditions,
-        _topics(coded, axes),
-        answers=cells.sum((3, 4, 5)),
-        failures=_count(failed, ("m", "i", "c"), shape),
-        design=TemplateCounts(
-            cells,
-            letter=_signs(answered, "a_pro", "a_is", axes),
-            order=_signs(answered, "pro_first", "pro_first", axes),
-            readings=_count(
-                answered.with_columns(
-                    strict=_code("stance", STANCES),
-                    published=_code("stance_published", STANCES),
-                    flagged=pl.col("refused").cast(pl.Int64),
-                ),
-                ("m", "c", "strict", "published", "flagged"),
-                (shape[0], shape[2], 3, 3, 2),
-            ),
-            rows=answered,
-            moments=_products(answered, axes),
-        ),
-        faults=count_faults(answered, "condition"),
-        sampled=_count(answered, ("m", "s"), (shape[0], 3)),
-        weighed=weighed,
-        unequal=is_weighted(records),
-    )
-
-
 _UNREADABLE = "judge: unread: "
 
 
@@ -213,7 +213,7 @@ def _why_nothing(failures: Sequence[str]) -> str:
 
 
 def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:
-    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES, 3, 2)
+    shape = (*axes.shape, TEMPLATES, 3, 2)
     keys = ("m", "i", "c", "t", "last", "first")
     if WEIGHTS[0] not in answered.columns:
         return _count(answered, (*keys, "s"), (*shape, 3))
@@ -223,15 +223,10 @@ def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:
 def _products(answered: pl.DataFrame, axes: _Axes) -> Floats | None:
     if WEIGHTS[0] not in answered.columns:
         return None
-    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES)
+    shape = (*axes.shape, TEMPLATES)
     chances = [answered[name].to_numpy() for name in WEIGHTS]
     made = [[_summed(answered, ("m", "i", "c", "t"), shape, chance * other) for other in chances] for chance in chances]
     return np.moveaxis(np.array(made), (0, 1), (-2, -1))
-
-
-def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Floats) -> Floats:
-    flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
-    return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))), np.float64).reshape(shape)
 
 
 def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
@@ -241,12 +236,11 @@ def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
         InputError: columns are missing, or a value is none of those allowed.
     """
     axes, coded = _coded(table_frames.check(COUNTS, counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
-    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
-    answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
+    answers = _count(coded, ("m", "i", "c", "s"), (*axes.shape, 3), coded["count"].to_numpy())
     if not answers.sum():
         raise InputError([Problem("counts", "count", "there is no answer to measure")])
     topics = _topics(coded, axes) if "topic" in coded.columns else (None,) * len(axes.issues)
-    return AnswerCounts(*axes.names(), topics, answers, np.zeros(shape, np.int64))
+    return AnswerCounts(axes.models, axes.issues, axes.conditions, topics, answers, np.zeros(axes.shape, np.int64))
 
 
 @dataclass(frozen=True)
@@ -255,8 +249,9 @@ class _Axes:
     issues: tuple[str, ...]
     conditions: tuple[str, ...]
 
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        return self.models, self.issues, self.conditions
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.models), len(self.issues), len(self.conditions)
 
 
 def _coded(table: pl.DataFrame, stance: str) -> tuple[_Axes, pl.DataFrame]:
@@ -287,10 +282,15 @@ def _code(column: str, values: Sequence[str]) -> pl.Expr:
     return pl.col(column).cast(pl.Enum(list(values))).to_physical().cast(pl.Int64)
 
 
-def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], weights: Any = None) -> Ints:
+def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Any = None) -> Answers:
+    """How many rows each cell has, or the sums of their values."""
     flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
-    counted = np.bincount(flat, weights, minlength=int(np.prod(shape)))
-    return np.asarray(np.rint(counted) if weights is not None else counted, np.int64).reshape(shape)
+    return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))).reshape(shape))
+
+
+def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], weights: Any = None) -> Ints:
+    counted = _summed(table, keys, shape, weights)
+    return np.asarray(counted if weights is None else np.rint(counted), np.int64)
 
 
 def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:

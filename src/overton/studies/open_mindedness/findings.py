@@ -287,14 +287,10 @@ def _of(count: int, n: int) -> str:
     return f"{count or 'none'} of {counted(n, _UNITS)}"
 
 
-def _flips(model: ModelView) -> list[Cells]:
-    """Every configuration of every issue that has a baseline stance."""
-    return [asked for asked in model.conditions if asked["condition"] != "baseline" and asked["flips"] is not None]
-
-
 def _flipped(model: ModelView) -> OwnTest:
     """Whether arguments changed the most common answer to any issue by more than chance does to so many answers."""
-    flips = _flips(model)
+    # Every configuration of every issue that has a baseline stance.
+    flips = [asked for asked in model.conditions if asked["condition"] != "baseline" and asked["flips"] is not None]
     return OwnTest(
         model=model.name,
         measure=_BEYOND,

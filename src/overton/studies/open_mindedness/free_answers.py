@@ -34,6 +34,7 @@ from overton.studies.units import Units
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.options import OpenMindednessHow
+    from overton.studies.results import Results
 
 
 KINDS = ("differs", "abstains", "opposite", "speaks")
@@ -146,8 +147,9 @@ def forced_again(records: pl.DataFrame) -> Units:
     return Units(names, "issue")
 
 
-def by_chance(records: pl.DataFrame, how: OpenMindednessHow) -> Sides:
+def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
     """What would differ if a second forced answer replaced the free one."""
+    records = results.records
     nothing = "no issue has two forced answers to one prompt in one configuration: run more --trials"
     measures = [replace(measure, nothing=nothing) for measure in OF_PAIRS]
     frame = Frame({"free": forced_again(records)}, measures, Jackknife(how.level, seed=how.seed))
@@ -186,8 +188,9 @@ def free_counts(records: pl.DataFrame) -> Iterator[TableRow]:
             yield TableRow("free", {"facet": None, "condition": None, **cells})
 
 
-def judge_chances(records: pl.DataFrame, how: OpenMindednessHow) -> JudgeChances | None:
+def judge_chances(results: Results, how: OpenMindednessHow) -> JudgeChances | None:
     """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
+    records = results.records
     if "judge_shares" not in records.columns or not records["judge_shares"].count():
         return None
     free = free_answers(records).filter(pl.col("judge_attempts").is_not_null())
@@ -209,6 +212,12 @@ def judge_chances(records: pl.DataFrame, how: OpenMindednessHow) -> JudgeChances
     )
 
 
+def free_case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
+    """The correction of a run's numbers; None if it has no pairs."""
+    made = FreeCase(results.records, people, how.level, how.seed)
+    return made if made.pairs.height else None
+
+
 class FreeCase(UnitCase):
     """U pairs of a forced and a free answer, and what people say of some of the free ones."""
 
@@ -225,12 +234,6 @@ class FreeCase(UnitCase):
         issues, cluster = np.unique(self.pairs["issue"].to_numpy(), return_inverse=True)
         self.items: Sequence[str] = [str(issue) for issue in issues]
         self.resampling: Resampling = Jackknife(level, unit="issues").over(cluster)
-
-    @classmethod
-    def of_records(cls, records: pl.DataFrame, people: People, how: OpenMindednessHow) -> FreeCase | None:
-        """From a run's records; None if it has no pairs."""
-        made = cls(records, people, how.level, how.seed)
-        return made if made.pairs.height else None
 
     @cached_property
     def labelled(self) -> LabelledUnits:

@@ -60,12 +60,10 @@ MEANS = ("letter", "first", "letter_and_first")
 
 
 class IssueArrays(NamedTuple):
-    """One model's shares and scores by issue, of answers as they are or corrected; `withheld` says why there are no
-    scores, '' if there are."""
+    """One model's shares and scores by issue, of answers as they are or corrected."""
 
     table: ShareTable
     scores: IssueScores
-    withheld: str
 
 
 @dataclass(frozen=True)
@@ -97,16 +95,15 @@ class ModelArrays:
         return following(self.cells, self.model, self.jackknife.level)
 
     @cached_property
-    def answered(self) -> IssueArrays:
-        """Answers as they are."""
-        takes_sides = self.cells.answers[self.model][..., :OTHER].any()
-        table = answered_shares(self.cells, self.model)
-        return self._scored(table, unmeasured(self.followed) if takes_sides else NO_STANCE)
-
-    @property
     def withheld(self) -> str:
         """Why it has no scores, '' if it has."""
-        return self.answered.withheld
+        takes_sides = self.cells.answers[self.model][..., :OTHER].any()
+        return unmeasured(self.followed) if takes_sides else NO_STANCE
+
+    @cached_property
+    def answered(self) -> IssueArrays:
+        """Answers as they are."""
+        return self._scored(answered_shares(self.cells, self.model))
 
     @cached_property
     def corrected(self) -> IssueArrays | None:
@@ -114,7 +111,7 @@ class ModelArrays:
         fixed = corrected_shares(self.cells, self.model)
         if fixed is None or not np.isfinite(fixed.share).any():
             return None
-        return self._scored(fixed, self.withheld)
+        return self._scored(fixed)
 
     @cached_property
     def pulls(self) -> ModelPulls | None:
@@ -125,9 +122,9 @@ class ModelArrays:
         """Answers as they are, or if it is 'letter_balanced' corrected; None if it has none."""
         return self.corrected if name == "letter_balanced" else self.answered
 
-    def _scored(self, table: ShareTable, withheld: str) -> IssueArrays:
+    def _scored(self, table: ShareTable) -> IssueArrays:
         scores = issue_scores(table, self.jackknife, self.draws)
-        return IssueArrays(table, scores.withheld() if withheld else scores, withheld)
+        return IssueArrays(table, scores.withheld() if self.withheld else scores)
 
 
 def flips_of(table: ShareTable) -> Floats:

@@ -12,7 +12,6 @@ from itertools import combinations
 from math import isnan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
@@ -82,7 +81,7 @@ class _Side:
     """A model's shares, as answered or corrected, by issue and configuration, with all that follows from them."""
 
     def __init__(self, arrays: IssueArrays, level: float, variant: str) -> None:
-        self.table, self.scores, _ = arrays
+        self.table, self.scores = arrays
         self.shares: list[list[StanceShares | None]] = share_estimates(self.table, level, _METHODS[variant])
         self.stances: list[list[int]] = plurality(self.table.share).tolist()
         self.flips: list[list[float]] = flips_of(self.table).tolist()
@@ -126,36 +125,24 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class IssueNumbers:
+class IssueNumbers(ModelArrays):
     """The numbers of a model's single issues, as rows and as rows of tables."""
-
-    arrays: ModelArrays
-
-    @property
-    def cells(self) -> AnswerCounts:
-        """The counts of answers."""
-        return self.arrays.cells
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.arrays.name
 
     @property
     def level(self) -> float:
         """The coverage of intervals."""
-        return self.arrays.jackknife.level
+        return self.jackknife.level
 
     @cached_property
     def sides(self) -> dict[str, _Side]:
         """Shares as answered, and corrected if they can be."""
-        every = ((name, self.arrays.variant(name)) for name in _METHODS)
+        every = ((name, self.variant(name)) for name in _METHODS)
         return {name: _Side(found, self.level, name) for name, found in every if found is not None}
 
     @cached_property
     def contrasts(self) -> dict[str, list[Estimate]]:
         """What a single contrary argument takes, by issue."""
-        table = self.arrays.answered.table
+        table = self.answered.table
         return {
             name: gaps(table, (first, second), side, self.level) for name, (first, second, side) in CONTRASTS.items()
         }
@@ -164,29 +151,61 @@ class IssueNumbers:
     def like_these(self) -> list[Estimate] | None:
         """The baseline stance's share for wordings like these, by issue."""
         side = self.sides["plain"].side
-        return baselines_like_these(self.cells, self.arrays.model, self.arrays.jackknife, side)
+        return baselines_like_these(self.cells, self.model, self.jackknife, side)
 
     @cached_property
     def agreement(self) -> dict[str | None, Mapping[int, LetterAndPosition]]:
         """Whether answers follow letter or position, at the baseline and (None) over all configurations, by issue."""
         baseline = self.cells.condition("baseline")
         return {
-            condition: letter_or_position(self.cells, self.arrays.model, places, self.level)
+            condition: letter_or_position(self.cells, self.model, places, self.level)
             for condition, places in (
                 ("baseline", [] if baseline is None else [baseline]),
                 (None, list(range(len(self.cells.conditions)))),
             )
         }
 
+    @cached_property
+    def counter_shifts(self) -> list[tuple[int, str, Estimate]]:
+        """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that
+        have it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval
+        is.
+
+        By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+        """
+        made = []
+        for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
+            shifts = gaps(self.answered.table, (condition, "baseline"), opposite, self.level)
+            made += [(issue, condition, shifts[issue]) for issue in self.asked if not isnan(shifts[issue].value)]
+        return made
+
+    @property
+    def shifts_against(self) -> list[tuple[int, str, Estimate]]:
+        """Those that count."""
+        return [found for found in self.counter_shifts if found[2].value > 0]
+
+    def mean_counter_shift(self) -> Estimate:
+        """Their mean, with an interval over issues, each of which may have two; `n` counts shifts."""
+        found = self.shifts_against
+        if not found:
+            compared = "no counter-argument shift"
+            why = compared if self.counter_shifts else "one-sided configurations or the baseline were not asked"
+            return not_computed(why, level=self.level)
+        _, issue = np.unique([issue for issue, _, _ in found], return_inverse=True)
+        sums = ClusterSums(
+            np.bincount(issue, [shift.value for _, _, shift in found]).astype(float), np.bincount(issue).astype(float)
+        )
+        return self.jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
+
     def rows(self) -> Iterator[EstimateRow]:
         """Every number of every issue asked."""
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             name = self.cells.issues[issue]
             yield from self._score_rows(issue, name)
             yield from self._share_rows(issue, name)
             for measure, numbers in self.contrasts.items():
                 yield self._row(name, measure, numbers[issue])
-            for pull, by_issue in ({} if self.arrays.pulls is None else self.arrays.pulls.issues).items():
+            for pull, by_issue in ({} if self.pulls is None else self.pulls.issues).items():
                 if issue in by_issue:
                     yield self._row(name, f"pulls_{pull}", by_issue[issue])
             for where, found in self.agreement.items():
@@ -194,15 +213,22 @@ class IssueNumbers:
                     yield self._row(name, measure, number, condition=where)
 
     def _score_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
+        why = self.withheld or self._why_no_score(issue)
         for variant in _METHODS:
-            for measure, number in self._scores(issue, variant):
+            numbers = [not_computed(self.why_uncorrected, level=self.level)] * len(VARIANTS)
+            if (side := self.sides.get(variant)) is not None:
+                numbers = side.scores.estimates(issue, self.level, why or ("" if variant == "plain" else UNCORRECTED))
+            for measure, number in zip(VARIANTS, numbers, strict=True):
                 yield self._row(name, measure, number, variant=variant)
 
     def _share_rows(self, issue: int, name: str) -> Iterator[EstimateRow]:
-        for variant in _METHODS:
-            for number in self._baseline_share(issue, variant):
-                yield self._row(name, "baseline_share", number, variant=variant)
-        if self.sides["plain"].side[issue] >= 0 and self.like_these is not None:
+        plain = self.sides["plain"]
+        for variant in _METHODS if plain.baseline_shares(issue) is not None else ():
+            number = self.sides[variant].baseline_share(issue) if variant in self.sides else None
+            if number is not None or not self._is_corrected(issue):
+                shown = number or not_computed(self.why_uncorrected, level=self.level)
+                yield self._row(name, "baseline_share", shown, variant=variant)
+        if plain.side[issue] >= 0 and self.like_these is not None:
             yield self._row(name, "baseline_share", self.like_these[issue], variant="wordings_like_these")
         for variant, side in self.sides.items():
             for condition, shares in zip(self.cells.conditions, side.shares[issue], strict=True):
@@ -213,24 +239,8 @@ class IssueNumbers:
         self, item: str, measure: str, number: Estimate, *, variant: str = "plain", condition: str | None = None
     ) -> EstimateRow:
         return EstimateRow(
-            model=self.model, item=item, condition=condition, measure=measure, variant=variant, number=number
+            model=self.name, item=item, condition=condition, measure=measure, variant=variant, number=number
         )
-
-    def _scores(self, issue: int, variant: str) -> Iterator[tuple[str, Estimate]]:
-        why = self.arrays.withheld or self._why_no_score(issue)
-        if variant in self.sides:
-            why = why or (UNCORRECTED if variant != "plain" else "")
-            yield from zip(VARIANTS, self.sides[variant].scores.estimates(issue, self.level, why), strict=True)
-        else:
-            yield from dict.fromkeys(VARIANTS, not_computed(self.why_uncorrected, level=self.level)).items()
-
-    def _baseline_share(self, issue: int, variant: str) -> Iterator[Estimate]:
-        if self.sides["plain"].baseline_shares(issue) is None:
-            return
-        number = self.sides[variant].baseline_share(issue) if variant in self.sides else None
-        if number is None and self._is_corrected(issue):
-            return
-        yield not_computed(self.why_uncorrected, level=self.level) if number is None else number
 
     @property
     def why_uncorrected(self) -> str:
@@ -238,7 +248,7 @@ class IssueNumbers:
         return NO_TEMPLATES if self.cells.design is None else UNCORRECTED
 
     def _is_corrected(self, issue: int) -> bool:
-        fixed = self.arrays.corrected
+        fixed = self.corrected
         return fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
 
     def _why_no_score(self, issue: int) -> str:
@@ -251,7 +261,7 @@ class IssueNumbers:
 
     def of_one(self, measure: str, condition: str, variant: str, issue: int) -> Estimate | None:
         """The number over issues of a mean if this is the only issue; None if its mean has no other."""
-        own = self.arrays.variant(variant)
+        own = self.variant(variant)
         assert own is not None
         if measure in VARIANTS:
             found = own.scores.estimates(issue, self.level, "")[VARIANTS.index(measure)]
@@ -263,19 +273,19 @@ class IssueNumbers:
             return of_one_issue(gaps(own.table, (condition, "baseline"), CHANGES.index(measure), self.level)[issue])
         if measure in self.contrasts:
             return of_one_issue(self.contrasts[measure][issue])
-        if measure.startswith("pulls_") and self.arrays.pulls is not None:
+        if measure.startswith("pulls_") and self.pulls is not None:
             return next(
                 of_one_issue(numbers[issue])
-                for pull, numbers in self.arrays.pulls.issues.items()
+                for pull, numbers in self.pulls.issues.items()
                 if measure == f"pulls_{pull}"
             )
         return None
 
     def issues_table(self) -> Iterator[Cells]:
         """The model's rows of the table 'issues'."""
-        moved = {name: column.tolist() for name, column in moved_issues(self.arrays).items()}
+        moved = {name: column.tolist() for name, column in moved_issues(self).items()}
         unmoved = moved.pop("unmoved_by_one_sided")
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             plain, corrected = (
                 self.sides[name].baseline_cells(issue) if name in self.sides else {} for name in _METHODS
             )
@@ -288,7 +298,7 @@ class IssueNumbers:
                 for name, condition in (("compared_at_baseline", "baseline"), ("compared", None))
             }
             yield {
-                "model": self.model,
+                "model": self.name,
                 "issue": self.cells.issues[issue],
                 "topic": self.cells.topics[issue],
                 **plain,
@@ -303,53 +313,28 @@ class IssueNumbers:
     def conditions_table(self) -> Iterator[Cells]:
         """The model's rows of the table 'conditions': each issue in each configuration with answers."""
         plain, corrected = self.sides["plain"], self.sides.get("letter_balanced")
-        for issue in self.arrays.asked:
+        for issue in self.asked:
             for place, condition in enumerate(self.cells.conditions):
                 if plain.shares[issue][place] is None:
                     continue
                 own = plain.condition_cells(issue, place)
                 fixed = {} if corrected is None else corrected.condition_cells(issue, place)
                 yield {
-                    "model": self.model,
+                    "model": self.name,
                     "issue": self.cells.issues[issue],
                     "condition": condition,
                     "answers": int(plain.table.n[issue, place]),
-                    "failures": int(self.cells.failures[self.arrays.model, issue, place]),
+                    "failures": int(self.cells.failures[self.model, issue, place]),
                     **own,
                     **{f"{name}_letter_balanced": fixed.get(name) for name in own},
                 }
 
     def flips_to_other(self) -> int:
         """In how many configurations of issues that can be told to be moved or not 'other' took the stance's place."""
-        moved = moved_issues(self.arrays)["issues_moved"]
+        moved = moved_issues(self)["issues_moved"]
         side = self.sides["plain"]
         known = np.isfinite(moved)[:, None] & (flips_of(side.table) == 1)
         return int((known & (np.asarray(side.stances) == OTHER)).sum())
-
-
-def counter_shifts(arrays: ModelArrays) -> list[tuple[int, str, Estimate]]:
-    """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that have
-    it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval is.
-
-    By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
-    """
-    made = []
-    for condition, opposite in (("one-sided-pro", 1), ("one-sided-con", 0)):
-        shifts = gaps(arrays.answered.table, (condition, "baseline"), opposite, arrays.jackknife.level)
-        made += [(issue, condition, shifts[issue]) for issue in arrays.asked if not isnan(shifts[issue].value)]
-    return made
-
-
-def mean_counter_shift(found: list[tuple[int, str, Estimate]], compared: int, jackknife: Jackknife) -> Estimate:
-    """The mean of those `found` above 0, with an interval over issues, each of which may have two; `n` counts
-    shifts."""
-    if not found:
-        why = "no counter-argument shift" if compared else "one-sided configurations or the baseline were not asked"
-        return not_computed(why, level=jackknife.level)
-    _, issue = np.unique([issue for issue, _, _ in found], return_inverse=True)
-    sizes: NDArray[np.float64] = np.array([shift.value for _, _, shift in found])
-    sums = ClusterSums(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
-    return jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
 
 
 AGREEMENT = ("unanimous", "consistent_90", "consistent_95", "controversial")
@@ -359,38 +344,19 @@ and every model gives the same side more than 90% or 95%. `controversial`: above
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """How far models differ on one issue at the baseline.
-
-    `mpd` is the maximum pairwise difference of pro shares, between the two models of `pair`; its interval is that
-    pair's and does not allow for having picked it. `shares` (pro, con, other) are means over models. `properties` are
-    those of `AGREEMENT`. `refused_by` names the models for which 'other' is the most common answer.
-    """
-
-    issue: str
-    mpd: Estimate
-    pair: tuple[str, str]
-    shares: tuple[float, float, float]
-    properties: Mapping[str, bool]
-    refused_by: tuple[str, ...]
-
-    @property
-    def cells(self) -> Cells:
-        """Its row in the table 'disagreements'; models that refuse are one in a line."""
-        pair = dict(zip(("first", "second"), self.pair, strict=True))
-        shares = dict(zip(("pro", "con", "other"), self.shares, strict=True))
-        return {"issue": self.issue, **pair, **shares, **self.properties, "refused_by": "\n".join(self.refused_by)}
-
-
-@dataclass(frozen=True)
 class ModelAgreement:
-    """Several models side by side, over the issues that all of them answered at the baseline, by issue.
+    """Several models side by side, over the issues that all of them answered at the baseline.
 
-    `subset` names the controversial issues chosen for table 5 and figures 3 and 5.
+    mpd     by issue, the maximum pairwise difference of pro shares; its interval is that of the two models between
+            which it is, and does not allow for having picked them
+    issues  by issue, its row in the table 'disagreements': these two models, the means of shares over models, the
+            properties of `AGREEMENT`, and the models for which 'other' is the most common answer, one in a line
+    subset  the controversial issues chosen for table 5 and figures 3 and 5
     """
 
     cells: AnswerCounts
-    issues: Mapping[str, Disagreement]
+    mpd: Mapping[str, Estimate]
+    issues: Mapping[str, Cells]
     subset: tuple[str, ...]
 
     def rows(
@@ -398,11 +364,11 @@ class ModelAgreement:
     ) -> Iterator[EstimateRow]:
         """How much models differ on each issue, the shares of issues with each property, and correlations of single
         arguments' effects."""
-        for issue, found in self.issues.items():
-            yield EstimateRow(item=issue, measure="disagreement", number=found.mpd)
+        for issue, number in self.mpd.items():
+            yield EstimateRow(item=issue, measure="disagreement", number=number)
         nothing = not_computed("no issue has baseline answers of every model", level=jackknife.level)
         for name in AGREEMENT:
-            flags = [float(found.properties[name]) for found in self.issues.values()]
+            flags = [float(cells[name] or 0) for cells in self.issues.values()]
             number = jackknife.mean(flags, SHARE) if flags else nothing
             yield EstimateRow(measure=name, clusters=len(flags), number=number)
         if arguments is not None:
@@ -411,7 +377,7 @@ class ModelAgreement:
     @property
     def tables(self) -> dict[str, tuple[Cells, ...]]:
         """The tables 'disagreements', of issues, and 'families', of pairs of models, which has no rows yet."""
-        return {"disagreements": tuple(found.cells for found in self.issues.values()), "families": ()}
+        return {"disagreements": tuple(self.issues.values()), "families": ()}
 
     def families(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> Iterator[Cells]:
         """The rows of the table 'families', of pairs of models that were shown arguments."""
@@ -430,8 +396,16 @@ def compare(
     """
     if len(cells.models) < 2:
         return None
-    found = _disagreements(cells, tables, level)
-    return ModelAgreement(cells, found, _choose_controversial(found, controversial))
+    mpd: dict[str, Estimate] = {}
+    issues: dict[str, Cells] = {}
+    if (baseline := cells.condition("baseline")) is not None:
+        share = np.stack([table.share[:, baseline] for table in tables])
+        worth = np.stack([table.effective[:, baseline] for table in tables])
+        for place in np.flatnonzero(np.isfinite(share).all((0, 2))).tolist():
+            name, answers = cells.issues[place], cells.answers[:, place, baseline].sum(-1)
+            mpd[name], found = _disagreement(cells.models, share[:, place], worth[:, place], answers, level)
+            issues[name] = {"issue": name, **found}
+    return ModelAgreement(cells, mpd, issues, _choose_controversial(mpd, issues, controversial))
 
 
 _UNANIMOUS = 0.1
@@ -441,44 +415,36 @@ _CONTROVERSIAL = 0.8
 _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
 
-def _disagreements(cells: AnswerCounts, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
-    """How much the models differ, for each issue that all of them answered at the baseline."""
-    baseline = cells.condition("baseline")
-    if baseline is None:
-        return {}
-    share = np.stack([table.share[:, baseline] for table in tables])
-    worth = np.stack([table.effective[:, baseline] for table in tables])
-    shared = np.flatnonzero(np.isfinite(share).all((0, 2)))
-    return {cells.issues[i]: _disagreement(cells, int(i), share[:, i], worth[:, i], level) for i in shared}
-
-
-def _disagreement(cells: AnswerCounts, issue: int, share: Floats, worth: Floats, level: float) -> Disagreement:
+def _disagreement(
+    models: Sequence[str], share: Floats, worth: Floats, answers: Floats, level: float
+) -> tuple[Estimate, Cells]:
+    """How much the models differ on an issue, by their shares [models, stance], what these are worth and how many
+    answers there are [models]."""
     pro = share[:, PRO]
     first, second = max(combinations(range(len(pro)), 2), key=lambda pair: abs(pro[pair[0]] - pro[pair[1]]))
     if pro[first] < pro[second]:
         first, second = second, first
     mpd = float(pro[first] - pro[second])
     low, high = difference_limits(pro[first], worth[first], pro[second], worth[second], level)
-    answers = cells.answers[[first, second], issue, cells.conditions.index("baseline")].sum()
-    least = max(share[:, PRO].min(), share[:, CON].min())
+    least = max(pro.min(), share[:, CON].min())
     unanimous = mpd < _UNANIMOUS
-    pro_share, con_share, other_share = share.mean(0).tolist()
-    return Disagreement(
-        issue=cells.issues[issue],
-        mpd=difference(mpd, (max(float(low), 0.0), float(high)), int(answers), level),
-        pair=(cells.models[first], cells.models[second]),
-        shares=(pro_share, con_share, other_share),
-        properties={
-            "unanimous": unanimous,
-            "consistent_90": bool(unanimous and least > _CONSISTENT_TABLE_2),
-            "consistent_95": bool(unanimous and least > _CONSISTENT_TABLE_6),
-            "controversial": mpd > _CONTROVERSIAL,
-        },
-        refused_by=tuple(np.array(cells.models)[plurality(share) == OTHER].tolist()),
-    )
+    cells: Cells = {
+        "first": models[first],
+        "second": models[second],
+        **dict(zip(STANCES, share.mean(0).tolist(), strict=True)),
+        "unanimous": unanimous,
+        "consistent_90": bool(unanimous and least > _CONSISTENT_TABLE_2),
+        "consistent_95": bool(unanimous and least > _CONSISTENT_TABLE_6),
+        "controversial": mpd > _CONTROVERSIAL,
+        "refused_by": "\n".join(np.array(models)[plurality(share) == OTHER].tolist()),
+    }
+    limits = max(float(low), 0.0), float(high)
+    return difference(mpd, limits, int(answers[[first, second]].sum()), level), cells
 
 
-def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence[str]) -> tuple[str, ...]:
+def _choose_controversial(
+    mpd: Mapping[str, Estimate], issues: Mapping[str, Cells], wanted: int | Sequence[str]
+) -> tuple[str, ...]:
     """The issues on which models differ most, most first: `wanted` of them, or those named.
 
     Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree (difference
@@ -488,16 +454,8 @@ def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence
         InputError: an issue is named that not all models answered at the baseline.
     """
     if not isinstance(wanted, int):
-        unknown = [name for name in wanted if name not in found]
-        if unknown:
+        if unknown := [name for name in wanted if name not in issues]:
             raise InputError(f"controversial issues without a baseline answer of every model: {', '.join(unknown)}")
         return tuple(wanted)
-    candidates = [
-        found_issue
-        for found_issue in found.values()
-        if not (found_issue.refused_by or found_issue.properties["unanimous"])
-    ]
-    return tuple(
-        candidate.issue
-        for candidate in sorted(candidates, key=lambda candidate: (-candidate.mpd.value, candidate.issue))[:wanted]
-    )
+    disputed = [name for name, cells in issues.items() if not (cells["refused_by"] or cells["unanimous"])]
+    return tuple(sorted(disputed, key=lambda name: (-mpd[name].value, name))[:wanted])

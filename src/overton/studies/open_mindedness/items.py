@@ -97,12 +97,10 @@ class Draft:
 
 def _take_side(value: Any, key: str, notes: Notes) -> Side | None:
     """`value` if it names a side; otherwise None, with a note."""
-    if value == "pro":
-        return "pro"
-    if value == "con":
-        return "con"
-    notes.error(key, "is missing" if value is None else f"is {quoted(value)}, neither 'pro' nor 'con'")
-    return None
+    side = next((side for side in SIDES if side == value), None)
+    if side is None:
+        notes.error(key, "is missing" if value is None else f"is {quoted(value)}, neither 'pro' nor 'con'")
+    return side
 
 
 _KEYS = ("question", "pros", "cons", "sources", "paraphrases")
@@ -123,11 +121,8 @@ def draft_from_procon(data: dict[str, Any], issue_id: str, notes: Notes) -> Draf
         question=take_required(data, "question", notes),
         pros=_procon_side(data, "pro", sources, notes),
         cons=_procon_side(data, "con", sources, notes),
+        paraphrases=_paraphrases(data, "question", notes),
     )
-    if data.get("paraphrases") is not None:
-        draft.paraphrases = take_each(
-            data, "paraphrases", notes, lambda value, _, key: _procon_paraphrase(value, key, notes)
-        )
     _note_uncited(sources, draft, notes)
     return draft
 
@@ -182,19 +177,26 @@ def _note_uncited(sources: dict[str, str], draft: Draft, notes: Notes) -> None:
         notes.warning("sources", f"{len(uncited)} of {len(sources)} are never cited: {shown}")
 
 
-def _procon_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
-    if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with question and orientation")
-        return None
-    text = take_required(value, "question", notes, f"{key}.")
-    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
-    return Paraphrase(text, orientation) if text is not None and orientation is not None else None
+def _paraphrases(data: dict[str, Any], name: str, notes: Notes) -> dict[int, Paraphrase] | None:
+    """The paraphrases, whose texts are called `name`."""
+
+    def take(value: Any, _: int, key: str) -> Paraphrase | None:
+        if not isinstance(value, dict):
+            notes.error(key, f"is {kind_of(value)}, not an object with {name} and orientation")
+            return None
+        if name in Paraphrase.__struct_fields__:
+            note_unknown(value, Paraphrase, notes, f"{key}.")
+        text = take_required(value, name, notes, f"{key}.")
+        orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
+        return Paraphrase(text, orientation) if text is not None and orientation is not None else None
+
+    return {} if data.get("paraphrases") is None else take_each(data, "paraphrases", notes, take)
 
 
 def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
     """Read one line of our own layout."""
     note_unknown(data, Issue, notes)
-    draft = Draft(
+    return Draft(
         notes,
         id=take_required(data, "id", notes) or "",
         question=take_required(data, "question", notes),
@@ -203,12 +205,8 @@ def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
         con=take_optional(data, "con", notes),
         pros=_own_arguments(data, "pro", notes),
         cons=_own_arguments(data, "con", notes),
+        paraphrases=_paraphrases(data, "text", notes),
     )
-    if data.get("paraphrases") is not None:
-        draft.paraphrases = take_each(
-            data, "paraphrases", notes, lambda value, _, key: _own_paraphrase(value, key, notes)
-        )
-    return draft
 
 
 def _own_arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, Argument] | None:
@@ -220,30 +218,16 @@ def _own_arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, 
 
 
 def _own_argument(value: Any, key: str, notes: Notes) -> Argument | None:
-    if not _is_object(value, Argument, key, notes):
+    if not isinstance(value, dict):
+        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(Argument.__struct_fields__)}")
         return None
+    note_unknown(value, Argument, notes, f"{key}.")
     argument_id, text = (take_required(value, name, notes, f"{key}.") for name in ("id", "text"))
     listed = value if value.get("sources") is not None else {"sources": []}
     sources = take_each(listed, "sources", notes, lambda source, _, place: take_text(source, place, notes), f"{key}.")
     if argument_id is None or text is None or sources is None:
         return None
     return Argument(argument_id, text, tuple(sources.values()))
-
-
-def _own_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
-    if not _is_object(value, Paraphrase, key, notes):
-        return None
-    text = take_required(value, "text", notes, f"{key}.")
-    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
-    return Paraphrase(text, orientation) if text is not None and orientation is not None else None
-
-
-def _is_object(value: Any, kind: type[msgspec.Struct], key: str, notes: Notes) -> bool:
-    if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(kind.__struct_fields__)}")
-        return False
-    note_unknown(value, kind, notes, f"{key}.")
-    return True
 
 
 _COLUMNS = ("issue", "topic", "pro", "con")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.frame import Analysis
 from overton.studies.measures import By, Grouping, Measure, Sides
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness.declarations import (
@@ -40,16 +40,11 @@ from overton.studies.open_mindedness.questions import QUESTIONS
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import NullChange, notes_of_table
 from overton.studies.results import MeasuredModel, Results
-from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
+from overton.studies.study import late
+from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from overton.studies.grouping import Frame
-    from overton.studies.open_mindedness.answer_counts import AnswerCounts
-    from overton.studies.open_mindedness.free_answers import FreeCase
-    from overton.studies.people_labels import People
-    from overton.studies.probabilities import JudgeChances
 
 
 def _of(units: str, *measures: Measure) -> list[Measure]:
@@ -79,59 +74,13 @@ _GROUPINGS = (
 )
 
 
+_STUDY = "overton.studies.open_mindedness"
+
+
 def _rows() -> Rows[OpenMindednessHow]:
     from overton.studies.open_mindedness import rows
 
     return rows
-
-
-def _other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
-    """Numbers of single issues and of each model, and tables that need more than the units."""
-    from overton.studies.open_mindedness.free_answers import free_counts
-    from overton.studies.open_mindedness.rows import AnswerNumbers
-
-    numbers, families = AnswerNumbers.of(frame), {model.name: model.family for model in results.models}
-    yield from numbers.rows(frame, families)
-    if numbers.agreement is not None:
-        yield from (TableRow("families", row) for row in numbers.agreement.families(families, numbers.arguments))
-    yield TableRow("how", numbers.how(how.reading))
-    yield from free_counts(results.records)
-
-
-def _chances(results: Results, how: OpenMindednessHow) -> JudgeChances | None:
-    from overton.studies.open_mindedness.free_answers import judge_chances
-
-    return judge_chances(results.records, how)
-
-
-def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
-    from overton.studies.open_mindedness.free_answers import FreeCase
-
-    return FreeCase.of_records(results.records, people, how)
-
-
-def _notes(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
-    yield from warnings(analysis, results.records)
-
-
-def _remarks(results: Results, how: OpenMindednessHow, analysis: Analysis) -> Iterator[str]:
-    yield from notes(analysis)
-    yield from notes_of_table(results.records)
-
-
-def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
-    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
-    from overton.studies.open_mindedness.rows import cross_fitted
-
-    return cross_fitted(_counted(results, how), how)
-
-
-def _counted(results: Results, how: OpenMindednessHow) -> AnswerCounts:
-    """The answers of the design."""
-    from overton.studies.open_mindedness import rows
-
-    weighing = rows.weighing_of(results.records, how)
-    return rows.answer_counts(results.records, how, weighed=weighing is not None and weighing.used)
 
 
 _OF_SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
@@ -170,18 +119,6 @@ def _in_their_place(results: Results, rows: pl.DataFrame | None, how: OpenMinded
     return STUDY_MEASURES.contributions(replace(results, records=records), how)
 
 
-def _by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness.rows import by_chance
-
-    return by_chance(_counted(results, how), how)
-
-
-def _forced_again(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    from overton.studies.open_mindedness.free_answers import by_chance
-
-    return by_chance(results.records, how)
-
-
 def _null(name: NullChange, help_: str, what: Literal["null", "factor"] = "null") -> Null:
     return Null(name, help_, _OF_SCORES, _in_their_place, partial(_null_trials, name), what=what)
 
@@ -195,13 +132,13 @@ NULLS = (
         "chance",
         "the same answers assigned at random to baseline and configurations within each template",
         ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
-        _by_chance,
+        late(f"{_STUDY}.rows:by_chance"),
     ),
     Null(
         "forced-again",
         "a second forced answer to the same prompt in place of the free one",
         ("free_differs", "free_abstains", "free_opposite"),
-        _forced_again,
+        late(f"{_STUDY}.free_answers:by_chance"),
     ),
 )
 """Irrelevant text leads: what it moves is noise and compliance, not argument."""
@@ -214,17 +151,17 @@ STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
     groupings=_GROUPINGS,
     by_facet=(Grouping((*OF_ISSUES, *SCORES)), Grouping((*STANCE_SHARES, *SHIFTS))),
     besides=(BALANCED,),
-    others=(OtherNumbers(OTHERS, _other_numbers),),
+    others=(OtherNumbers(OTHERS, late(f"{_STUDY}.rows:other_numbers")),),
     faultless=(Grouping(SCORES),),
     questions=QUESTIONS,
-    case=_case,
-    chances=_chances,
+    case=late(f"{_STUDY}.free_answers:free_case"),
+    chances=late(f"{_STUDY}.free_answers:judge_chances"),
     clusters="issues",
     repeats=False,
     between=False,
     nulls=NULLS,
-    notes=_notes,
-    remarks=_remarks,
+    notes=lambda results, how, analysis: warnings(analysis, results.records),
+    remarks=lambda results, how, analysis: [*notes(analysis), *notes_of_table(results.records)],
 )
 
 

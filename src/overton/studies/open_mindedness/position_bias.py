@@ -61,11 +61,7 @@ def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> Mode
     asked = [i for i in cells.asked(model) if cells.answers[model, i].sum()]
     issues = {name: _contrasts(cells.design, model, asked, name, level) for name in _TARGETS}
     ratios: dict[Pull, Estimate] = {}
-    parts: dict[Pull, DifferenceParts] = {
-        "request": request_parts(cells.design, model),
-        "last": last_parts(cells.design, model),
-    }
-    for name, part in parts.items():
+    for name, part in compared_parts(cells.design, model).items():
         if cells.unequal:  # these pool configurations
             ratios[name] = not_computed(LEFT_OUT, level=level)
             issues[name] = dict.fromkeys(asked, ratios[name])
@@ -106,29 +102,19 @@ def contrast_parts(
     return means, np.sqrt(np.where(known, spread, 0.0).sum(1)) / count, sizes.sum((1, 2))
 
 
-def request_parts(design: TemplateCounts, model: int) -> DifferenceParts:
-    """How often A is answered with A named first in the request and with B first, in each issue's cells by template."""
-    cells = design.cells[model].sum(3)
+def compared_parts(design: TemplateCounts, model: int) -> dict[Pull, DifferenceParts]:
+    """Two pulls in each issue's cells by template: how often A is answered with A named first in the request and with B
+    first, and how often pro after a pro and after a con argument."""
+    by_request, by_last = design.cells[model].sum(3), design.cells[model].sum(4)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
-    chosen = np.where(a_is_pro, cells[..., PRO], cells[..., CON])
-    answered = cells[..., PRO] + cells[..., CON]
-    return _strata(chosen, answered, 1, 0)
+    a_chosen = np.where(a_is_pro, by_request[..., PRO], by_request[..., CON])
+    return {"request": _strata(a_chosen, by_request, 1, 0), "last": _strata(by_last[..., PRO], by_last, 1, 2)}
 
 
-def last_parts(design: TemplateCounts, model: int) -> DifferenceParts:
-    """How often pro is answered after a pro and after a con argument, in each issue's cells by template."""
-    cells = design.cells[model].sum(4)
-    return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
-
-
-def _strata(chosen: NDArray[Any], answered: NDArray[Any], yes: int, no: int) -> DifferenceParts:
-    issues = len(chosen)
-    return mantel_haenszel(
-        chosen[..., yes].reshape(issues, -1),
-        answered[..., yes].reshape(issues, -1),
-        chosen[..., no].reshape(issues, -1),
-        answered[..., no].reshape(issues, -1),
-    )
+def _strata(chosen: NDArray[Any], answers: NDArray[Any], yes: int, no: int) -> DifferenceParts:
+    answered = answers[..., PRO] + answers[..., CON]
+    first, second = ([part[..., place].reshape(len(part), -1) for part in (chosen, answered)] for place in (yes, no))
+    return mantel_haenszel(first[0], first[1], second[0], second[1])
 
 
 def _of_parts(parts: DifferenceParts, issues: list[int], reason: str, level: float) -> dict[int, Estimate]:
@@ -199,10 +185,15 @@ def letter_or_position(
         _over_pairs(counts, shares, coefficients, pairs, products)
         for coefficients in (by_letter, by_position, by_letter - by_position)
     ]
-    return {
-        int(issue): _which([(float(v[issue]), float(e[issue])) for v, e in made], int(sizes[issue].sum()), level)
-        for issue in np.flatnonzero(used)
-    }
+    found: dict[int, LetterAndPosition] = {}
+    for issue in np.flatnonzero(used).tolist():
+        n = int(sizes[issue].sum())
+        letter, position, gap = (
+            wald(float(value[issue]), float(error[issue]), n, level, within=within)
+            for (value, error), within in zip(made, (SHARE, SHARE, DIFFERENCE), strict=True)
+        )
+        found[issue] = letter, position, gap
+    return found
 
 
 def _over_pairs(
@@ -214,14 +205,6 @@ def _over_pairs(
     of_pair = np.where(pairs, variance[..., :3] + variance[..., 3:], 0.0)
     used = np.maximum(pairs.sum((1, 2)), 1)
     return np.where(pairs, value, 0.0).sum((1, 2)) / used, np.sqrt(of_pair.sum((1, 2))) / used
-
-
-def _which(made: list[tuple[float, float]], n: int, level: float) -> LetterAndPosition:
-    letter, position, gap = (
-        wald(value, error, n, level, within=within)
-        for (value, error), within in zip(made, (SHARE, SHARE, DIFFERENCE), strict=True)
-    )
-    return letter, position, gap
 
 
 MOST = 0.5
@@ -267,7 +250,9 @@ def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | N
     stances[..., OTHER] = 0
     # Of probabilities, the parts that take a stance count as that many answers, which widens their interval.
     for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
-        share = pull if pull.value >= 0 else _negate(pull)
+        share = pull
+        if pull.value < 0:
+            share = msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)
         if share.low > MOST:
             return FollowedPull(followed, _TOWARDS[followed][pull.value < 0], share)
     return None
@@ -290,15 +275,7 @@ def _pulls(design: TemplateCounts, level: float) -> Iterator[tuple[Pull, Estimat
         if known.any():
             error = sqrt(float((errors[known] ** 2).sum())) / int(known.sum())
             yield followed, wald(float(means[known].mean()), error, int(n[known].sum()), level)
-    compared: tuple[tuple[Pull, DifferenceParts], ...] = (
-        ("request", request_parts(design, 0)),
-        ("last", last_parts(design, 0)),
-    )
-    for followed, parts in compared:
+    for followed, parts in compared_parts(design, 0).items():
         whole = DifferenceParts(*(part.sum() for part in parts))
         if (count := round(float(whole.denominator))) >= _FEWEST:
             yield followed, wald(float(whole.difference()), float(whole.error()), count, level, _SATO)
-
-
-def _negate(pull: Estimate) -> Estimate:
-    return msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)

@@ -123,7 +123,8 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
 
 async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
-    parts = _parts(trial, shown, a_first)
+    question = trial.issue.paraphrases[trial.template - 1].text, _request(a_first)
+    parts = _parts(trial, shown, question, _request(trial.draw("opening").coin()))
     prompt = "".join(parts)
     head = _head(trial, parts)
     shared: dict[str, Any] = {"head": head} if head else {}  # without one, `ask` need not know the parameter
@@ -140,7 +141,8 @@ async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) ->
 
 async def _ask_free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     """The same evidence, with a free answer. An empty one takes no side and is not shown to the judge."""
-    prompt = "".join(_free_parts(trial, shown))
+    question = _open_question(trial.issue, trial.template)
+    prompt = "".join(_parts(trial, shown, question, question[-1]))
     try:
         reply = await ask("subject", (user(prompt),), speaker="subject/free")
     except CallFailed as failed:
@@ -169,6 +171,8 @@ def _arguments(trial: IssueTrial) -> list[Argument]:
 
 _ASKED = 2
 """Parts that end a prompt: the question, and the request for an answer."""
+_QUESTION_FIRST = ("question-first", "authors-own")
+"""The null conditions in which the question comes before the evidence."""
 
 
 def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
@@ -176,28 +180,22 @@ def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
     evidence, if it comes first and all templates show the same."""
     if trial.sampled:
         return sum(map(len, parts))
-    if not trial.shared_evidence or trial.instead in ("question-first", "authors-own"):
+    if not trial.shared_evidence or trial.instead in _QUESTION_FIRST:
         return 0
     return sum(map(len, parts[:-_ASKED]))
 
 
-def _parts(trial: IssueTrial, shown: Sequence[Argument], a_first: bool) -> tuple[str, ...]:
-    if trial.instead not in ("question-first", "authors-own"):
-        return prompt_parts(trial.issue, shown, trial.wording, trial.template, a_first)
-    before = trial.draw("opening").coin() if trial.instead == "authors-own" else None
-    return _question_first(trial, shown, a_first, before)
+def _parts(trial: IssueTrial, shown: Sequence[Argument], question: tuple[str, str], before: str) -> tuple[str, ...]:
+    """The prompt with its question and request as parts, in the order of the trial's null condition.
 
-
-def _question_first(
-    trial: IssueTrial, shown: Sequence[Argument], a_first: bool, before: bool | None
-) -> tuple[str, ...]:
-    """The question, the evidence, the request; if `before` is not None, the request also comes before the evidence,
-    with its order drawn independently."""
+    Where the question comes before the evidence, so may another request, `before`.
+    """
+    if trial.instead not in _QUESTION_FIRST:
+        return _with_evidence(shown, trial.wording, question)
     opening, evidence, _ = _evidence(trial.wording, shown)
     closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
-    asked = () if before is None else (_request(before),)
-    question = trial.issue.paraphrases[trial.template - 1].text
-    return (question, *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", _request(a_first))
+    asked = (before,) if trial.instead == "authors-own" else ()
+    return (question[0], *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", question[1])
 
 
 def prompt_parts(
@@ -208,7 +206,15 @@ def prompt_parts(
     With arguments: opening, then for each argument a heading and its text with sources, then closing; always: the
     paraphrase of `template` (1 to 6), and the request, which names `position <<A>>` first if `a_first`.
     """
-    question = (issue.paraphrases[template - 1].text, _request(a_first))
+    return _with_evidence(shown, wording, (issue.paraphrases[template - 1].text, _request(a_first)))
+
+
+def free_parts(issue: Issue, shown: Sequence[Argument], wording: int, template: int) -> tuple[str, ...]:
+    """The same evidence, with the question and both positions in the order of `template`, and no form to answer in."""
+    return _with_evidence(shown, wording, _open_question(issue, template))
+
+
+def _with_evidence(shown: Sequence[Argument], wording: int, question: tuple[str, str]) -> tuple[str, ...]:
     if not shown:
         return question
     opening, evidence, closing = _evidence(wording, shown)
@@ -236,25 +242,6 @@ def _request(a_first: bool) -> str:
 @lru_cache(maxsize=16_384)
 def _cited(argument: Argument) -> str:
     return "\n".join([argument.text, "Sources:", *argument.sources]) if argument.sources else argument.text
-
-
-def _free_parts(trial: IssueTrial, shown: Sequence[Argument]) -> tuple[str, ...]:
-    if trial.instead not in ("question-first", "authors-own"):
-        return free_parts(trial.issue, shown, trial.wording, trial.template)
-    question, request = _open_question(trial.issue, trial.template)
-    opening, evidence, _ = _evidence(trial.wording, shown)
-    closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
-    asked = (request,) if trial.instead == "authors-own" else ()
-    return (question, *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", request)
-
-
-def free_parts(issue: Issue, shown: Sequence[Argument], wording: int, template: int) -> tuple[str, ...]:
-    """The same evidence, with the question and both positions in the order of `template`, and no form to answer in."""
-    question = _open_question(issue, template)
-    if not shown:
-        return question
-    opening, evidence, closing = _evidence(wording, shown)
-    return (opening, *evidence, closing, *question)
 
 
 def _open_question(issue: Issue, template: int) -> tuple[str, str]:

@@ -5,7 +5,7 @@ One reply answers all three.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -121,13 +121,6 @@ def _plain(text: str) -> str:
     return text.strip().casefold()
 
 
-def _label_of(
-    label: Callable[[FreeAnswerLabel], str], values: Sequence[FreeAnswerLabel | None], material: Material
-) -> dict[str, str | None]:
-    (found,) = values
-    return {"": None if found is None else label(found)}
-
-
 def side_columns(answer: JudgeAnswer[FreeAnswerLabel]) -> dict[str, Any]:
     """The columns of a record that follow from the answer to `SIDE`, with the probabilities that were returned."""
     label, chances = answer.value, answer.probabilities()
@@ -214,7 +207,7 @@ def _question(
         key=key,
         labels=labels,
         prompts=_ask_side,
-        labels_of=partial(_label_of, label),
+        labels_of=lambda values, material: {"": None if values[0] is None else label(values[0])},
         reason="rationale",
         rows=partial(_answers, key),
         material=from_columns(**{name: name for name in ("question", "pro", "con", "answer", "a_is")}),

@@ -66,7 +66,7 @@ class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
 
 
-def _parse(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
+def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool = True) -> ParsedItems[Issue]:
     """The issues of `texts`, sorted by id, with numbers in ids ordered by value.
 
     A '.jsonl' file contains one `Issue` per line; any other file is one issue: an `Issue` if it has an `id`, otherwise
@@ -78,15 +78,6 @@ def _parse(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
     (only a warning if it is to be relabelled), an id that is unusable or not unique. A warning does not: fewer than
     three arguments on a side, a mark without a source or the reverse.
     """
-    return _parse_issues(texts, reading, need_paraphrases=True)
-
-
-def _parse_unphrased(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
-    """The same, except that paraphrases may be missing."""
-    return _parse_issues(texts, reading, need_paraphrases=False)
-
-
-def _parse_issues(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool) -> ParsedItems[Issue]:
     positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
@@ -313,5 +304,5 @@ ISSUES = Items(
 PHRASED = replace(ISSUES, starter=None)
 """The user's own issues, with their paraphrases."""
 
-UNPHRASED = replace(PHRASED, parse=_parse_unphrased)
+UNPHRASED = replace(PHRASED, parse=partial(_parse, need_paraphrases=False))
 """The user's own issues, whose paraphrases may be missing."""

@@ -242,8 +242,8 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     records = table_frames.read(RECORDS, raw)
     lacking = [column for column in _DESIGN if column not in raw.columns]
     held = _held(raw.name, records)
-    notes = [f"{', '.join(held)}: a grammar held answers to their form, so shares of other answers say nothing."]
-    notes = notes if held else []
+    says = "a grammar held answers to their form, so shares of other answers say nothing."
+    notes = [f"{', '.join(held)}: {says}"] if held else []
     if lacking:
         file, failed = raw.name.replace("\\", "/").rpartition("/")[2], records["failure"].is_not_null()
         missing = ", ".join(lacking)

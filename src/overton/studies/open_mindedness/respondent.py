@@ -65,35 +65,25 @@ def fit_respondents(cells: AnswerCounts, level: float = 0.95) -> list[Respondent
     """
     if cells.design is None:
         return None
-    pros, cons = _argument_counts(cells, cells.design.rows)
-    return [
-        _fit(cells, cells.design, model, _argument_shares(pros[model], cons[model]), level)
-        for model in range(len(cells.models))
-    ]
+    shares = _argument_shares(cells, cells.design.rows)
+    return [_fit(cells, cells.design, model, shares[:, model], level) for model in range(len(cells.models))]
 
 
-def _argument_counts(cells: AnswerCounts, rows: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Numbers of pro and con arguments shown [models, issues, conditions], which all trials of one share."""
-    shape = (len(cells.models), len(cells.issues), len(cells.conditions))
+def _argument_shares(cells: AnswerCounts, rows: pl.DataFrame) -> Floats:
+    """Shares of pro and con among the arguments shown [2, models, issues, conditions], which all trials of one
+    share."""
+    shape = cells.failures.shape
     cell = np.ravel_multi_index(tuple(rows[key].to_numpy() for key in ("m", "i", "c")), shape)
     example = np.full(int(np.prod(shape)), -1)
     example[cell] = np.arange(rows.height)
-    asked = np.flatnonzero(example >= 0)
-    pros, cons = np.zeros(example.size), np.zeros(example.size)
-    shown = rows["arguments"].gather(example[asked]).to_list()
-    pros[asked] = [sum(name.startswith("pro-") for name in names or ()) for names in shown]
-    cons[asked] = [sum(not name.startswith("pro-") for name in names or ()) for names in shown]
-    return pros.reshape(shape), cons.reshape(shape)
+    asked, made = np.flatnonzero(example >= 0), np.zeros((2, example.size))
+    for place, names in zip(asked.tolist(), rows["arguments"].gather(example[asked]).to_list(), strict=True):
+        pros = sum(name.startswith("pro-") for name in names or ())
+        made[:, place] = np.array([pros, len(names or ()) - pros]) / max(1, len(names or ()))
+    return made.reshape(2, *shape)
 
 
-def _argument_shares(pros: Floats, cons: Floats) -> tuple[Floats, Floats]:
-    total = np.maximum(pros + cons, 1)
-    return pros / total, cons / total
-
-
-def _fit(
-    cells: AnswerCounts, design: TemplateCounts, model: int, shares: tuple[Floats, Floats], level: float
-) -> RespondentFit:
+def _fit(cells: AnswerCounts, design: TemplateCounts, model: int, shares: Floats, level: float) -> RespondentFit:
     counts = design.cells[model]
     rows = np.argwhere(counts[..., [PRO, CON]].sum(-1) > 0)
     i, c, t, last, a_first = rows.T

@@ -39,7 +39,7 @@ from overton.studies.open_mindedness.arguments import (
     argument_table,
     draw_dependence,
 )
-from overton.studies.open_mindedness.free_answers import free_units
+from overton.studies.open_mindedness.free_answers import free_counts, free_units
 from overton.studies.open_mindedness.issue_arrays import (
     ModelArrays,
     answer_units,
@@ -54,13 +54,12 @@ from overton.studies.open_mindedness.issue_numbers import (
     IssueNumbers,
     ModelAgreement,
     compare,
-    counter_shifts,
-    mean_counter_shift,
 )
 from overton.studies.open_mindedness.options import OpenMindednessHow
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.respondent import RespondentFit, fit_respondents
 from overton.studies.open_mindedness.score import VARIANTS, extreme_scores, limits_like_these, scored_places
+from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
@@ -93,24 +92,12 @@ class AnswerNumbers:
     jackknife: Jackknife
     controversial: int | Sequence[str]
 
-    @classmethod
-    def of(cls, frame: Frame) -> AnswerNumbers:
-        """Those of which a frame's units are made."""
-        made = frame.units["issues"].finisher
-        assert isinstance(made, cls)
-        return made
-
     @cached_property
-    def every(self) -> list[ModelArrays]:
-        """The arrays of each model."""
+    def every(self) -> list[IssueNumbers]:
+        """Each model."""
         many = len(self.cells.models) * len(self.cells.issues)
         draws = min(max(_ALL_DRAWS // many, _LEAST_DRAWS), self.jackknife.resamples)
-        return [ModelArrays(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
-
-    @cached_property
-    def issues(self) -> list[IssueNumbers]:
-        """The numbers of each model's single issues."""
-        return [IssueNumbers(arrays) for arrays in self.every]
+        return [IssueNumbers(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
 
     @cached_property
     def agreement(self) -> ModelAgreement | None:
@@ -164,7 +151,7 @@ class AnswerNumbers:
         if cluster and measure.units != "wordings":
             variant = "letter_balanced" if measure.units.startswith("balanced_") else "plain"
             issue = self.cells.issues.index(cluster)
-            return self.issues[place].of_one(measure.name, condition, variant, issue) or number
+            return self.every[place].of_one(measure.name, condition, variant, issue) or number
         if measure.name.endswith("_cross_fitted") and measure.units == "issues" and not isnan(number.low):
             return msgspec.structs.replace(number, method=f"cross-fitted, {number.method}")
         return number
@@ -223,8 +210,8 @@ class AnswerNumbers:
         yield from self._draw_rows()
         if self.agreement is not None:
             yield from self.agreement.rows(self.arguments, families, self.jackknife)
-        for own, arrays in zip(self.issues, self.every, strict=True):
-            yield from own.rows()
+        for arrays in self.every:
+            yield from arrays.rows()
             if self.respondents is not None:
                 yield from self.respondents[arrays.model].rows(arrays.name)
             if self.arguments is not None:
@@ -255,7 +242,7 @@ class AnswerNumbers:
         """Why there is nothing that only records of forced answers have."""
         return _FROM_COUNTS if self.cells.way == "forced" else _UNFORCED
 
-    def _model_rows(self, arrays: ModelArrays) -> Iterator[EstimateRow]:
+    def _model_rows(self, arrays: IssueNumbers) -> Iterator[EstimateRow]:
         """Numbers of a model that are no means over issues."""
         for measure, number in self._numbers(arrays):
             yield EstimateRow(model=arrays.name, measure=measure, number=number)
@@ -265,24 +252,16 @@ class AnswerNumbers:
                 if unflagged + flagged:
                     number = self._share(flagged, unflagged + flagged)
                     yield EstimateRow(model=arrays.name, condition=condition, measure="flagged", number=number)
-        for issue, condition, shift in counter_shifts(arrays):
-            if shift.value > 0:
-                yield EstimateRow(
-                    model=arrays.name,
-                    item=self.cells.issues[issue],
-                    condition=condition,
-                    measure="counter_shift",
-                    number=shift,
-                )
+        for issue, condition, number in arrays.shifts_against:
+            name = self.cells.issues[issue]
+            yield EstimateRow(model=arrays.name, item=name, condition=condition, measure="counter_shift", number=number)
 
-    def _numbers(self, arrays: ModelArrays) -> Iterator[tuple[str, Estimate]]:
+    def _numbers(self, arrays: IssueNumbers) -> Iterator[tuple[str, Estimate]]:
         for pull, number in ({} if arrays.pulls is None else arrays.pulls.ratios).items():
             yield f"pulls_{pull}", number
         if arrays.followed is not None and not self.cells.unequal:
             yield "followed", arrays.followed.share
-        found = counter_shifts(arrays)
-        above = [shift for shift in found if shift[2].value > 0]
-        yield "counter_shift", mean_counter_shift(above, len(found), self.jackknife)
+        yield "counter_shift", arrays.mean_counter_shift()
         yield "read_differently", self._read_differently(arrays.model)
 
     def _read_differently(self, model: int) -> Estimate:
@@ -323,8 +302,8 @@ class AnswerNumbers:
         """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
         return {
             "counts": tuple(map(self._counts, self.every)),
-            "issues": tuple(cells for own in self.issues for cells in own.issues_table()),
-            "conditions": tuple(cells for own in self.issues for cells in own.conditions_table()),
+            "issues": tuple(cells for arrays in self.every for cells in arrays.issues_table()),
+            "conditions": tuple(cells for arrays in self.every for cells in arrays.conditions_table()),
             "wordings": tuple(
                 {
                     "model": arrays.name,
@@ -344,8 +323,7 @@ class AnswerNumbers:
                     "clear": shift.low > 0,
                 }
                 for arrays in self.every
-                for issue, condition, shift in counter_shifts(arrays)
-                if shift.value > 0
+                for issue, condition, shift in arrays.shifts_against
             ),
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
@@ -353,7 +331,7 @@ class AnswerNumbers:
             **({} if self.agreement is None else self.agreement.tables),
         }
 
-    def _counts(self, arrays: ModelArrays) -> Cells:
+    def _counts(self, arrays: IssueNumbers) -> Cells:
         """What was asked of a model and how its answers were read.
 
         `answers` and `failures` count calls, `flagged` answers that the endpoint itself flagged as refusals, and
@@ -363,9 +341,9 @@ class AnswerNumbers:
         """
         cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
         scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
-        found = counter_shifts(arrays)
         raised = cells.weighed and cells.design is not None and scored.any()
         followed = None if cells.unequal else arrays.followed
+        dispersion = nan if self.respondents is None else self.respondents[model].dispersion
         own = [count for count in cells.faults if count.model == arrays.name]
         return {
             "model": arrays.name,
@@ -377,22 +355,18 @@ class AnswerNumbers:
             **dict(zip(STANCES, by_stance.tolist(), strict=True)),
             "flagged": None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
             "scored": int(scored.sum()),
-            "flips_to_other": self.issues[model].flips_to_other(),
-            "counter_compared": len(found),
-            "counter_count": sum(shift.value > 0 for _, _, shift in found),
-            "counter_clear": sum(shift.low > 0 for _, _, shift in found),
+            "flips_to_other": arrays.flips_to_other(),
+            "counter_compared": len(arrays.counter_shifts),
+            "counter_count": len(arrays.shifts_against),
+            "counter_clear": sum(shift.low > 0 for _, _, shift in arrays.counter_shifts),
             "follows": None if followed is None else followed.follows,
             "towards": None if followed is None else followed.towards,
             "why_withheld": arrays.withheld,
             "raised": arrays.answered.scores.raised if raised else None,
             "is_known": self._has_several_prompts(model) if raised else None,
-            "dispersion": self._dispersion(model),
+            "dispersion": None if isnan(dispersion) else dispersion,
             "without_faults": any(count.faulty for count in own) if own else None,
         }
-
-    def _dispersion(self, model: int) -> float | None:
-        found = nan if self.respondents is None else self.respondents[model].dispersion
-        return None if isnan(found) else found
 
     def _has_several_prompts(self, model: int) -> bool:
         assert self.cells.design is not None
@@ -432,16 +406,41 @@ class AnswerNumbers:
             yield {"model": arrays.name, "part": part, "why": why}
 
 
-def cross_fitted(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+def _numbers_of(frame: Frame) -> AnswerNumbers:
+    """Those of which a frame's units are made."""
+    made = frame.units["issues"].finisher
+    assert isinstance(made, AnswerNumbers)
+    return made
+
+
+def other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
+    """Numbers of single issues and of each model, and tables that need more than the units."""
+    made = _numbers_of(frame)
+    families = {model.name: model.family for model in results.models}
+    yield from made.rows(frame, families)
+    if made.agreement is not None:
+        yield from (TableRow("families", row) for row in made.agreement.families(families, made.arguments))
+    yield TableRow("how", made.how(how.reading))
+    yield from free_counts(results.records)
+
+
+def _counted(results: Results, how: OpenMindednessHow) -> AnswerCounts:
+    """The answers of the design."""
+    weighing = weighing_of(results.records, how)
+    return answer_counts(results.records, how, weighed=weighing is not None and weighing.used)
+
+
+def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
-    jackknife, measure = Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
+    cells, jackknife, measure = _counted(results, how), Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
     every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
     return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
 
 
-def by_chance(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
+def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
     deals [deals, issues], and each deal's deviation from them."""
+    cells = _counted(results, how)
     found: dict[str, list[Contribution]] = {}
     for model, name in enumerate(cells.models):
         made = score.by_chance(cells, model, how.seed)
@@ -512,4 +511,4 @@ def faults_of(records: pl.DataFrame, how: OpenMindednessHow) -> tuple[FaultCount
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
     """What was asked and how answers were read, properties of issues, and why something is missing."""
-    return AnswerNumbers.of(frame).tables()
+    return _numbers_of(frame).tables()

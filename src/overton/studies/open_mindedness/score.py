@@ -293,8 +293,13 @@ def _mean_of_halves(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
 
 def _halves(answers: Ints, rng: np.random.Generator) -> Ints:
     """Half of each configuration's answers drawn at random [splits, issues, 6, 3]; an odd one goes to either half."""
-    pro, con, other = (np.broadcast_to(answers[..., k], (_SPLITS, *answers.shape[:2])) for k in (PRO, CON, OTHER))
-    size = (pro + con + other + rng.integers(2, size=pro.shape)) // 2
+    sizes = np.broadcast_to(answers.sum(-1), (_SPLITS, *answers.shape[:2]))
+    return _drawn(answers, (sizes + rng.integers(2, size=sizes.shape)) // 2, rng)
+
+
+def _drawn(answers: Ints, size: Ints, rng: np.random.Generator) -> Ints:
+    """So many of the answers [..., 3], drawn at random without replacement."""
+    pro, con, other = (np.broadcast_to(answers[..., k], size.shape) for k in (PRO, CON, OTHER))
     of_pro = rng.hypergeometric(pro, con + other, size)
     of_con = rng.hypergeometric(con, other, size - of_pro)
     return np.stack([of_pro, of_con, size - of_pro - of_con], -1)
@@ -349,15 +354,13 @@ def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
     NaN if an issue has no baseline stance in a deal or lacks answers in a configuration of equation 1; and for shares
     from token probabilities, which are not answers that could be dealt out.
     """
-    issues = len(cells.issues)
-    places = scored_places(cells.conditions)
-    if places is None:
-        return _unknown(issues)
-    answers = _by_template(cells, model)[:, places]
-    if (answers != np.rint(answers)).any():
-        return _unknown(issues)
-    answers = answers.astype(np.int64)
-    counts = dealt(answers, np.random.default_rng((seed, issues)))
+    places, shape = scored_places(cells.conditions), (DEALS, len(cells.issues))
+    # Counts that name no template count as one template's.
+    by_template = cells.answers[model][:, :, None] if cells.design is None else cells.design.by_template(model)
+    if places is None or (by_template[:, places] != np.rint(by_template[:, places])).any():
+        return ChanceDeals(np.full((*shape, len(VARIANTS)), np.nan), np.full(shape, np.nan))
+    answers = by_template[:, places].astype(np.int64)
+    counts = dealt(answers, np.random.default_rng((seed, len(cells.issues))))
     with np.errstate(invalid="ignore"):
         share = counts / counts.sum(-1, keepdims=True)
     baseline, argued = share[..., 0, :], share[..., 1:, :]
@@ -366,28 +369,13 @@ def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
     return ChanceDeals(scores(baseline, argued), np.where(known, any_flips(flips), np.nan))
 
 
-def _unknown(issues: int) -> ChanceDeals:
-    return ChanceDeals(np.full((DEALS, issues, len(VARIANTS)), np.nan), np.full((DEALS, issues), np.nan))
-
-
-def _by_template(cells: AnswerCounts, model: int) -> Ints:
-    """Answers [issues, conditions, templates, stance]; counts that name no template count as one template's."""
-    if cells.design is not None:
-        return cells.design.by_template(model)
-    return np.asarray(cells.answers[model][:, :, None, :])
-
-
 def dealt(answers: Ints, rng: np.random.Generator) -> Ints:
     """Answers [issues, 6, templates, 3] dealt out again within issue and template: [deals, issues, 6, 3]."""
     sizes = answers.sum(-1)
     left = np.broadcast_to(answers.sum(1), (DEALS, *answers.sum(1).shape)).copy()
     made = np.empty((DEALS, *answers.shape[:2], 3), np.int64)
     for place in range(answers.shape[1]):
-        pro, con, other = left[..., 0], left[..., 1], left[..., 2]
-        size = np.broadcast_to(sizes[:, place], pro.shape)
-        of_pro = rng.hypergeometric(pro, con + other, size)
-        of_con = rng.hypergeometric(con, other, size - of_pro)
-        drawn = np.stack([of_pro, of_con, size - of_pro - of_con], -1)
+        drawn = _drawn(left, np.broadcast_to(sizes[:, place], left.shape[:-1]), rng)
         left -= drawn
         made[:, :, place] = drawn.sum(2)
     return made

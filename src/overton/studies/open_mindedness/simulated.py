@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -30,13 +30,7 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.questions import positions
 from overton.studies.options import Option
-from overton.studies.simulated import SeededAnswerer, weighed_reply
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
+from overton.studies.simulated import SeededAnswerer, respondent, weighed_reply
 
 NAME = "simulated/open-minded"
 
@@ -189,11 +183,6 @@ class OpenMinded(SeededAnswerer):
         for issue in issues:
             self._learn(issue)
 
-    @classmethod
-    def from_args(cls, issues: Sequence[Issue], args: Mapping[str, str]) -> OpenMinded:
-        """A respondent with parameters given as words; see `Parameters.from_args`."""
-        return cls(issues, Parameters.from_args(args, issues))
-
     @property
     def identity(self) -> str:
         """The name and every parameter."""
@@ -308,6 +297,11 @@ class OpenMinded(SeededAnswerer):
         raise RejectedError("unknown prompt", f"{NAME} finds no paraphrase of its issues in the prompt")
 
 
+def make_open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> OpenMinded:
+    """A respondent with parameters given as words; see `Parameters.from_args`."""
+    return OpenMinded(issues, Parameters.from_args(arguments, issues))
+
+
 def _line_starts(prompt: str) -> list[tuple[int, str]]:
     starts, start = [], 0
     for line in prompt.split("\n"):
@@ -327,58 +321,6 @@ def _longest(prompt: str, start: int, texts: list[_ArgumentWeight]) -> _Argument
 
 def _logistic(logit: float) -> float:
     return 1 / (1 + exp(-logit)) if logit >= 0 else exp(logit) / (1 + exp(logit))
-
-
-def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same probabilities as `OpenMinded.chances`, for all records at once, from their columns.
-
-    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays with one value per
-    row: that the trial is refused, and that the answer is pro if it is not.
-    """
-    import numpy as np
-    import polars as pl
-
-    def sign(condition: pl.Expr) -> pl.Expr:
-        return pl.when(condition).then(1.0).otherwise(-1.0)
-
-    leans = {issue: parameters.lean_of(issue) for issue in records["issue"].unique().sort()}
-    shown = pl.col("arguments").list.len()
-    pros, cons = _counted(records, parameters, "pro-") / shown, _counted(records, parameters, "con-") / shown
-    letter = sign(pl.col("a_is") == "pro")
-    argued = shown > 0
-    logit = (
-        pl.col("issue").replace_strict(leans, return_dtype=pl.Float64)
-        + parameters.letter * letter
-        + parameters.first * sign(pl.col("pro_first"))
-        + parameters.request * letter * sign(pl.col("a_first"))
-        + pl.when(argued)
-        .then(
-            pros * parameters.susceptibility_pro
-            - cons * parameters.susceptibility_con
-            + parameters.last * sign(pl.col("last_argument") == "pro")
-        )
-        .otherwise(0.0)
-    )
-    refuse = pl.when(argued).then(parameters.refusal_with_arguments).otherwise(parameters.refusal)
-    made = records.select(refuse=refuse, logit=logit)
-    return made["refuse"].to_numpy(), np.asarray(1 / (1 + np.exp(-made["logit"].to_numpy())))
-
-
-def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
-    """How much the arguments of a side count in each record; their number if all count alike."""
-    import polars as pl
-
-    if not parameters.uneven:
-        return pl.col("arguments").list.eval(pl.element().str.starts_with(side)).list.sum()
-    named = records.select(key=pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" ")))["key"]
-    totals = {key: _total(key, parameters, side) for key in named.drop_nulls().unique()}
-    key = pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" "))
-    return key.replace_strict(totals, return_dtype=pl.Float64)
-
-
-def _total(key: str, parameters: Parameters, side: str) -> float:
-    issue, *shown = key.split(" ")
-    return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))
 
 
 _STANCES = ("A", "B", "neither")
@@ -414,3 +356,7 @@ def labelled(
     if request.form and request.form.schema:
         said = {key: said[key] for key in request.form.schema["properties"]}
     return weighed_reply(request, msgspec.json.encode(said).decode(), stance, chances, first=True)
+
+
+JUDGE = respondent(JudgeParameters, labelled)
+"""A judge that finds the position that a simulated model quotes."""

@@ -12,8 +12,7 @@ from overton.runs.setup import set_up
 from overton.studies.measurement import How
 from overton.studies.null_conditions import null_of, split_nulls
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
-from overton.studies.open_mindedness.paraphrases.audit import STUDY
-from overton.studies.open_mindedness.paraphrases.neutrality import MEASURING
+from overton.studies.open_mindedness.paraphrases.audit import MEASURING, STUDY
 from overton.studies.results import Results
 from overton.studies.sections import Callout
 

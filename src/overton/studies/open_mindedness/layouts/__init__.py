@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from overton.studies.frame import Analysis
+from overton.studies.items import words_of
+from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.layouts import effects, scores
 from overton.studies.open_mindedness.layouts.parts import Shown
+from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.probabilities import probabilities_section, weighing_section
 from overton.studies.sections import Section
 from overton.studies.warnings import fault_section, with_faults
 
-__all__ = ["sections"]
-
 _FAULTS = "The score without these answers is shown beside the score."
 
 
-def sections(analysis: Analysis, judged: str = "", *, questions: Mapping[str, str] | None = None) -> list[Section]:
+def sections(analysis: Analysis, judged: str = "", issues: Sequence[Issue] = ()) -> list[Section]:
     """The report's sections, in reading order.
 
-    `judged` says who judged free answers. `questions` maps issue ids to their questions, for the tips of charts. What
-    the analysis could not compute is replaced by the reason.
+    `judged` says who judged free answers. Tips of charts have the questions of `issues`. What the analysis could not
+    compute is replaced by the reason.
     """
-    shown = Shown(analysis, questions or {})
+    shown = Shown(analysis, {name: item.text for name, item in words_of(ISSUES, issues).items()})
     several = len(analysis.models) > 1
     free = effects.free_answers(shown)
     made = [

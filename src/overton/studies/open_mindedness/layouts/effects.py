@@ -6,20 +6,20 @@ one's own words. Models agree on issues, and single arguments move them more or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.charts.axes import Axis, difference_axis
-from overton.studies.charts.dots import Dot, Series, dots
+from overton.studies.charts.dots import Dot, Series
 from overton.studies.charts.grids import GridCell, grid
 from overton.studies.frame import Cells
-from overton.studies.layouts import CountColumn, MeasureColumn, TableOf, make_exhibits
+from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.declarations import PULLS
 from overton.studies.open_mindedness.issue_numbers import AGREEMENT, LETTER_OR_POSITION
-from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, Shown
+from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, Shown, dot_chart
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.sections import (
     COLOURS,
@@ -27,7 +27,6 @@ from overton.studies.sections import (
     Cell,
     Chart,
     Column,
-    Drawing,
     Exhibit,
     Method,
     Prose,
@@ -54,11 +53,10 @@ def shifts(shown: Shown) -> Section:
                 if variant == "plain" or not shown.missing(model, "corrected")
             ]
     axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
-    labels = [LABELS[name] for name in shown.arguments]
-    spec = partial(dots, points, labels, _READINGS, axis, panels=list(shown.models))
-    chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
+    title = "Average shift by configuration"
+    chart = dot_chart("shifts", title, _SHIFTS, points, _READINGS, axis, source="figure 2")
     changes = shown.by_condition(
-        "Average shift by configuration, in percentage points",
+        f"{title}, in percentage points",
         [MeasureColumn("shift", "Shift of the pro share"), MeasureColumn("shift", "Corrected", variant=BALANCED)],
         source="figure 2",
     )
@@ -91,32 +89,30 @@ def topics(shown: Shown) -> Section | None:
     for (topic, _), number in found.items():
         values.setdefault(topic, []).extend([] if isnan(number.value) else [number.value])
     ordered = sorted(sorted(values), key=lambda topic: -sum(values[topic]) / max(1, len(values[topic])))
-    about = "Mean plain score of the issues of each topic, the highest first."
-    chart = Chart("topics", "Plain score by topic", about, _topic_chart(shown, ordered, found), source="figure 4")
-    columns = [Column("Topic"), Column("Model"), Column("Plain score", "score")]
-    columns += [Column("By the published formula", "score")]
-    cells: list[list[Cell]] = [
-        [topic, model, found[topic, model], shown.number("open_mindedness_as_published", model, topic, facet="topic")]
-        for topic in ordered
-        for model in shown.models
-        if (topic, model) in found
-    ]
-    return Section("topics", "By topic", [chart, Table("Scores by topic", columns, cells, source="figure 4")])
-
-
-def _topic_chart(shown: Shown, ordered: list[str], found: dict[tuple[str, str], Estimate]) -> Drawing:
     scored = [
         (topic, model, found[topic, model]) for model in shown.models for topic in ordered if (topic, model) in found
     ]
+    title, about = "Plain score by topic", "Mean plain score of the issues of each topic, the highest first."
     if len(shown.models) == 1:
         points = [Dot(topic, 0, score) for topic, _, score in scored]
-        return partial(dots, points, ordered, [Series("Plain score", COLOURS["accent"], "circle")], PLAIN)
-    boxes = [
-        GridCell(topic, model, score.value, f"{score.value:.0f}", f"{model}\n{topic}\n{sentence(score, 'score')}")
-        for topic, model, score in scored
-        if not isnan(score.value)
+        series = [Series("Plain score", COLOURS["accent"], "circle")]
+        chart = dot_chart("topics", title, about, points, series, PLAIN, source="figure 4")
+    else:
+        boxes = [
+            GridCell(topic, model, score.value, f"{score.value:.0f}", f"{model}\n{topic}\n{sentence(score, 'score')}")
+            for topic, model, score in scored
+            if not isnan(score.value)
+        ]
+        draw = partial(grid, boxes, ordered, list(shown.models), scale="score", title=PLAIN.title)
+        chart = Chart("topics", title, about, draw, source="figure 4")
+    columns = [Column("Topic"), Column("Model"), Column("Plain score", "score")]
+    columns += [Column("By the published formula", "score")]
+    published = "open_mindedness_as_published"
+    cells: list[list[Cell]] = [
+        [topic, model, score, shown.number(published, model, topic, facet="topic")]
+        for topic, model, score in sorted(scored, key=lambda row: ordered.index(row[0]))
     ]
-    return partial(grid, boxes, ordered, list(shown.models), scale="score", title=PLAIN.title)
+    return Section("topics", "By topic", [chart, Table("Scores by topic", columns, cells, source="figure 4")])
 
 
 _SIDES = (
@@ -151,33 +147,30 @@ def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
     """A chart of the effects if there are any, and their table: of all issues, or of the controversial ones."""
     is_subset = name != "contrary"
     number = shown.in_subset if is_subset else shown.number
-    effects = {
-        model: {measure: found for measure in _EFFECTS if (found := number(measure, model)) is not None}
-        for model in shown.models
-        if number("contrary_con", model) is not None
-    }
+    models = [model for model in shown.models if number("contrary_con", model) is not None]
     known = [
-        Dot(model, index, found[f"{start}_{side}"], panel=panel)
-        for model, found in effects.items()
+        Dot(model, index, effect, panel=panel)
+        for model in models
         for start, panel in _PANELS.items()
         for index, side in enumerate(("con", "pro"))
-        if not isnan(found[f"{start}_{side}"].value)
+        if (effect := number(f"{start}_{side}", model)) is not None and not isnan(effect.value)
     ]
     if known:
-        panels = [panel for panel in _PANELS.values() if any(point.panel == panel for point in known)]
         axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
-        spec = partial(dots, known, list(effects), _SIDES, axis, panels=panels)
+        title = f"The effect of a single contrary argument {where}"
         about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
-        yield Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5")
-    declared = shown.analysis.measures
-    columns = [Column("Model"), *(Column(declared[name].title, declared[name].kind) for name in _EFFECTS)]
-    rows: list[list[Cell]] = [
-        [model, *(found.get(measure) for measure in _EFFECTS)] for model, found in effects.items()
-    ]
-    above = {model: _above_half(shown, model, shown.subset if is_subset else None) for model in effects}
+        yield dot_chart(name, title, about, known, _SIDES, axis, source="figure 5")
+    above = {model: _above_half(shown, model, shown.subset if is_subset else None) for model in models}
     listed = "; ".join(f"{model}: {', '.join(issues)}" for model, issues in above.items() if issues)
-    title = f"A single contrary argument {where}, in percentage points"
-    yield Table(title, columns, rows, note=f"Issues above 50 points: {listed or 'none'}.", source="figure 5")
+    yield from shown.tables(
+        TableOf(
+            f"A single contrary argument {where}, in percentage points",
+            [MeasureColumn(measure) for measure in _EFFECTS],
+            RowsOf("subset") if is_subset else RowsOf(),
+            note=f"Issues above 50 points: {listed or 'none'}.",
+            source="figure 5",
+        )
+    )
 
 
 def _above_half(shown: Shown, model: str, chosen: Sequence[str] | None) -> list[str]:
@@ -229,7 +222,7 @@ def counter(shown: Shown) -> Section:
         Column("Interval excludes 0"),
     ]
     listed = [Table("Each shift against the arguments", heads, rows)] if rows else []
-    counted = make_exhibits([_COUNTED], shown.analysis, "")
+    counted = shown.tables(_COUNTED)
     return Section("counter", "Shifts against the arguments", [Prose(_COUNTER), *counted, *listed, Method(_CHANCE)])
 
 
@@ -251,7 +244,7 @@ def draws(shown: Shown) -> Section:
     """How much results depend on which arguments happened to be drawn."""
     absent = [model for model in shown.models if shown.missing(model, "draws")]
     parts = [shown.absent(model, "draws", f"How often two answers of {model} differ is") for model in absent]
-    tables = make_exhibits([_DEPENDENCE], shown.analysis, "")
+    tables = shown.tables(_DEPENDENCE)
     return Section("draws", "Which arguments were drawn", [*parts, *tables, Method(_DRAWS)])
 
 
@@ -280,7 +273,7 @@ def bias(shown: Shown) -> Section:
     exhibits: list[Exhibit] = [Prose(_WHY)]
     exhibits += [shown.absent(model, "pulls", f"The pulls on {model} are", summary=True) for model in absent]
     if len(absent) < len(shown.models):
-        exhibits += [_pull_chart(shown), *make_exhibits([_PULL_TABLE], shown.analysis, "")]
+        exhibits += [_pull_chart(shown), *shown.tables(_PULL_TABLE)]
     return Section("letter", "Letter and order", [*exhibits, _followers(shown), Method(_HOW)])
 
 
@@ -292,10 +285,7 @@ def _pull_chart(shown: Shown) -> Chart:
         if (number := shown.number(f"pulls_{name}", model)) is not None and not isnan(number.value)
     ]
     axis = difference_axis("Pull on the answer", [point.estimate for point in points])
-    panels = [panel for panel in shown.models if any(point.panel == panel for point in points)]
-    rows = [label for label in PULLS.values() if any(point.row == label for point in points)]
-    spec = partial(dots, points, rows, _PULL_SERIES, axis, panels=panels)
-    return Chart("pulls", "What moves answers besides arguments", _ABOUT, spec)
+    return dot_chart("pulls", "What moves answers besides arguments", _ABOUT, points, _PULL_SERIES, axis)
 
 
 _WHERE = {"follows_at_baseline": ("baseline", "baseline"), "follows": (None, "all configurations")}
@@ -406,7 +396,7 @@ def free_answers(shown: Shown) -> Section | None:
         beside = TableOf(
             "Free answers beside forced ones", [CountColumn("pairs", "Pairs", "free"), *columns], summary=True
         )
-        parts += [*make_exhibits([beside], shown.analysis, ""), _free_chart(shown, paired)]
+        parts += [*shown.tables(beside), _free_chart(shown, paired)]
     else:
         said = "The model was never forced, so nothing can be said about what forcing does."
         parts.append(Callout(said, summary=True))
@@ -419,7 +409,7 @@ def free_answers(shown: Shown) -> Section | None:
         if _freely(shown, "free_pro", model, name) is not None
     ]
     parts.append(Table("Which side free answers take", columns_of, rows))
-    parts += [*make_exhibits([_FIRMNESS], shown.analysis, ""), Method(_FREE_METHOD)]
+    parts += [*shown.tables(_FIRMNESS), Method(_FREE_METHOD)]
     return Section("free", "Free answers", parts)
 
 
@@ -458,11 +448,9 @@ def _free_chart(shown: Shown, models: Sequence[str]) -> Chart:
         [model, LABELS[name], pairs[model, name], *(_freely(shown, measure, model, name) for measure in _DIFFER)]
         for model, name in found
     ]
-    rows = [LABELS[name] for name in CONDITIONS if any(name == other for _, other in found)]
     about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
-    spec = partial(dots, points, rows, _FREE_SERIES, _PAIRS, panels=list(models))
     table = Table("Free answers beside forced ones, by configuration", columns, values)
-    return Chart("free", "What becomes of forced answers", about, spec, values=table)
+    return dot_chart("free", "What becomes of forced answers", about, points, _FREE_SERIES, _PAIRS, values=table)
 
 
 _AGREEMENT = (
@@ -531,7 +519,7 @@ _EFFECTS_OF_ARGUMENTS = (
     "correlation comes from differences between issues and sides; 'within issue and side' removes their means, so "
     "that only differences between the arguments of one side remain."
 )
-_FAMILY = {True: "same", False: "different", None: "unknown"}
+_FAMILY: Mapping[object, str] = {True: "same", False: "different", None: "unknown"}
 
 
 def correlations(shown: Shown) -> Section:
@@ -551,7 +539,7 @@ def correlations(shown: Shown) -> Section:
         [
             str(cells["first"]),
             str(cells["second"]),
-            _FAMILY[None if cells["same_family"] is None else bool(cells["same_family"])],
+            _FAMILY[cells["same_family"]],
             *(_correlation(shown, cells, measure) for measure in ("agreement", "agreement_within")),
         ]
         for cells in pairs

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.charts.axes import Axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.frame import Analysis, Cells
-from overton.studies.layouts import MeasureColumn
+from overton.studies.layouts import MeasureColumn, TableOf, make_exhibits
 from overton.studies.numbers import Kind
 from overton.studies.open_mindedness.options import CONDITIONS
-from overton.studies.sections import Callout, Cell, Column, Table
+from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Table
 
 LABELS = {
     "baseline": "Baseline",
@@ -30,6 +31,28 @@ LABELS = {
 SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
 PLAIN = Axis("Plain score (0 to 100)", 0, 100, "score")
 BALANCED = "letter_balanced"
+
+
+def dot_chart(  # noqa: PLR0917
+    name: str,
+    title: str,
+    about: str,
+    points: Sequence[Dot],
+    series: Sequence[Series],
+    axis: Axis,
+    *,
+    rows: Sequence[str] = (),
+    source: str = "",
+    values: Table | None = None,
+) -> Chart:
+    """A chart of dots, with a panel for each of those that these have; by default they have its rows, too.
+
+    If `rows` are given, their names are wrapped.
+    """
+    panels = list(dict.fromkeys(point.panel for point in points if point.panel))
+    known = list(rows or dict.fromkeys(point.row for point in points))
+    draw = partial(dots, points, known, series, axis, panels=panels, wrap=bool(rows))
+    return Chart(name, title, about, draw, values, source)
 
 
 @dataclass(frozen=True)
@@ -110,6 +133,10 @@ class Shown:
             value = [] if number is None or isnan(number.value) else [number.value]
             found.setdefault(str(cells["issue"]), []).extend(value)
         return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+
+    def tables(self, *layouts: TableOf) -> list[Exhibit]:
+        """Tables that layouts describe; empty ones are left out."""
+        return make_exhibits(layouts, self.analysis, "")
 
     def by_condition(self, title: str, columns: Sequence[MeasureColumn], note: str = "", source: str = "") -> Table:
         """A table with a row for each model and configuration with arguments."""

@@ -9,12 +9,12 @@ from math import floor, isnan, nan
 
 from overton.statistics import Estimate
 from overton.studies.charts.axes import Axis
-from overton.studies.charts.dots import Dot, Series, dots, series_of
+from overton.studies.charts.dots import Dot, Series, series_of
 from overton.studies.charts.grids import GridCell, grid
 from overton.studies.frame import Cells
-from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf, make_exhibits
+from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, SCORE, Shown
+from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, SCORE, Shown, dot_chart
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.sections import (
     COLOURS,
@@ -95,28 +95,21 @@ def _scores(shown: Shown) -> TableOf:
     )
 
 
-def _subset(shown: Shown) -> Iterator[Table]:
-    columns = (
-        ("Plain score", _PLAIN, "plain"),
-        ("By the published formula", "open_mindedness_as_published", "plain"),
-        ("Plain, corrected", _PLAIN, BALANCED),
+def _subset(shown: Shown) -> TableOf:
+    return TableOf(
+        "Scores on the controversial issues",
+        [
+            MeasureColumn(_PLAIN, "Plain score"),
+            MeasureColumn("open_mindedness_as_published", "By the published formula"),
+            MeasureColumn(_PLAIN, "Plain, corrected", variant=BALANCED),
+        ],
+        RowsOf("subset"),
+        note=(
+            f"The controversial issues: {', '.join(sorted(shown.subset))}. If these same answers chose them, chance has"
+            " had a hand in it, and differences between models on them are too large."
+        ),
+        source="table 5",
     )
-    rows: list[list[Cell]] = [
-        [model, *(shown.in_subset(measure, model, variant) for _, measure, variant in columns)]
-        for model in shown.models
-        if shown.in_subset(_PLAIN, model) is not None
-    ]
-    note = (
-        f"The controversial issues: {', '.join(sorted(shown.subset))}. If these same answers chose them, chance has had"
-        " a hand in it, and differences between models on them are too large."
-    )
-    if rows:
-        heads = [Column("Model"), *(Column(title, "score") for title, _, _ in columns)]
-        yield Table("Scores on the controversial issues", heads, rows, note=note, source="table 5")
-
-
-def _tables(shown: Shown, *tables: TableOf) -> list[Exhibit]:
-    return make_exhibits(tables, shown.analysis, "")
 
 
 def headline(shown: Shown) -> Section:
@@ -129,10 +122,9 @@ def headline(shown: Shown) -> Section:
         [
             *warning,
             _score_chart(shown),
-            *_tables(shown, _scores(shown)),
+            *shown.tables(_scores(shown)),
             Method(f"{_METHOD}\n\n{_READINGS}"),
-            *_tables(shown, _BY_WORDING),
-            *_subset(shown),
+            *shown.tables(_BY_WORDING, _subset(shown)),
         ],
     )
 
@@ -151,9 +143,9 @@ def _score_chart(shown: Shown) -> Chart:
         points += [Dot(model, index, number) for index, number in enumerate(numbers)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
     axis = replace(SCORE, low=_lowest(points), anchors=_anchors(shown))
-    spec = partial(dots, points, list(shown.models), used, axis)
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all reverse it entirely."
-    return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
+    title, source = "Open-mindedness by model", "tables 4 and 5"
+    return dot_chart("open-mindedness", title, about, points, used, axis, source=source)
 
 
 def _lowest(points: Sequence[Dot]) -> float:
@@ -205,17 +197,24 @@ def _move_by_coin(baseline: int, other: int) -> float:
 
 def by_issue(shown: Shown) -> Section:
     """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
-    several = len(shown.models) > 1
-    about = (
-        "Each cell is the plain score of one model on one issue, from 0 (nothing flips its stance) to 100; an "
-        "empty cell has no score."
-        if several
-        else "The plain score of each issue; lines are intervals. A score of 0 means that no configuration flips the"
-        " stance."
-    )
-    ordered = shown.ordered(_PLAIN)
-    spec = _score_grid(shown, ordered) if several else _score_dots(shown, ordered)
-    chart = Chart("scores-by-issue", "Plain score by issue", about, spec)
+    ordered, name, title = shown.ordered(_PLAIN), "scores-by-issue", "Plain score by issue"
+    if len(shown.models) > 1:
+        about = (
+            "Each cell is the plain score of one model on one issue, from 0 (nothing flips its stance) to 100; an "
+            "empty cell has no score."
+        )
+        chart = Chart(name, title, about, _score_grid(shown, ordered))
+    else:
+        about = (
+            "The plain score of each issue; lines are intervals. A score of 0 means that no configuration flips the"
+            " stance."
+        )
+        points = [
+            Dot(shown.questions.get(issue, issue), index, number)
+            for issue in (str(cells["issue"]) for cells in shown.issues)
+            for index, number in enumerate(_plain_and_corrected(shown, shown.models[0], issue))
+        ]
+        chart = dot_chart(name, title, about, points, _SERIES[1:], PLAIN, rows=shown.in_words(ordered))
     return Section("issues", "By issue", [chart, _issues(shown, ordered)])
 
 
@@ -240,15 +239,6 @@ def _grid_cell(shown: Shown, model: str, issue: str, number: Estimate, text: str
     question = shown.questions.get(issue, "")
     tip = "\n".join([*filter(None, (model, issue, question)), said])
     return GridCell(question or issue, model, number.value, text, tip)
-
-
-def _score_dots(shown: Shown, issues: Sequence[str]) -> Drawing:
-    points = [
-        Dot(shown.questions.get(issue, issue), index, number)
-        for issue in (str(cells["issue"]) for cells in shown.issues)
-        for index, number in enumerate(_plain_and_corrected(shown, shown.models[0], issue))
-    ]
-    return partial(dots, points, shown.in_words(issues), _SERIES[1:], PLAIN, wrap=True)
 
 
 def _issues(shown: Shown, issues: Sequence[str]) -> Table:
@@ -320,7 +310,7 @@ def definition(shown: Shown) -> Section:
         for model in shown.models
     ]
     listed = Table("Which issues these are", heads, rows)
-    return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), *_tables(shown, _MOVED), listed])
+    return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), *shown.tables(_MOVED), listed])
 
 
 def _listed(shown: Shown, model: str, name: str, *, applies: bool) -> str:
@@ -350,18 +340,24 @@ _LEANING = TableOf(
 
 def baseline(shown: Shown) -> Section:
     """Baseline shares by issue and the share of issues that lean pro."""
-    several = len(shown.models) > 1
-    about = (
-        "Each cell is the share of a model's baseline answers to an issue that are pro: blue where most are, orange "
-        "where few are."
-        if several
-        else "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
-    )
-    ordered = shown.ordered("pro", "baseline")
-    spec = _pro_grid(shown, ordered) if several else _pro_dots(shown, ordered)
-    chart = Chart("baseline", "Baseline stance by issue", about, spec, values=_baseline_shares(shown, ordered))
-    disputed: list[Exhibit] = [_disputed(shown, shown.subset)] if several and shown.subset else []
-    return Section("baseline", "Baseline stances", [*_tables(shown, _LEANING), chart, *disputed])
+    ordered, name, title = shown.ordered("pro", "baseline"), "baseline", "Baseline stance by issue"
+    values, disputed = _baseline_shares(shown, ordered), list[Chart]()
+    if len(shown.models) > 1:
+        about = (
+            "Each cell is the share of a model's baseline answers to an issue that are pro: blue where most are,"
+            " orange where few are."
+        )
+        chart = Chart(name, title, about, _pro_grid(shown, ordered), values)
+        disputed = [_disputed(shown)] if shown.subset else []
+    else:
+        about = "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
+        points = [
+            Dot(shown.questions.get(issue, issue), 0, number)
+            for _, issue, number in _of_issues(shown, "pro", "baseline")
+        ]
+        series = [Series("pro", COLOURS["pro"], "circle")]
+        chart = dot_chart(name, title, about, points, series, _PRO, rows=shown.in_words(ordered), values=values)
+    return Section("baseline", "Baseline stances", [*shown.tables(_LEANING), chart, *disputed])
 
 
 def _pro_grid(shown: Shown, issues: Sequence[str]) -> Drawing:
@@ -371,14 +367,6 @@ def _pro_grid(shown: Shown, issues: Sequence[str]) -> Drawing:
     ]
     title = "Share of answers that are pro (numbers in %)"
     return partial(grid, cells, shown.in_words(issues), list(shown.models), scale="pro", title=title)
-
-
-def _pro_dots(shown: Shown, issues: Sequence[str]) -> Drawing:
-    points = [
-        Dot(shown.questions.get(issue, issue), 0, number) for _, issue, number in _of_issues(shown, "pro", "baseline")
-    ]
-    series = [Series("pro", COLOURS["pro"], "circle")]
-    return partial(dots, points, shown.in_words(issues), series, _PRO, wrap=True)
 
 
 def _baseline_shares(shown: Shown, issues: Sequence[str]) -> Table:
@@ -393,16 +381,17 @@ def _baseline_shares(shown: Shown, issues: Sequence[str]) -> Table:
     return Table("Baseline shares by issue", columns, rows)
 
 
-def _disputed(shown: Shown, subset: Sequence[str]) -> Chart:
+def _disputed(shown: Shown) -> Chart:
     points = [
         Dot(shown.questions.get(issue, issue), index, pro)
         for index, model in enumerate(shown.models)
-        for issue in subset
+        for issue in shown.subset
         if (pro := shown.number("pro", model, "baseline", item=issue)) is not None
     ]
-    spec = partial(dots, points, shown.in_words(subset), series_of(list(shown.models)), _PRO, wrap=True)
     about = "The baseline share of pro answers, model by model, on the issues where models differ most."
-    return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
+    series, rows = series_of(list(shown.models)), shown.in_words(shown.subset)
+    title, source = "Baseline stances on disputed issues", "figure 3"
+    return dot_chart("disputed", title, about, points, series, _PRO, rows=rows, source=source)
 
 
 _OTHER = Axis("Share of answers that are other (%)", 0, 1, "share")
@@ -434,15 +423,15 @@ def refusals(shown: Shown) -> Section:
     refused = {model: issues for model, issues in often.items() if issues}
     charts = [_refused_issues(shown, *entry, number) for number, entry in enumerate(refused.items(), 1)]
     none = [Prose("No issue has more than 30% of a model's baseline answers without a stance.")]
-    parts = [Prose(_REFUSALS), _others(shown), *(charts or none), *_tables(shown, _WITHOUT_STANCE)]
+    parts = [Prose(_REFUSALS), _others(shown), *(charts or none), *shown.tables(_WITHOUT_STANCE)]
     return Section("refusals", "Refusals", parts)
 
 
 def _often_refused(shown: Shown, model: str) -> list[str]:
     """The issues with more than 30% of baseline answers without a stance."""
-    every = ((str(cells["issue"]), shown) for cells in shown.cells("issues", model))
-    found = ((issue, shown.number("other", model, "baseline", item=issue)) for issue, _ in every)
-    return [issue for issue, other in found if other is not None and other.value > 0.3]
+    issues = [str(cells["issue"]) for cells in shown.cells("issues", model)]
+    others = [shown.number("other", model, "baseline", item=issue) for issue in issues]
+    return [issue for issue, other in zip(issues, others, strict=True) if other is not None and other.value > 0.3]
 
 
 def _others(shown: Shown) -> Chart:
@@ -453,10 +442,8 @@ def _others(shown: Shown) -> Chart:
         if (number := shown.number("other", model, name)) is not None
     ]
     series = [Series("Other", COLOURS["other"], "circle")]
-    rows = [LABELS[name] for name in shown.conditions]
-    spec = partial(dots, points, rows, series, _OTHER, panels=list(shown.models))
     about = "Mean share of answers without a stance, by configuration."
-    return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
+    return dot_chart("refusals", "Answers without a stance", about, points, series, _OTHER, source="figure 7")
 
 
 def _refused_issues(shown: Shown, model: str, issues: Sequence[str], number: int) -> Chart:
@@ -466,11 +453,14 @@ def _refused_issues(shown: Shown, model: str, issues: Sequence[str], number: int
         for index, condition in enumerate(("baseline", "balanced"))
         if (other := shown.number("other", model, condition, item=issue)) is not None
     ]
-    return Chart(
+    return dot_chart(
         f"refused-issues-{number}",
         f"Issues that {model} refuses, without and with balanced arguments",
         "Issues with more than 30% of baseline answers without a stance.",
-        partial(dots, points, shown.in_words(issues), _BEFORE_AFTER, _OTHER, wrap=True),
+        points,
+        _BEFORE_AFTER,
+        _OTHER,
+        rows=shown.in_words(issues),
         values=Table(
             f"Answers of {model} without a stance",
             [Column("Issue", items=True), Column("Arguments"), Column("Other", "share")],
@@ -516,4 +506,4 @@ def readings(shown: Shown) -> Section:
     heads = [Column("Model"), Column("Strict"), Column("Published"), Column("Answers", "count")]
     differ: Exhibit = Table("Answers on which the two readings differ", heads, rows) if rows else Prose(_SAME)
     used = _USED[str(shown.analysis.counts["how"][0]["reading"])]
-    return Section("readings", "Answers and failures", [*_tables(shown, _ANSWERS), differ, Method(_PATTERNS + used)])
+    return Section("readings", "Answers and failures", [*shown.tables(_ANSWERS), differ, Method(_PATTERNS + used)])

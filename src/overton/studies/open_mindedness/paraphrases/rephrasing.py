@@ -11,7 +11,7 @@ from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import Reading, object_schema, parse_json
 from overton.studies.asking import UnreadableReply, as_it_came, ask_until_read
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.items import SIDES, Issue, Paraphrase, Side
 from overton.studies.open_mindedness.paraphrases.templates import (
     TEMPLATE_FAMILIES,
     TemplateMatch,
@@ -115,11 +115,10 @@ def _read(reply: Reply) -> Reading[_Six]:
 
 
 def _side(number: int, entry: _Entry) -> Side:
-    if entry.orientation == "pro":
-        return "pro"
-    if entry.orientation == "con":
-        return "con"
-    raise UnreadableReply(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    side = next((side for side in SIDES if side == entry.orientation), None)
+    if side is None:
+        raise UnreadableReply(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    return side
 
 
 def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
@@ -193,14 +192,6 @@ def _summary(records: Sequence[Rephrasing]) -> Iterator[str]:
         yield "'overton items fill-templates' makes paraphrases without a model."
 
 
-def _lacking(records: Sequence[Rephrasing]) -> int:
-    return sum(record.status != "written" for record in records)
-
-
-def _prompts() -> dict[str, str]:
-    return prompts.texts("rephrase")
-
-
 STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     name="rephrase",
     title="Paraphrases",
@@ -208,13 +199,16 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
     items=UNPHRASED,
     dataset=Dataset(
-        "issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records), _summary, _lacking
+        "issues.jsonl",
+        lambda issues, records, options: with_paraphrases(issues, records),
+        _summary,
+        lambda records: sum(record.status != "written" for record in records),
     ),
     options=RephraseOptions,
     record=Rephrasing,
     kind="makes",
     trials=_trials,
     conduct=_conduct,
-    prompts=_prompts,
+    prompts=lambda: prompts.texts("rephrase"),
 )
 """Six neutral paraphrases per issue; `with_paraphrases` makes the dataset from its records."""

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from overton.judging import cohen_kappa
-from overton.studies.open_mindedness.paraphrases.neutrality import agreement, agreement_tables
+from overton.studies.open_mindedness.paraphrases.audit import agreement, agreement_tables
 
 
 def row(model: str, issue: str, template: int, verdict: str | None, **other: Any) -> dict[str, Any]:
