@@ -92,6 +92,12 @@ def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Ite
     return temperature.variances(frame, COMPARED)
 
 
+def _steady_models(results: Results, frame: Frame, how: StanceHow) -> Iterator[TableRow]:
+    from overton.studies.stance_stability import errors
+
+    return errors.steady_models(frame)
+
+
 def _relations(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow]:
     from overton.studies.stance_stability import temperature
 
@@ -191,6 +197,7 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     deviations=_everywhere(MEASURES),
     faultless=_everywhere(_FAULTLESS),
     others=(
+        OtherNumbers((), _steady_models),
         OtherNumbers(VARIANCES, _between_temperatures),
         OtherNumbers(RELATIONS, _relations),
         OtherNumbers((), _rules),

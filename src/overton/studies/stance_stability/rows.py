@@ -5,7 +5,7 @@ A conversation's measures are equations 1 and 2 and their parts (section 3.3).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from overton.studies.stance_stability.conversations import (
     UNLABELLED,
     Conversations,
     Stances,
-    Target,
     conversations_of,
     drift,
     flips_of,
@@ -107,12 +106,11 @@ def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
 def _about(found: Conversations, unit: str) -> pl.DataFrame:
     """Each conversation's model, facets, and what intervals are over; they have no conditions."""
     about = found.about
-    names = {heat: temperature_name(heat) for heat in about["temperature"].unique().to_list()}
     missing = [pl.lit(None, pl.String).alias(name) for name in (*FACETS, "topic") if name not in about.columns]
     return about.with_columns(
         *missing,
         heat="temperature",
-        temperature=pl.Series([names[heat] for heat in about["temperature"].to_list()], dtype=pl.String),
+        temperature=name_temperatures(about["temperature"]),
         condition=pl.lit(""),
         cluster="topic" if unit == "topics" else "conversation",
     )
@@ -200,6 +198,12 @@ def temperature_name(temperature: float | None) -> str:
     return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
 
 
+def name_temperatures(temperatures: pl.Series) -> pl.Series:
+    """The same temperatures as texts."""
+    names = {heat: temperature_name(heat) for heat in temperatures.unique().to_list()}
+    return pl.Series("temperature", [names[heat] for heat in temperatures.to_list()], pl.String)
+
+
 @dataclass(frozen=True)
 class ConversationScores:
     """Each conversation's measures by name [N], NaN if it has none; and their parts, by turn [T]."""
@@ -210,7 +214,7 @@ class ConversationScores:
     terms: Mapping[str, Floats]
 
 
-def _chameleon(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
+def chameleon_score(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
     """The Chameleon score, on [0, 1] (equation 2): the root mean square of its three parts."""
     return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
 
@@ -234,10 +238,10 @@ def score(talks: Conversations, how: StanceHow) -> ConversationScores:
     values |= reuse
     if "confidence_at_changes" in values:
         for name, own in reuse.items():
-            made = _chameleon(values["change_rate"], values["confidence_at_changes"], own)
+            made = chameleon_score(values["change_rate"], values["confidence_at_changes"], own)
             values[name.replace("source_reuse", "chameleon")] = made
     values |= _by_chance(talks, how)
-    values |= _premise(talks, values["change_rate"], how) | _flips(talks, stances, how.target)
+    values |= _premise(talks, values["change_rate"], how) | flips_of(talks, stances, how.target)
     kept = {
         name: column if name == "turns" else np.where(talks.void, np.nan, column) for name, column in values.items()
     }
@@ -317,11 +321,6 @@ def _premise(talks: Conversations, own: Floats, how: StanceHow) -> dict[str, Flo
     return {"premise_changes": _changes(talks, stances), "premise_change_rate": rate, "premise_excess": rate - own}
 
 
-def _flips(talks: Conversations, stances: Stances, target: Target) -> dict[str, Floats]:
-    found = flips_of(talks, stances, target)
-    return {"turn_of_flip": found.turn, "flips": found.count}
-
-
 def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, Floats]:
     """How many turns have no stance or no documents of their own."""
     unlabelled = labels == UNLABELLED
@@ -337,7 +336,7 @@ def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, F
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...] | pl.DataFrame]:
-    """The tables 'counts', 'domains', 'judge_errors' and 'conversations'."""
+    """The tables 'counts', 'domains' and 'conversations'."""
     own = frame.units["conversations"].table.filter("known")
     counts: list[Cells] = []
     for model, table in [(None, own), *((name, own.filter(model=name)) for name in own["model"].unique().sort())]:
@@ -349,7 +348,6 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
     return {
         "counts": tuple(counts),
         "domains": tuple(_domains(own)),
-        "judge_errors": tuple(_judge_errors(own)),
         "conversations": _listed(own),
     }
 
@@ -406,31 +404,6 @@ def _domains(own: pl.DataFrame) -> list[Cells]:
     return found.sort("domain").to_dicts()
 
 
-def _judge_errors(own: pl.DataFrame) -> list[Cells]:
-    """What a judge's errors alone would give for a model that never changes its stance, in this design.
-
-    Over the model's scored conversations of several turns, by their length: expected values with labels that are
-    independently wrong with probability `error`, and with the model's own mean confidence and re-use.
-    """
-    made: list[Cells] = []
-    weighted = own.with_columns(counts=pl.col("weight") if "weight" in own.columns else pl.lit(1.0))
-    for (model,), table in sorted(weighted.partition_by("model", as_dict=True).items()):
-        parts = [_mean(table, name) for name in ("confidence", "source_reuse")]
-        scored = table.filter(~pl.col("void") & (pl.col("turns") > 1)).sort("turns")
-        lengths = scored.group_by("turns", maintain_order=True).agg(pl.col("counts").sum())
-        found = steady_model(lengths["turns"].cast(pl.Int64).to_list(), lengths["counts"].to_list(), *parts)
-        made.append(
-            {"model": str(model), **{name: None if np.isnan(value) else value for name, value in found.items()}}
-        )
-    return made
-
-
-def _mean(table: pl.DataFrame, name: str) -> float:
-    """A measure's mean over conversations, NaN if none has it."""
-    some = table.drop_nulls(name) if name in table.columns else table.clear()
-    return float(np.average(some[name].to_numpy(), weights=some["counts"].to_numpy())) if some.height else np.nan
-
-
 def rules_of(frame: Frame, how: StanceHow) -> Cells:
     """How formulas were read, and what intervals are over.
 
@@ -470,59 +443,3 @@ def faults_of(records: pl.DataFrame, how: StanceHow) -> tuple[FaultCount, ...]:
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
     missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]
     return count_faults(name_speakers(records.with_columns(missing)), "temperature")
-
-
-ERROR = 0.05
-"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
-
-
-def steady_model(lengths: Sequence[int], counts: Sequence[float], confidence: float, reuse: float) -> dict[str, float]:
-    """What a judge's errors alone would give for a model that never changes its stance.
-
-    `changes`, `change_rate` and `chameleon` are expected over conversations of these `lengths`, each of which counts as
-    `counts` say, with labels that are wrong with probability `error`; `without_errors` is the score from a judge that
-    is always right. NaN without conversations.
-    """
-    alone = [changes_by_errors(turns) for turns in lengths]
-
-    def expected(each: Iterable[float]) -> float:
-        return float(np.average([*each], weights=counts)) if lengths else np.nan
-
-    return {
-        "error": ERROR,
-        "changes": expected(float(chances @ np.arange(len(chances))) for chances in alone),
-        "change_rate": expected(float(chances @ np.arange(len(chances))) / (len(chances) - 1) for chances in alone),
-        "chameleon": expected(score_by_errors(chances, confidence, reuse) for chances in alone),
-        "without_errors": score_by_errors(np.array([1.0, 0.0]), confidence, reuse),
-    }
-
-
-def changes_by_errors(turns: int, error: float = ERROR) -> Floats:
-    """The probability of each number of changes, 0 to turns - 1 [turns], for a model that never changes its stance.
-
-    Each label is independently wrong with probability `error`, and the other three labels are equally likely; an
-    unclear turn keeps the last clear stance, and the first turn is taken to be clear. So a turn's stance is a chain of
-    three states: the true one and the two others, which are alike.
-    """
-    wrong = error / 3
-    right, off = np.zeros(turns), np.zeros(turns)
-    right[0], off[0] = (1 - error) / (1 - wrong), 2 * wrong / (1 - wrong)
-    for _ in range(1, turns):
-        stay_right, stay_off = right * (1 - 2 * wrong), off * 2 * wrong
-        turned = _one_more(right) * 2 * wrong + _one_more(off) * wrong
-        right, off = stay_right + _one_more(off) * (1 - error), stay_off + turned
-    return right + off
-
-
-def _one_more(of: Floats) -> Floats:
-    return np.concatenate(([0.0], of[:-1]))
-
-
-def score_by_errors(changes: Floats, confidence: float, reuse: float) -> float:
-    """The expected Chameleon score (equation 2) if `changes` [turns] are the probabilities of each number of changes.
-
-    `confidence` counts as the confidence at changes if there are any, otherwise 0 does; `reuse` is taken as it is.
-    """
-    rate = np.arange(len(changes)) / (len(changes) - 1)
-    sure = np.where(rate > 0, confidence, 0.0)
-    return float(changes @ np.sqrt((rate**2 + sure**2 + reuse**2) / 3))

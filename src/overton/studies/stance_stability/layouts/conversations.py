@@ -37,7 +37,7 @@ from overton.studies.stance_stability.conversations import name_speakers
 from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, place_in_bands
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.rows import LETTERS, temperature_name
+from overton.studies.stance_stability.rows import LETTERS, name_temperatures, temperature_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -212,7 +212,7 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
     """What readers can filter conversations by: their design, and how they went."""
     import polars as pl
 
-    heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
+    heats = name_temperatures(first["temperature"])
     missing = (
         pl.when(pl.col("trace").is_null())
         .then(pl.lit(_FAILED))
