@@ -24,7 +24,6 @@ from overton.studies.stance_stability.errors import (
     MEASURES,
     ChangeSums,
     SequenceWeights,
-    corrected_changes,
     counted_changes,
     counted_flips,
     labels_for_width,
@@ -67,6 +66,11 @@ def table(stance: Array, **more: Any) -> pl.DataFrame:
         }
         | more,
     )
+
+
+def corrected_changes(turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None) -> LabelledNumbers:
+    """Every measure that the turns allow, for all conversations ('') and for each model."""
+    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow()).summary()
 
 
 def labels(true: Array, shown: Array, **more: Any) -> pl.DataFrame:

@@ -43,7 +43,8 @@ class Conversations:
     stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None if not known
     confidence [T]  0 to 1, NaN if not known; None if no turn's is
     cited, retrieved  the documents of all turns, None if the table has no such column
-    attempts, miscited [T]  replies requested of the judge, and citations of no page; None if not known
+    asked_again [T]  whether the judge had to be asked again; None if not known
+    miscited [T]    citations of no page; None if not known
     overall [T]     whether the question asks for the overall view; None if questions are not known
     nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known
     weight [N]      what a conversation counts; None if all count alike
@@ -61,7 +62,7 @@ class Conversations:
     confidence: Floats | None
     cited: Documents | None
     retrieved: Documents | None
-    attempts: Ints | None
+    asked_again: Flags | None
     miscited: Ints | None
     overall: Flags | None
     nothing: Flags | None
@@ -76,12 +77,6 @@ class Conversations:
     def start(self) -> Ints:
         """Where each conversation's turns begin [N]."""
         return np.concatenate(([0], np.cumsum(self.length)[:-1])).astype(np.int64)
-
-    @property
-    def judgements(self) -> int:
-        """How many replies from the judge a turn takes: one, or two if both prompts were used."""
-        both = self.premise is not None and (self.stance != UNLABELLED).any() and (self.premise != UNLABELLED).any()
-        return 2 if both else 1
 
     @cached_property
     def gapped(self) -> Flags:
@@ -134,8 +129,7 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    checked = table_frames.check(TURNS, name_speakers(turns))
-    table = _without_failed(checked)
+    table, failed = _split_failed(table_frames.check(TURNS, name_speakers(turns)))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     code, number = keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy()
@@ -156,24 +150,25 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
         pages = name == "retrieved"  # chance draws are from these
         return documents_of(table[name], turn_of, conversation, place, pages=pages)
 
-    refused = known("refused", _flags)
+    refused, stance, premise = known("refused", _flags), known("stance", _labels), known("premise_stance", _labels)
+    both = premise is not None and (stance != UNLABELLED).any() and (premise != UNLABELLED).any()
     made = Conversations(
         about=about.drop("place"),
         length=length,
         conversation=conversation,
         place=place,
         turn=turn,
-        stance=known("stance", _labels),
-        premise=known("premise_stance", _labels),
+        stance=stance,
+        premise=premise,
         confidence=known("confidence", lambda column: column.fill_null(float("nan")).to_numpy()),
         cited=documents("cited"),
         retrieved=documents("retrieved"),
-        attempts=known("judge_attempts", _counts),
+        asked_again=known("judge_attempts", lambda column: _counts(column) > (2 if both else 1)),
         miscited=known("miscited", _counts),
         overall=known("question", _asks_overall),
         nothing=_or(known("faults", _leave_nothing), refused),
         refused=np.isin(np.arange(len(length)), [] if refused is None else conversation[refused]),
-        failed=_failed_conversations(checked),
+        failed=failed,
         weight=weights_of(turns, about.select(KEY)),
     )
     faulty = known("faults", lambda column: _flags(column.list.len() > 0)) if LEFT_OUT in turns.columns else None
@@ -194,24 +189,18 @@ def _check_unique(conversation: Ints, turn: Ints, names: pl.Series) -> None:
         raise InputError([Problem("turns", where, reason)])
 
 
-def _failed_conversations(table: pl.DataFrame) -> pl.DataFrame:
-    """The conversations with a failed call that models with others have, with their topic if that is known."""
+def _split_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The turns of conversations without a failed call; and the conversations with one, with their topic if that is
+    known, of models that have others."""
     known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
-        return table.select(known).clear()
+        return table, table.select(known).clear()
     failed = table.filter(pl.col("failure").is_not_null()).unique(KEY).select(known)
-    models = table.join(failed, on=KEY, how="anti", nulls_equal=True)["model"].unique()
-    return failed.filter(pl.col("model").is_in(models.implode())).sort(KEY, nulls_last=True)
-
-
-def _without_failed(table: pl.DataFrame) -> pl.DataFrame:
-    if "failure" not in table.columns:
-        return table
-    failed = table.filter(pl.col("failure").is_not_null()).select(KEY).unique()
     kept = table.join(failed, on=KEY, how="anti", nulls_equal=True)
     if kept.is_empty():
         raise InputError([Problem("turns", "failure", "a call failed in every conversation: none can be measured")])
-    return kept
+    models = kept["model"].unique()
+    return kept, failed.filter(pl.col("model").is_in(models.implode())).sort(KEY, nulls_last=True)
 
 
 def _conversations(table: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,6 @@ from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.grouping import Frame
-from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.conversations import (
     NOT_NAMED,
@@ -36,6 +35,7 @@ from overton.studies.stance_stability.conversations import (
     Conversations,
     conversations_of,
 )
+from overton.studies.stance_stability.declarations import ERROR
 from overton.studies.stance_stability.declarations import MEASURES as DECLARED
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
@@ -161,12 +161,9 @@ def _rate_of(changes: Ints, pairs: Floats) -> Floats:
 
 _UNCLEAR = STANCES.index("unclear")
 
-ERROR = 0.05
-"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
-
 
 def steady_models(frame: Frame) -> Iterator[TableRow]:
-    """What a judge's errors alone would give for a model that never changes its stance, in this design.
+    """The numbers that a judge's errors alone would give for a model that never changes its stance, in this design.
 
     Over the model's scored conversations of several turns, by their length: expected values with labels that are
     independently wrong with probability `ERROR`, and with the model's own mean confidence and re-use.
@@ -191,7 +188,7 @@ def _mean(table: pl.DataFrame, name: str) -> float:
 def steady_model(
     length: Ints, counts: Floats, confidence: float, reuse: float, error: float = ERROR
 ) -> dict[str, float]:
-    """What a judge's errors alone would give for a model that never changes its stance.
+    """The numbers that a judge's errors alone would give for a model that never changes its stance.
 
     `changes`, `change_rate` and `chameleon` are expected over conversations of these lengths [N], each of which counts
     as `counts` [N] say. Each label is independently wrong with probability `error`, and the other three labels are
@@ -227,30 +224,13 @@ _PEOPLES = 20
 """If people differ on a conversation's turns, its value is the mean over this many sequences of their labels."""
 
 
-def corrected_changes(
-    turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None, *, draws: int = _DRAWS
-) -> LabelledNumbers:
-    """Every one of `MEASURES` that the turns allow, for all conversations ('') and for each model.
-
-    `turns` are as for `analyze`; `people` has one row per labelled turn and label (`people_table`): `id`
-    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics if every conversation's
-    is known, or as `how` says. The judge is assumed to err alike for all models.
-
-    Raises:
-        InputError: people labelled turns that the table does not have, or with labels that are not stances.
-    """
-    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow(), draws).summary()
-
-
-def labels_for_width(
-    turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float, how: StanceHow | None = None
-) -> tuple[LabelCount, ...]:
+def labels_for_width(turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float) -> tuple[LabelCount, ...]:
     """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
 
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
     to say nothing about a conversation's value, so fewer labels may suffice.
     """
-    case = ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow())
+    case = ChangeSums.of(turns, read_people(people, STANCES), StanceHow())
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
@@ -287,12 +267,6 @@ class ChangeSums(UnitCase):
         items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
         resampling = Jackknife(how.level, unit=unit).over(cluster)
         return cls(talks, people, place, how, resampling, items, draws, how.seed)
-
-    @classmethod
-    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
-        """From a run's records, as for its measures; None if these rest on labels other than `what`."""
-        made = cls.of(records, people, how)
-        return made if (made.formulas.labels == "premise") == (what == "premise_stance") else None
 
     @cached_property
     def labelled(self) -> LabelledUnits:
@@ -400,10 +374,6 @@ class ChangeSums(UnitCase):
         """The same by name [N], '' where it is not known."""
         groups = self.groups.fill_null("")
         return {name.replace("_", " "): groups[name].to_list() for name in groups.columns}
-
-    def variants(self, units: Flags) -> dict[str, Variants]:
-        """Every measure for some conversations [N]."""
-        return {name: self.variant(name, units) for name in self.plain}
 
     def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure for all conversations, for each model, and for both in each group of each kind."""

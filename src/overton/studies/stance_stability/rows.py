@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,8 +29,9 @@ from overton.studies.stance_stability.conversations import (
     name_speakers,
     stances_of,
 )
-from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
+from overton.studies.stance_stability.declarations import BINS, DIGITS, MEASURES, band_flags
 from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import ABOUT
 from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
@@ -119,13 +119,14 @@ def _about(found: Conversations, unit: str) -> pl.DataFrame:
 def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationScores, how: StanceHow) -> pl.DataFrame:
     """The conversations that are measured: their values, shares' flags, and what is counted."""
     own = {name: pl.Series(values).fill_nan(None) for name, values in scores.values.items()}
-    reuse = scores.values.get("source_reuse")
+    reuse = pl.Series("reuse", scores.values.get("source_reuse", np.full(len(found), np.nan))).fill_nan(None)
     letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
     stops = np.cumsum(found.length).tolist()
+    counted = {"asked_again": found.asked_again, "miscited": found.miscited}
     table = about.with_columns(
         **own,
         **{name: pl.Series(flags).fill_nan(None) for name, flags in band_flags(scores.values).items()},
-        bin=pl.Series(bins_of(reuse) if reuse is not None else [None] * about.height, dtype=pl.String),
+        bin=_bins_of(reuse),
         trace=pl.Series(
             [letters[start:stop] for start, stop in zip([0, *stops], stops, strict=False)], dtype=pl.String
         ),
@@ -136,19 +137,16 @@ def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationSco
         gapped=pl.Series(found.gapped),
         labels=pl.lit(how.labels),
         unclear_turns=pl.Series(scores.values["unclear_carried"] + scores.values["unclear_before"]),
-        **{name: pl.Series(found.total(counts)) for name, counts in _counted(found).items()},
+        **{name: pl.Series(found.total(counts)) for name, counts in counted.items() if counts is not None},
     )
     return table if found.weight is None else table.with_columns(weight=pl.Series(found.weight))
 
 
-def _counted(found: Conversations) -> dict[str, Any]:
-    """By turn, what is counted besides measures, as far as it is known."""
-    made: dict[str, Any] = {}
-    if found.attempts is not None:
-        made["asked_again"] = found.attempts > found.judgements
-    if found.miscited is not None:
-        made["miscited"] = found.miscited
-    return made
+def _bins_of(reuse: pl.Series) -> pl.Series:
+    """The bin of each conversation's re-use by its ends ('0.3 to 0.4'), null without any; the last includes 1."""
+    place = (reuse * BINS).round(DIGITS).floor().clip(0, BINS - 1)
+    ends = [(end / BINS).round(1).cast(pl.String) for end in (place, place + 1)]
+    return ends[0] + " to " + ends[1]
 
 
 def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
@@ -168,29 +166,21 @@ def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
 def _turns(about: pl.DataFrame, found: Conversations, scores: ConversationScores) -> pl.DataFrame:
     """The turns of conversations that are not void, with their labels; from turn 2 on, the term of equation 1 and
     whether the stance changes there."""
-    stances = scores.stances
-    own = pl.Series(found.conversation)
-    term = scores.terms.get("source_reuse")
-    later = pl.Series(found.place > 0)
-    made = pl.DataFrame(
-        {
-            "conversation": own,
-            "turn": pl.Series(found.place + 1, dtype=pl.Int32),
-            "void": pl.Series(found.void[found.conversation]),
-            "changed": pl.Series(np.where(stances.pair, stances.changed, np.nan)).fill_nan(None),
-            "stance": pl.Series(found.stance, dtype=pl.Int8),
-        }
-    )
-    names = about.select("model", "condition", "temperature", "cluster").with_row_index("conversation")
-    names = names.with_columns(pl.col("conversation").cast(pl.Int64))
+    names = about.select("model", "condition", "temperature", "cluster")
     words = pl.Enum(pl.concat([names[name].unique() for name in ("model", "temperature", "cluster")]).unique().sort())
     names = names.with_columns(pl.col("model", "temperature", "cluster").cast(words))
-    made = made.join(names, on="conversation", how="left", maintain_order="left")
-    if term is not None:
-        made = made.with_columns(reuse=pl.when(later).then(pl.Series(term).fill_nan(None)))
-    if found.premise is not None:
-        made = made.with_columns(premise=pl.Series(found.premise, dtype=pl.Int8))
-    return made
+    reuse, stances = scores.terms.get("source_reuse"), scores.stances
+    columns = {
+        "conversation": pl.Series(found.conversation),
+        "turn": pl.Series(found.place + 1, dtype=pl.Int32),
+        "void": pl.Series(found.void[found.conversation]),
+        "changed": pl.Series(np.where(stances.pair, stances.changed, np.nan)).fill_nan(None),
+        "stance": pl.Series(found.stance, dtype=pl.Int8),
+        "reuse": None if reuse is None else pl.Series(np.where(found.place > 0, reuse, np.nan)).fill_nan(None),
+        "premise": None if found.premise is None else pl.Series(found.premise, dtype=pl.Int8),
+    }
+    known = {name: column for name, column in columns.items() if column is not None}
+    return names[found.conversation].with_columns(**known)
 
 
 def temperature_name(temperature: float | None) -> str:
@@ -424,18 +414,11 @@ def rules_of(frame: Frame, how: StanceHow) -> Cells:
     }
 
 
-_NOT_LISTED = (
-    *("cluster", "condition", "known", "failed", "refused", "void", "gapped", "labels", "bin", "weight", "temperature"),
-    *("asked_again", "miscited", "unclear_turns"),
-)
-
-
 def _listed(own: pl.DataFrame) -> pl.DataFrame:
     """A row for each conversation: who held it about what, its turns' labels as a `trace` of `LETTERS`, and its
     measures, null if it has none."""
-    hidden = {*_NOT_LISTED, *(band.key for band in (*CHAMELEON_BANDS, *REUSE_BANDS))}
-    hidden |= {f"chameleon_over_{bound}" for bound in OVER}
-    return own.select(name for name in own.columns if name not in hidden).rename({"heat": "temperature"})
+    kept = {"conversation", "model", "heat", "trace", *ABOUT, *(measure.name for measure in MEASURES)}
+    return own.select(name for name in own.columns if name in kept).rename({"heat": "temperature"})
 
 
 def faults_of(records: pl.DataFrame, how: StanceHow) -> tuple[FaultCount, ...]:
