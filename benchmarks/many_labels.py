@@ -169,7 +169,8 @@ def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, C
                     for unit in ("turns", "whole"):
                         shown = drawn(random, true.shape, budget, unit)
                         case = of_turns(judged, true.ravel(), shown, number)
-                        found = case.variants(np.ones(len(judged), bool))
+                        every = np.ones(len(judged), bool)
+                        found = {name: case.variant(name, every) for name in STANCE_MEASURES}
                         seen = find_together(case.readings, number).fails
                         for name in STANCE_MEASURES:
                             key = f"{name} | {moves} | {error}% {'together' if together else 'apart'} | {budget} {unit}"

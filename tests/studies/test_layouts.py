@@ -224,6 +224,19 @@ def test_a_table_of_counts_has_a_row_for_each_model_and_condition(analysis: Anal
     assert made.rows == [["m", 10, 0], ["m, warm", 11, 1], ["n", 12, 2]]
 
 
+def test_columns_of_another_table_are_left_out_if_empty(analysis: Analysis) -> None:
+    steady = ({"model": "m", "condition": "plain", "rate": 0.25, "unknown": None},)
+    rate, unknown = (CountColumn(name, name.capitalize(), "steady", kind="value") for name in ("rate", "unknown"))
+    made = table(replace(analysis, counts={**analysis.counts, "steady": steady}), MeasureColumn("kept"), rate, unknown)
+    assert heads(made) == ["Model", "Promises kept", "Rate"]
+    assert made.columns[-1].kind == "value"
+    assert [row[-1] for row in made.rows] == [0.25, None, None]
+
+
+def test_a_table_without_numbers_is_left_out(analysis: Analysis) -> None:
+    assert make_exhibits([TableOf("Title", [MeasureColumn("kept", variant="none")])], analysis, "plain") == []
+
+
 def test_a_table_or_chart_without_rows_is_left_out_or_replaced(analysis: Analysis) -> None:
     empty = TableOf("Title", [MeasureColumn("days")], RowsOf("town", "Town"))
     instead = TableOf("Title", [MeasureColumn("days")], RowsOf("town", "Town"), otherwise=Callout("Nothing."))

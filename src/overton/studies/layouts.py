@@ -78,7 +78,10 @@ class CountColumn:
     table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
     item    if it has a row for each item instead, its column with their ids
     words   texts in place of its cells
+    kind    how its numbers read
     detail  summaries leave it out
+
+    A column of another kind than 'count' is left out if it has no numbers.
     """
 
     name: str
@@ -86,6 +89,7 @@ class CountColumn:
     table: str = "counts"
     item: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind = "count"
     detail: bool = False
 
 
@@ -93,8 +97,8 @@ class CountColumn:
 class TableOf:
     """A table with a row for everything of which its first measure without a condition of its own has a number.
 
-    A table without rows is left out, or `otherwise` takes its place. `head` is the heading of the models' column. The
-    other fields are those of `Table`.
+    A table without rows or numbers is left out, or `otherwise` takes its place. `head` is the heading of the models'
+    column. The other fields are those of `Table`.
     """
 
     title: str
@@ -217,13 +221,14 @@ class _Source:
         by = [layout.rows.title] if layout.rows.title else []
         named = [] if layout.rows.together else [layout.head]
         columns = [Column(head) for head in (*named, *by, *(("First", "Second") if layout.rows.sides else ()))]
-        rows = [self.names(group, layout.rows) for group in groups]
+        rows, heads = [self.names(group, layout.rows) for group in groups], len(columns)
         for column in layout.columns:
             cells = self.cells(column, groups)
-            if isinstance(column, CountColumn) or any(cell is not None for cell in cells):
+            is_count = isinstance(column, CountColumn) and column.kind == "count"
+            if is_count or any(cell is not None for cell in cells):
                 columns.append(self.column(column))
                 rows = [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
-        if not rows:
+        if not rows or len(columns) == heads:
             return layout.otherwise
         return Table(layout.title, columns, rows, layout.note, layout.source, layout.summary)
 
@@ -294,7 +299,7 @@ class _Source:
 
     def column(self, column: MeasureColumn | CountColumn) -> Column:
         if isinstance(column, CountColumn):
-            return Column(column.title, "text" if column.words else "count", detail=column.detail)
+            return Column(column.title, "text" if column.words else column.kind, detail=column.detail)
         declared = self.analysis.measures[column.measure]
         differs = column.of == "difference" or column.against is not None or column.sides
         kind: Kind = column.kind or ("points" if differs and declared.kind == "share" else declared.kind)
@@ -306,7 +311,7 @@ class _Source:
                 raise KeyError(column.measure)
             return [self.number(column, group) for group in groups]
         cells = {
-            (row["model"] or "", row["condition"] or "", row[column.item or "facet"]): row.get(column.name)
+            (row["model"] or "", row.get("condition") or "", row.get(column.item or "facet")): row.get(column.name)
             for row in self.analysis.counts[column.table]
         }
         keys = [

@@ -16,9 +16,9 @@ from overton.studies.stance_stability.context import (
     allotted,
     bounded,
     read,
-    search,
     shortened,
 )
+from overton.studies.stance_stability.options import Options
 
 
 async def found(
@@ -31,7 +31,7 @@ async def found(
         return given if isinstance(given, Exception) or given.startswith("{") else kit.page(one.text, given)
 
     stage = kit.stage({"search": [kit.hits(*pages)], "pages": fetched})
-    return await read(stage, await search(stage, "query"), wanted, each, all_)
+    return await read(stage, "query", Options(pages_per_turn=wanted, page_characters=each, context_characters=all_))
 
 
 async def test_the_top_hits_are_read_and_numbered_in_their_order(kit: Any) -> None:
@@ -72,7 +72,7 @@ async def test_an_address_that_is_found_twice_is_read_once(kit: Any) -> None:
             "pages": lambda one: kit.page(one.text),
         }
     )  # fmt: skip
-    result = await read(stage, await search(stage, "query"), 3, 500, 500)
+    result = await read(stage, "query", Options(pages_per_turn=3, page_characters=500, context_characters=500))
     assert [one.url for one in result.sources] == ["https://a.example/", "https://b.example/", "https://c.example/"]
     assert len(stage.by("pages")) == 3
 
@@ -109,7 +109,7 @@ async def test_an_error_of_the_run_is_not_taken_for_a_page_that_cannot_be_read(k
 
 async def test_a_reply_without_hits_fails(kit: Any) -> None:
     with pytest.raises(CallFailed, match="malformed"):
-        await search(kit.stage({"search": ["nothing"]}), "query")
+        await read(kit.stage({"search": ["nothing"]}), "query", Options())
 
 
 @given(st.text(max_size=400), st.integers(0, 400))

@@ -24,16 +24,16 @@ from overton.studies.stance_stability.errors import (
     MEASURES,
     ChangeSums,
     SequenceWeights,
-    corrected_changes,
     counted_changes,
     counted_flips,
     labels_for_width,
+    steady_model,
     turn_of_flip,
 )
 from overton.studies.stance_stability.measures import analyze
 from overton.studies.stance_stability.options import StanceHow
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.rows import changes_by_errors, score, score_by_errors
+from overton.studies.stance_stability.rows import score
 
 Array = np.ndarray[Any, Any]
 TURNS = 8
@@ -66,6 +66,11 @@ def table(stance: Array, **more: Any) -> pl.DataFrame:
         }
         | more,
     )
+
+
+def corrected_changes(turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None) -> LabelledNumbers:
+    """Every measure that the turns allow, for all conversations ('') and for each model."""
+    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow()).summary()
 
 
 def labels(true: Array, shown: Array, **more: Any) -> pl.DataFrame:
@@ -412,8 +417,9 @@ def test_the_weight_of_a_known_sequence_gives_its_own_numbers() -> None:
 
 
 def test_without_errors_nothing_changes_and_the_score_is_of_re_use_alone():
-    assert changes_by_errors(15, 0.0)[0] == 1
-    assert score_by_errors(changes_by_errors(15, 0.0), 1.0, 0.6) == near(np.sqrt(0.6**2 / 3))
+    found = steady_model(np.array([15]), np.ones(1), 1.0, 0.6, error=0.0)
+    assert (found["changes"], found["change_rate"]) == (0, 0)
+    assert found["chameleon"] == found["without_errors"] == near(np.sqrt(0.6**2 / 3))
 
 
 def test_two_turns_by_hand():
@@ -421,7 +427,10 @@ def test_two_turns_by_hand():
     e = 0.3
     p, q = (1 - e) / (1 - e / 3), 2 * (e / 3) / (1 - e / 3)
     stays = p * (1 - e + e / 3) + q * (e / 3 + e / 3)
-    assert changes_by_errors(2, e) == near([stays, 1 - stays])
+    found = steady_model(np.array([2]), np.ones(1), 0.5, 0.6, error=e)
+    assert found["changes"] == found["change_rate"] == near(1 - stays)
+    changed, kept = np.sqrt([(1 + 0.5**2 + 0.6**2) / 3, 0.6**2 / 3])
+    assert found["chameleon"] == near(stays * kept + (1 - stays) * changed)
 
 
 def test_it_is_what_a_simulated_judge_makes_of_a_steady_model():
@@ -438,19 +447,22 @@ def test_it_is_what_a_simulated_judge_makes_of_a_steady_model():
         }
     )
     changes = analyze(rows, resamples=10).listed["conversations"]["stance_changes"]
-    expected = changes_by_errors(turns, error)
-    assert changes.mean() == near(expected @ np.arange(turns), abs=0.1)
-    assert (changes == 0).mean() == near(expected[0], abs=0.03)
-    assert expected.sum() == near(1)
+    expected = steady_model(np.array([turns]), np.ones(1), 0.5, 0.6, error)
+    rates = changes.to_numpy() / (turns - 1)
+    scores = np.sqrt((rates**2 + np.where(rates > 0, 0.5, 0) ** 2 + 0.6**2) / 3)
+    assert rates.mean() == near(expected["change_rate"], abs=0.1 / turns)
+    assert changes.mean() == near(expected["changes"], abs=0.1)
+    assert scores.mean() == near(expected["chameleon"], abs=0.01)
 
 
 def test_an_analysis_says_it_for_each_models_own_turns_confidence_and_re_use(talk):
     turns = pl.concat([talk("s" * 15, cited=["a"] * 15, name=f"c{n}", confidence=1.0) for n in range(5)])
     (alone,) = analyze(turns, resamples=10).counts["judge_errors"]
     assert alone["model"] == "unnamed"
-    assert alone["changes"] == near(changes_by_errors(15) @ np.arange(15))
+    expected = steady_model(np.array([15]), np.ones(1), 1.0, 1.0)
+    assert alone["changes"] == near(expected["changes"])
     assert 0.8 < alone["changes"] < 1
     assert alone["without_errors"] == near(np.sqrt(1 / 3))
-    assert alone["chameleon"] == near(score_by_errors(changes_by_errors(15), 1.0, 1.0))
+    assert alone["chameleon"] == near(expected["chameleon"])
     (unsure,) = analyze(talk("ss"), resamples=10).counts["judge_errors"]
     assert unsure["chameleon"] is None

@@ -8,13 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.calls import Trial, assistant
+from overton.calls import assistant
 from overton.errors import CallFailed
 from overton.studies.judged_rows import rows_of
 from overton.studies.questions import JudgedLabels
 from overton.studies.results import Results, RunFacts
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.context import MARK, EarlierTurn
+from overton.studies.stance_stability.items import Transcript
 from overton.studies.stance_stability.questions import (
     FORM,
     NOT_JUDGED,
@@ -22,18 +23,14 @@ from overton.studies.stance_stability.questions import (
     QUESTIONS,
     judge_turn,
 )
-from overton.studies.stance_stability.transcripts import JudgingOptions
+from overton.studies.stance_stability.transcripts import JudgingOptions, TranscriptTrial
 
 TURN = EarlierTurn("How do free buses change a town?", "They help, though they cost much.")
 
 
-class OneTrial(Trial, frozen=True):
-    options: JudgingOptions
-    shares: str | None = None
-
-
-def trial_of(**options: Any) -> OneTrial:
-    return OneTrial("buses/t0/fixed/r1", "buses", 7, JudgingOptions(**options))
+def trial_of(**options: Any) -> TranscriptTrial:
+    transcript = Transcript("buses", ())
+    return TranscriptTrial("buses/t0/fixed/r1", "buses", 7, transcript=transcript, options=JudgingOptions(**options))
 
 
 TOWARDS = prompts.matter("Buses should be free.", "", "")
@@ -43,7 +40,7 @@ async def judged(
     kit: Any, *lines: Any, turn: EarlierTurn = TURN, earlier: Sequence[EarlierTurn] = (), **options: Any
 ) -> tuple[JudgedLabels, Any]:
     stage = kit.stage({"judge": lines})
-    return await judge_turn(trial_of(retest=0.0, **options), stage, TOWARDS, turn, earlier, number=3), stage
+    return await judge_turn(trial_of(retest=0.0, **options), stage, TOWARDS, turn, earlier, number=3, turns=[3]), stage
 
 
 def labelled(judged: JudgedLabels, *columns: str) -> tuple[Any, ...]:
@@ -159,7 +156,7 @@ async def twice(
     kit: Any, retest: float, judge: Any, again: Any, turn: EarlierTurn = TURN, **options: Any
 ) -> tuple[JudgedLabels, Any]:
     stage = kit.stage({"judge": judge, "judge/again/3": again})
-    return await judge_turn(trial_of(retest=retest, **options), stage, TOWARDS, turn, [], number=3), stage
+    return await judge_turn(trial_of(retest=retest, **options), stage, TOWARDS, turn, [], number=3, turns=[3]), stage
 
 
 @pytest.mark.parametrize(("prompt", "calls"), [("topic", 1), ("published", 1), ("both", 2)])

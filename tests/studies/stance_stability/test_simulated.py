@@ -15,7 +15,13 @@ from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.stance_stability import STUDY, Options, Record, prompts
 from overton.studies.stance_stability.context import EarlierTurn
 from overton.studies.stance_stability.protocol import conduct, trials
-from overton.studies.stance_stability.simulated import Chameleon, JudgeParameters, Parameters, StanceJudge
+from overton.studies.stance_stability.simulated import (
+    Chameleon,
+    JudgeParameters,
+    Parameters,
+    StanceJudge,
+    make_chameleon,
+)
 from overton.studies.stance_stability.transcripts import JUDGING
 
 TRUTH = Parameters(
@@ -190,7 +196,7 @@ def test_parameters_are_part_of_the_identity() -> None:
 
 
 def test_weights_that_are_named_replace_the_default() -> None:
-    parameters = Parameters.from_args({"first.critical": "2", "citations": "3"}, "here")
+    parameters = make_chameleon([], "chameleon", {"first.critical": "2", "citations": "3"}).parameters
     assert (parameters.first, parameters.citations) == ({"critical": 2.0}, 3)
 
 

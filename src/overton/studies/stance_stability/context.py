@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from overton.calls import Ask, Hit, Page, hits_of, page_of, user
 from overton.errors import CallFailed
 from overton.studies.asking import side_by_side
+
+if TYPE_CHECKING:
+    from overton.studies.stance_stability.options import Options
 
 _LONGEST_TITLE = 300
 
@@ -35,27 +39,23 @@ class TurnPages(msgspec.Struct, frozen=True):
 NOTHING_FOUND = TurnPages((), ())
 
 
-async def search(ask: Ask, query: str) -> tuple[Hit, ...]:
-    """The hits for a query; all trials share the search.
+async def read(ask: Ask, query: str, options: Options) -> TurnPages:
+    """The first pages that a search finds, each address once, fetched side by side; see `Options` for the budgets.
+
+    All trials share the search. As published, no further hits are read in place of pages that cannot be.
 
     Raises:
         CallFailed: the search failed for good.
     """
-    return hits_of(await ask("search", (user(query),), shared=True))
-
-
-async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, context_characters: int) -> TurnPages:
-    """The first `pages` of the hits, each address once, fetched side by side; see `Options` for the budgets.
-
-    As published, no further hits are read in place of pages that cannot be.
-    """
+    hits = hits_of(await ask("search", (user(query),), shared=True))
     by_address: dict[str, Hit] = {}
     for hit in hits:
         by_address.setdefault(hit.url, hit)
-    first = list(by_address.values())[:pages]
+    first = list(by_address.values())[: options.pages_per_turn]
     fetched = await side_by_side(_fetched(ask, hit.url) for hit in first)
     shown = [(hit, page) for hit, page in zip(first, fetched, strict=True) if not page.skipped]
-    shares = allotted([min(len(page.text), page_characters) for _, page in shown], context_characters)
+    lengths = [min(len(page.text), options.page_characters) for _, page in shown]
+    shares = allotted(lengths, options.context_characters)
     sources = [
         _source(number, hit, page, share)
         for number, ((hit, page), share) in enumerate(zip(shown, shares, strict=True), 1)

@@ -12,7 +12,7 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, Range
 from overton.studies.measures import Measure
 
-_DIGITS = 12
+DIGITS = 12
 """A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
 
 
@@ -49,13 +49,16 @@ REUSE_BANDS = (
 OVER = (0.6, 0.7)
 """Scores for which the share of conversations above them is reported (section 4)."""
 
+ERROR = 0.05
+"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
+
 BINS = 10
 """Figure 4 splits re-use into bins; their number is our choice."""
 
 
 def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
     """The index of each value's band; the middle one includes both its bounds. -1 for NaN."""
-    rounded = np.round(values, _DIGITS)
+    rounded = np.round(values, DIGITS)
     places = np.where(rounded < bands[0].high, 0, np.where(rounded > bands[1].high, 2, 1))
     return np.where(np.isnan(values), -1, places)
 
@@ -69,20 +72,10 @@ def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
             places = place_in_bands(own, bands)
             made |= {band.key: np.where(places < 0, np.nan, places == at) for at, band in enumerate(bands)}
     if (scores := values.get("chameleon")) is not None:
-        rounded = np.round(scores, _DIGITS)
+        rounded = np.round(scores, DIGITS)
         for bound in OVER:
             made[f"chameleon_over_{bound}"] = np.where(np.isnan(rounded), np.nan, rounded > bound)
     return made
-
-
-def bins_of(reuse: Floats) -> list[str | None]:
-    """The bin of each conversation's re-use by its ends ('0.3 to 0.4'), None without any; the last includes 1."""
-    names = [f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}" for place in range(BINS)]
-    places = np.floor(np.round(np.nan_to_num(reuse) * BINS, _DIGITS)).clip(0, BINS - 1).astype(int)
-    return [
-        None if missing else names[place]
-        for place, missing in zip(places.tolist(), np.isnan(reuse).tolist(), strict=True)
-    ]
 
 
 _NO_PAIRS = "no two neighbouring turns hold a stance"

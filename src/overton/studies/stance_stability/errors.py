@@ -27,19 +27,27 @@ from overton.statistics.cell_means import CellValues, cell_means
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
-from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.grouping import Frame
 from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.conversations import (
     NOT_NAMED,
     UNLABELLED,
     Conversations,
     conversations_of,
-    name_speakers,
 )
+from overton.studies.stance_stability.declarations import ERROR
 from overton.studies.stance_stability.declarations import MEASURES as DECLARED
 from overton.studies.stance_stability.options import StanceHow
-from overton.studies.stance_stability.record import KEY, STANCES
-from overton.studies.stance_stability.rows import FACETS, score, temperature_name, unit_of, with_labels
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.rows import (
+    FACETS,
+    chameleon_score,
+    name_temperatures,
+    score,
+    unit_of,
+    with_labels,
+)
+from overton.studies.study_measures import TableRow
 
 OfChanges = Callable[[Ints, Floats], Floats]
 """A number for each number of changes and conversation [K, N], from these numbers [K] and its pairs of turns [N]."""
@@ -143,39 +151,86 @@ def _targets(weights: SequenceWeights, target: int | None) -> range:
     return range(weights.taken.shape[1]) if target is None else range(target, target + 1)
 
 
+def _number_of(changes: Ints, pairs: Floats) -> Floats:
+    return np.broadcast_to(changes[:, None], (len(changes), len(pairs)))
+
+
+def _rate_of(changes: Ints, pairs: Floats) -> Floats:
+    return np.asarray(changes[:, None] / pairs)
+
+
+_UNCLEAR = STANCES.index("unclear")
+
+
+def steady_models(frame: Frame) -> Iterator[TableRow]:
+    """The numbers that a judge's errors alone would give for a model that never changes its stance, in this design.
+
+    Over the model's scored conversations of several turns, by their length: expected values with labels that are
+    independently wrong with probability `ERROR`, and with the model's own mean confidence and re-use.
+    """
+    own = frame.units["conversations"].table.filter("known")
+    weighted = own.with_columns(counts=pl.col("weight") if "weight" in own.columns else pl.lit(1.0))
+    for (model,), table in sorted(weighted.partition_by("model", as_dict=True).items()):
+        parts = [_mean(table, name) for name in ("confidence", "source_reuse")]
+        scored = table.filter(~pl.col("void") & (pl.col("turns") > 1)).sort("turns")
+        lengths = scored.group_by("turns", maintain_order=True).agg(pl.col("counts").sum())
+        found = steady_model(lengths["turns"].cast(pl.Int64).to_numpy(), lengths["counts"].to_numpy(), *parts)
+        cells = {name: None if np.isnan(value) else value for name, value in found.items()}
+        yield TableRow("judge_errors", {"model": str(model), **cells})
+
+
+def _mean(table: pl.DataFrame, name: str) -> float:
+    """A measure's mean over conversations, NaN if none has it."""
+    some = table.drop_nulls(name) if name in table.columns else table.clear()
+    return float(np.average(some[name].to_numpy(), weights=some["counts"].to_numpy())) if some.height else np.nan
+
+
+def steady_model(
+    length: Ints, counts: Floats, confidence: float, reuse: float, error: float = ERROR
+) -> dict[str, float]:
+    """The numbers that a judge's errors alone would give for a model that never changes its stance.
+
+    `changes`, `change_rate` and `chameleon` are expected over conversations of these lengths [N], each of which counts
+    as `counts` [N] say. Each label is independently wrong with probability `error`, and the other three labels are
+    equally likely; the first turn is taken to be clear. `confidence` counts as the confidence at changes if there are
+    any, otherwise 0 does; `reuse` is taken as it is. `without_errors` is the score from a judge that is always right.
+    NaN without conversations.
+    """
+    without = float(chameleon_score(np.zeros(1), np.zeros(1), np.array([reuse]))[0])
+    if not len(length):
+        unknown = dict.fromkeys(("changes", "change_rate", "chameleon"), np.nan)
+        return {"error": error, **unknown, "without_errors": without}
+    labels = np.full(len(STANCES), error / 3)
+    labels[0] = 1 - error
+    weights = np.tile(labels, (1, len(length), int(length.max()), 1))
+    weights[:, :, 0] = np.where(np.arange(len(STANCES)) == _UNCLEAR, 0, labels / (1 - labels[_UNCLEAR]))
+
+    def score_of(changes: Ints, pairs: Floats) -> Floats:
+        return chameleon_score(
+            _rate_of(changes, pairs), np.where(changes > 0, confidence, 0.0)[:, None], np.array(reuse)
+        )
+
+    measures: dict[str, OfChanges] = {"changes": _number_of, "change_rate": _rate_of, "chameleon": score_of}
+    found, _ = counted_changes(SequenceWeights.of(weights, length, _UNCLEAR), measures)
+    expected = {name: float(np.average(values[0], weights=counts)) for name, values in found.items()}
+    return {"error": error, **expected, "without_errors": without}
+
+
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
 
 _DRAWS = 100
 
-_UNCLEAR = STANCES.index("unclear")
 _PEOPLES = 20
 """If people differ on a conversation's turns, its value is the mean over this many sequences of their labels."""
 
 
-def corrected_changes(
-    turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow | None = None, *, draws: int = _DRAWS
-) -> LabelledNumbers:
-    """Every one of `MEASURES` that the turns allow, for all conversations ('') and for each model.
-
-    `turns` are as for `analyze`; `people` has one row per labelled turn and label (`people_table`): `id`
-    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics if every conversation's
-    is known, or as `how` says. The judge is assumed to err alike for all models.
-
-    Raises:
-        InputError: people labelled turns that the table does not have, or with labels that are not stances.
-    """
-    return ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow(), draws).summary()
-
-
-def labels_for_width(
-    turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float, how: StanceHow | None = None
-) -> tuple[LabelCount, ...]:
+def labels_for_width(turns: pl.DataFrame, people: pl.DataFrame, measure: str, width: float) -> tuple[LabelCount, ...]:
     """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
 
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
     to say nothing about a conversation's value, so fewer labels may suffice.
     """
-    case = ChangeSums.of(turns, read_people(people, STANCES), how or StanceHow())
+    case = ChangeSums.of(turns, read_people(people, STANCES), StanceHow())
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
@@ -206,18 +261,12 @@ class ChangeSums(UnitCase):
         how, unit = with_labels(talks, how), unit_of(how, known=talks.topic is not None)
         if how.labels == "premise" and talks.premise is not None:
             talks = replace(talks, stance=talks.premise)
-        people, place = _placed(people, _ids(turns, talks))
+        people, place = _placed(people, _ids(talks, named="model" in turns.columns))
         cluster = talks.topic if unit == "topics" and talks.topic is not None else np.arange(len(talks))
         names = talks.about["topic" if unit == "topics" else "conversation"].to_list()
         items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
         resampling = Jackknife(how.level, unit=unit).over(cluster)
         return cls(talks, people, place, how, resampling, items, draws, how.seed)
-
-    @classmethod
-    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
-        """From a run's records, as for its measures; None if these rest on labels other than `what`."""
-        made = cls.of(records, people, how)
-        return made if (made.formulas.labels == "premise") == (what == "premise_stance") else None
 
     @cached_property
     def labelled(self) -> LabelledUnits:
@@ -288,8 +337,8 @@ class ChangeSums(UnitCase):
 
     def _measured(self, weights: SequenceWeights) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
         measures: dict[str, OfChanges] = {
-            "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
-            "change_rate": lambda changes, pairs: changes[:, None] / pairs,
+            "stance_changes": _number_of,
+            "change_rate": _rate_of,
             "chameleon": self._chameleon,
         }
         made, some = counted_changes(weights, {name: of for name, of in measures.items() if name in self.plain})
@@ -305,8 +354,7 @@ class ChangeSums(UnitCase):
         """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
         that the judge saw, or over all its turns if it saw none. NaN if a part is not known."""
         usual, at_changes, reuse = self._parts
-        sure = np.where(changes[:, None] > 0, at_changes, usual)
-        return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
+        return chameleon_score(_rate_of(changes, pairs), np.where(changes[:, None] > 0, at_changes, usual), reuse)
 
     @cached_property
     def _parts(self) -> tuple[Floats, Floats, Floats]:
@@ -318,18 +366,14 @@ class ChangeSums(UnitCase):
     def groups(self) -> pl.DataFrame:
         """Each conversation's model, and what else conversations are shown by, as texts [N]."""
         about = self.talks.about
-        heat = pl.Series("temperature", [temperature_name(heat) for heat in about["temperature"].to_list()], pl.String)
-        return about.with_columns(heat).select("model", *(name for name in FACETS if name in about.columns))
+        known = [name for name in FACETS if name in about.columns]
+        return about.with_columns(name_temperatures(about["temperature"])).select("model", *known)
 
     @cached_property
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The same by name [N], '' where it is not known."""
         groups = self.groups.fill_null("")
         return {name.replace("_", " "): groups[name].to_list() for name in groups.columns}
-
-    def variants(self, units: Flags) -> dict[str, Variants]:
-        """Every measure for some conversations [N]."""
-        return {name: self.variant(name, units) for name in self.plain}
 
     def numbers(self) -> Iterator[JudgedNumber]:
         """Every measure for all conversations, for each model, and for both in each group of each kind."""
@@ -386,23 +430,12 @@ def _sequences(value: Floats, seed: int) -> Floats:
     return np.asarray((draws > value.cumsum(1)).sum(2).clip(max=value.shape[1] - 1))
 
 
-def _ids(turns: pl.DataFrame, talks: Conversations) -> pl.DataFrame:
-    """The index of every turn in `talks` by its id, as in a sheet for people."""
-    named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
-    table = name_speakers(turns)
-    table = table.with_columns(column.alias(name) for name, column in named.items() if name not in turns.columns)
-    table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
-    about = talks.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
-    if "model" not in turns.columns:
-        about = about.with_columns(model=pl.lit(""))
-    rows = table.select(*KEY, "turn").join(about, on=KEY, how="inner", nulls_equal=True)
-    rows = rows.with_columns(place=pl.col("turn").rank("ordinal").over("number") - 1)
-    starts = pl.DataFrame({"number": np.arange(len(talks)), "start": talks.start})
-    rows = rows.join(starts, on="number")
-    return rows.select(
-        id=pl.format("{}/{}/{}", pl.col("model").replace(NOT_NAMED, ""), "conversation", "turn"),
-        at=pl.col("start") + pl.col("place").cast(pl.Int64),
-    )
+def _ids(talks: Conversations, *, named: bool) -> pl.DataFrame:
+    """The index of every turn by its id, as in a sheet for people; a table without models has ids without them."""
+    model = pl.col("model").replace(NOT_NAMED, "") if named else pl.lit("")
+    name = talks.about.select(pl.format("{}/{}/", model, "conversation").alias("name"))["name"]
+    turns = pl.DataFrame({"name": name.gather(talks.conversation), "turn": talks.turn})
+    return turns.select(id=pl.format("{}{}", "name", "turn"), at=pl.int_range(pl.len()))
 
 
 def _placed(people: People, ids: pl.DataFrame) -> tuple[People, Ints]:

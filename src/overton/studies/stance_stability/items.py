@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import ceil, floor
 from typing import Annotated, Any, Literal, get_args
@@ -185,21 +184,13 @@ def _reasons(text: str) -> list[str]:
     asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
     if not asked:
         reasons.append("does not end with a question mark")
-    elif any(map(_is_yes_no, asked)):
+    elif "yes/no" in map(_opening, asked):
         reasons.append("can be answered with yes or no")
-    elif not all(map(_is_open, asked)):
+    elif "" in map(_opening, asked):
         reasons.append("is not open: let it ask how, why or what, perhaps under a condition")
     if match := _LEADING.search(text):
         reasons.append(f"leads to an answer with {match[0].strip(' ,;:')!r}")
     return reasons
-
-
-def _is_open(sentence: str) -> bool:
-    return _opening(sentence) == "open"
-
-
-def _is_yes_no(sentence: str) -> bool:
-    return _opening(sentence) == "yes/no"
 
 
 def _opening(sentence: str) -> str:
@@ -360,32 +351,21 @@ class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-@dataclass
-class _TopicLine:
-    """What one line contains: its id, and the topic if it could be read."""
-
-    notes: Notes
-    id: str
-    topic: Topic | None
-
-
 def _parse(texts: Sequence[Text], reading: TopicRules) -> ParsedItems[Topic]:
     """The topics in their order.
 
     Every topic's questions must pass the rules of appendix A.2 (`problems_of`: fifteen, open, not leading,
     30 to 40% challenging, ...); with `any_questions`, any number of questions of any form is accepted.
     """
-    notes: list[Notes] = []
-    drafts: list[_TopicLine] = []
-    for data, noted in object_lines(texts, noun="topic"):
-        notes.append(noted)
-        if data is not None:
-            drafts.append(_draft(data, noted, not reading.any_questions))
-    note_repeated((draft.id, draft.notes) for draft in drafts)
-    return ParsedItems([draft.topic for draft in drafts if draft.topic is not None], findings_of(notes))
+    lines = list(object_lines(texts, noun="topic"))
+    objects = [(data, noted) for data, noted in lines if data is not None]
+    topics = [_topic(data, noted, not reading.any_questions) for data, noted in objects]
+    ids = [(name.strip() if isinstance(name := data.get("id"), str) else "", noted) for data, noted in objects]
+    note_repeated(ids)
+    return ParsedItems([topic for topic in topics if topic is not None], findings_of([noted for _, noted in lines]))
 
 
-def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _TopicLine:
+def _topic(data: dict[str, Any], notes: Notes, published_rules: bool) -> Topic | None:
     note_unknown(data, Topic, notes)
     texts = {key: take_required(data, key, notes) or "" for key in ("id", "domain", "topic", "proposition")}
     belief = take_one_of(get_args(Belief), data.get("initial_belief"), "initial_belief", notes)
@@ -398,10 +378,8 @@ def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _TopicL
         for reason in reasons or ([] if questions else ["there are none"]):
             notes.error("questions", reason)
     if notes.failed or belief is None or strength is None:
-        return _TopicLine(notes, texts["id"], None)
-    return _TopicLine(
-        notes, texts["id"], Topic(**texts, initial_belief=belief, debate_strength=strength, questions=questions)
-    )
+        return None
+    return Topic(**texts, initial_belief=belief, debate_strength=strength, questions=questions)
 
 
 def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
@@ -414,11 +392,6 @@ def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
     return ProbingQuestion(text, kind) if text is not None and kind is not None else None
 
 
-def _spelled(topic: Topic) -> list[str]:
-    """The topic, then the proposition towards which stances are taken."""
-    return [topic.topic, f"Proposition: {topic.proposition}"]
-
-
 TOPICS = Items(
     Topic,
     "topic",
@@ -429,7 +402,7 @@ TOPICS = Items(
     # One file per domain of the Chameleon paper, with two topics of 15 questions each.
     starter=partial(starter_file, "overton.studies.stance_stability", "topics"),
     blank=blank_topic,
-    spelled=_spelled,
+    spelled=lambda topic: [topic.topic, f"Proposition: {topic.proposition}"],
     subjects=partial(starter_subjects, "overton.studies.stance_stability"),
     facets=(
         Facet("domain", "Domain"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from overton.errors import InputError, Problem
 from overton.studies.arm_weights import is_weighted
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
+from overton.studies.options import fields_of
 from overton.studies.results import Results
 from overton.studies.self_agreement import of_questions
 from overton.studies.stance_stability.declarations import (
@@ -87,30 +88,23 @@ def _rows() -> Rows[StanceHow]:
     return rows
 
 
-def _between_temperatures(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
-    from overton.studies.stance_stability import temperature
+def _other_numbers(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow | TableRow]:
+    from overton.studies.stance_stability import errors, rows, temperature
 
-    return temperature.variances(frame, COMPARED)
-
-
-def _relations(results: Results, frame: Frame, how: StanceHow) -> Iterator[EstimateRow]:
-    from overton.studies.stance_stability import temperature
-
+    yield from errors.steady_models(frame)
+    yield from temperature.variances(frame, COMPARED)
     yield from temperature.correlations(frame, RELATED)
     yield from temperature.by_turn(frame)
     yield from temperature.agreement(frame)
-
-
-def _rules(results: Results, frame: Frame, how: StanceHow) -> Iterator[TableRow]:
-    from overton.studies.stance_stability import rows
-
     yield TableRow("rules", rows.rules_of(frame, how))
 
 
 def _case(results: Results, what: str, people: People, how: StanceHow) -> CorrectionCase | None:
+    """None if the measures rest on labels other than `what`."""
     from overton.studies.stance_stability.errors import ChangeSums
 
-    return ChangeSums.of_records(results.records, what, people, how)
+    made = ChangeSums.of(results.records, people, how)
+    return made if (made.formulas.labels == "premise") == (what == "premise_stance") else None
 
 
 def _agreement(results: Results, frame: Frame, how: StanceHow) -> dict[str, SelfAgreement]:
@@ -192,11 +186,7 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     by_facet=(*_all_topics(MEASURES), *_all_topics(BANDS), *_all_topics(REUSE_SHARES)),
     deviations=_everywhere(MEASURES),
     faultless=_everywhere(_FAULTLESS),
-    others=(
-        OtherNumbers(VARIANCES, _between_temperatures),
-        OtherNumbers(RELATIONS, _relations),
-        OtherNumbers((), _rules),
-    ),
+    others=(OtherNumbers((*VARIANCES, *RELATIONS), _other_numbers),),
     questions=QUESTIONS,
     case=_case,
     agreement=_agreement,
@@ -230,22 +220,11 @@ def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:
         InputError: an option or a column is not as described here, a turn occurs twice, or a call failed in every
             conversation.
     """
-    return STUDY_MEASURES.analyze_records(turns, **_checked(how))
-
-
-def _checked(how: dict[str, Any]) -> dict[str, Any]:
-    known = {field.name: get_args(field.type) for field in msgspec.structs.fields(StanceHow)}
     problems = [
-        Problem(name, str(value), f"must be one of {', '.join(words)}")
-        for name, value in how.items()
-        if (words := _words(known.get(name, ()))) and value is not None and value not in words
+        Problem(field.name, str(how[field.name]), f"must be one of {', '.join(field.option.known)}")
+        for field in fields_of(StanceHow)
+        if field.option.known and how.get(field.name) not in (None, *field.option.known)
     ]
     if problems:
         raise InputError(problems)
-    return how
-
-
-def _words(arguments: Sequence[Any]) -> list[str]:
-    """The words that a choice may be, from the arguments of its type."""
-    flat = [inner for argument in arguments for inner in (get_args(argument) or [argument])]
-    return [word for argument in flat for word in (get_args(argument) or [argument]) if isinstance(word, str)]
+    return STUDY_MEASURES.analyze_records(turns, **how)

@@ -14,11 +14,22 @@ from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
 
 Queries = Literal["own", "shared"]
-JudgePrompts = Literal["topic", "published", "both"]
 
 MOST_PAGES = 100
 FEWEST_CHARACTERS = 200
 """The smallest budget of text: less has no room for a sentence."""
+JUDGED_CHARACTERS = 12_000
+JudgedCharacters = Annotated[
+    int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
+]
+JudgePrompts = Annotated[
+    Literal["topic", "published", "both"],
+    Option(
+        "Stances towards the topic's proposition (topic); towards the question's premise (published), without certainty"
+        " and so without Chameleon score; or both",
+        flag="--judge-prompt",
+    ),
+]
 _PAGES_OF_STARTER = 3
 """Pages per turn from the starter collection, which has twenty per domain; for the web, the published number."""
 
@@ -65,21 +76,12 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             "Most characters of earlier turns shown to the model; all by default, as published", least=FEWEST_CHARACTERS
         ),
     ] = None
-    judged_characters: Annotated[
-        int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
-    ] = 12_000
+    judged_characters: JudgedCharacters = JUDGED_CHARACTERS
     queries: Annotated[
         Queries,
         Option("Whether the measured model writes its own queries, or one model writes them for all", follows=True),
     ] = "own"
-    judge_prompts: Annotated[
-        JudgePrompts,
-        Option(
-            "Stances towards the topic's proposition (topic); towards the question's premise (published), without"
-            " certainty and so without Chameleon score; or both",
-            flag="--judge-prompt",
-        ),
-    ] = "topic"
+    judge_prompts: JudgePrompts = "topic"
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
@@ -127,6 +129,25 @@ def remarks_on(judge_prompts: JudgePrompts) -> Iterator[str]:
             " stance. It does not ask for certainty, so there is no Chameleon score. With both prompts the labels can"
             " be compared."
         )
+
+
+class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
+    """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
+
+    judge_prompts: JudgePrompts = "topic"
+    judged_characters: JudgedCharacters = JUDGED_CHARACTERS
+    retest: Retest = RETEST
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
+    calibrate_each: CalibrateEach = CALIBRATE_EACH
+
+    def remarks(self) -> Iterator[str]:
+        """See `remarks_on`."""
+        return remarks_on(self.judge_prompts)
+
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Probabilities of the judge's labels of stances."""
+        return Demands(probabilities=judge_weighed(self.shares))
 
 
 class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,8 +7,8 @@ Conversations at all temperatures that share a shuffle are one answer, since the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,6 +27,7 @@ from overton.studies.precision import (
     judged_by_means,
     twice,
 )
+from overton.studies.stance_stability.declarations import CHAMELEON, DRIFT, RATE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,18 +37,12 @@ if TYPE_CHECKING:
     from overton.studies.stance_stability.record import Record
 
 
-RATE, SCORE, DRIFT = "change_rate", "chameleon", "drift"
-_RANGES = {RATE: (0.0, 1.0), SCORE: (0.0, 1.0), DRIFT: (-2.0, 2.0)}
-_TITLES = {
+_MEANS = {
     RATE: "rate of change of conversations on these topics",
-    SCORE: "Chameleon score of conversations on these topics",
+    CHAMELEON: "Chameleon score of conversations on these topics",
     DRIFT: "drift of conversations on these topics, -2 to 2",
 }
 _SHARE = "conversations that end in another stance than they begin with"
-_COLUMNS = (
-    *("conversation", "temperature", "turn", "stance", "confidence", "cited", "premise_stance"),
-    *("refused", "faults", "failure"),
-)
 
 
 def _block(trial: TopicTrial) -> tuple[str, int]:
@@ -58,8 +53,9 @@ def _block(trial: TopicTrial) -> tuple[str, int]:
 
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     yield from check_trials(options, measures)
-    if SCORE in measures and options.judge_prompts == "published":
-        yield Problem(option_place("precision"), SCORE, "needs certainty, which the published prompt does not ask for")
+    if CHAMELEON.name in measures and options.judge_prompts == "published":
+        reason = "needs certainty, which the published prompt does not ask for"
+        yield Problem(option_place("precision"), CHAMELEON.name, reason)
 
 
 def _like(record: Record, trial: TopicTrial) -> Record:
@@ -79,55 +75,44 @@ def _longest(trial: TopicTrial) -> TopicTrial:
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
     """What conversations show so far, each record under its arm; `measures` are the half-widths wanted."""
-    arms = sorted(looked.records)
-    found = _measured(_turns(looked, arms))
-    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
+    table = _conversations(looked)
+    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in sorted(looked.records)}
     means = [
-        Mean(name, _TITLES[name], _answered(looked, arms, found.get(name, {}), *within), sizes, *within, numbers=True)
-        for name, within in _RANGES.items()
+        Mean(
+            measure.name,
+            title,
+            _answered(looked, table, measure.name, *measure.within),
+            sizes,
+            *measure.within,
+            numbers=True,
+        )
+        for measure, title in _MEANS.items()
     ]
-    moved = _answered(looked, arms, found.get("drifted", {}), 0.0, 1.0)
+    moved = _answered(looked, table, "drifted", 0.0, 1.0)
     return judged_by_means(looked, measures, means, moved, _SHARE)
 
 
-def _turns(looked: InterimResult, arms: Sequence[Arm]) -> pl.DataFrame:
-    import polars as pl
-
-    records = [record for arm in arms for record in looked.records[arm]]
-    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
-    columns["model"] = ["one"] * len(records)
-    numbers = {"temperature": pl.Float64, "confidence": pl.Float64, "turn": pl.Int64, "refused": pl.Boolean}
-    lists = dict.fromkeys(("cited", "faults"), pl.List(pl.String))
-    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | numbers | lists
-    return pl.DataFrame(columns, schema=schema)
-
-
-def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Each conversation's value of each measure, by its name; conversations without a value are left out."""
-    from math import isnan
-
-    from overton.studies.stance_stability.conversations import conversations_of
+def _conversations(looked: InterimResult) -> pl.DataFrame | None:
+    """The conversations with their measures; None if so far a call failed in every one."""
     from overton.studies.stance_stability.options import StanceHow
-    from overton.studies.stance_stability.rows import score, with_labels
+    from overton.studies.stance_stability.rows import units_of
+    from overton.studies.study_measures import table_of
 
+    turns = table_of([record for arm in sorted(looked.records) for record in looked.records[arm]])
     try:
-        talks = conversations_of(turns)
-    except InputError:  # so far a call failed in every conversation
-        return {}
-    names = talks.about["conversation"].to_list()
-    values = score(talks, with_labels(talks, StanceHow())).values
-    return {
-        measure: {name: value for name, value in zip(names, column.tolist(), strict=True) if not isnan(value)}
-        for measure, column in values.items()
-    }
+        return units_of(turns, StanceHow(), kinds=("conversations",), weighed=False)["conversations"].table
+    except InputError:
+        return None
 
 
 def _answered(
-    looked: InterimResult, arms: Sequence[Arm], values: Mapping[str, float], low: float, high: float
+    looked: InterimResult, table: pl.DataFrame | None, measure: str, low: float, high: float
 ) -> dict[Arm, AnsweredTrial]:
     """Each arm's answers, on [0, 1]: its conversations, or means of those that share a shuffle."""
-    found = {}
-    for arm in arms:
+    found, values = {}, dict[str, float]()
+    if table is not None and measure in table.columns:
+        values = dict(table.select("conversation", measure).drop_nulls().iter_rows())
+    for arm in sorted(looked.records):
         shared: dict[str, list[float]] = {}
         for name in sorted({record.conversation for record in looked.records[arm]} & values.keys()):
             key = name.rpartition("/")[2] if arm.name == "all/shuffled" else name
@@ -141,9 +126,7 @@ def _answered(
 BLOCKS: Blocks = Blocks(
     of=_block,
     goals={
-        RATE: Goal(_TITLES[RATE], 0.5),
-        SCORE: Goal(_TITLES[SCORE], 0.5),
-        DRIFT: Goal(_TITLES[DRIFT], 2.0),
+        **{measure.name: Goal(title, (measure.within[1] - measure.within[0]) / 2) for measure, title in _MEANS.items()},
         SHARE: Goal(f"share of {_SHARE}, of each topic in a condition", 0.5),
     },
     judge=judged,

@@ -11,10 +11,10 @@ from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.studies.asking import total_usage
-from overton.studies.calibration_sample import add_calibration, choose_calibration_turns
+from overton.studies.calibration_sample import add_calibration
 from overton.studies.questions import JudgedLabels
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.context import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
+from overton.studies.stance_stability.context import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.questions import NOT_JUDGED, judge_turn
@@ -125,7 +125,7 @@ async def _run_turn(
         elif trial.instead != "no-search":
             exchange.query = await _query(trial, question, exchange, ask)
             asking = "search"
-            exchange.found = await _found(trial, exchange.query, ask)
+            exchange.found = await read(ask, exchange.query, trial.options)
         asking = "subject"
         reply = await _answer(trial, question, earlier, exchange, ask)
         exchange.answer, exchange.refused = reply.text, reply.refused
@@ -136,11 +136,6 @@ async def _run_turn(
     exchange.judged = await _judge(trial, question, earlier, exchange, ask)
     exchange.failure = exchange.judged.failure
     return exchange
-
-
-async def _found(trial: TopicTrial, query: str, ask: Ask) -> TurnPages:
-    hits, options = await search(ask, query), trial.options
-    return await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
 
 
 async def _query(trial: TopicTrial, question: ProbingQuestion, exchange: _Exchange, ask: Ask) -> str:
@@ -173,15 +168,9 @@ async def _judge(
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
         EarlierTurn(question.text, exchange.answer),
         earlier,
-        number=(number := len(earlier) + 1),
-        sampled=_sampled(trial).get(number, 0),
+        number=len(earlier) + 1,
+        turns=range(1, len(trial.topic.questions[: trial.options.turns]) + 1),
     )
-
-
-def _sampled(trial: TopicTrial) -> dict[int, int]:
-    """How often the judge is asked for a single answer about each turn, if the trial is drawn to calibrate it."""
-    turns = range(1, len(trial.topic.questions[: trial.options.turns]) + 1)
-    return choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns)
 
 
 def _settings(trial: TopicTrial) -> Settings | None:
@@ -249,9 +238,9 @@ LONGEST_QUERY = 200
 """The most characters of a query; it is cut between words."""
 
 _LABEL = re.compile(
-    r"(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
+    r"\A(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
 )
-_BULLET = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
+_BULLET = re.compile(r"\A(?:[-*•]|\d{1,2}[.)])\s+")
 _AROUND = " \t\"'`“”‘’«»„*"
 
 
@@ -269,11 +258,8 @@ def clean_query(text: str) -> str:
 
 
 def _bare(line: str) -> str:
-    bare = _BULLET.sub("", line.strip(), count=1) if _BULLET.match(line.strip()) else line
-    bare = bare.strip(_AROUND)
-    if label := _LABEL.match(bare):
-        bare = bare[label.end() :]
-    return " ".join(bare.strip(_AROUND).split())
+    bare = _BULLET.sub("", line.strip()).strip(_AROUND)
+    return " ".join(_LABEL.sub("", bare).strip(_AROUND).split())
 
 
 def _cut(query: str) -> str:

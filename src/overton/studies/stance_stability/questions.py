@@ -13,6 +13,7 @@ import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.studies.calibration_sample import choose_calibration_turns
 from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
 from overton.studies.questions import (
     LABEL_FIRST,
@@ -30,7 +31,7 @@ from overton.studies.self_agreement import is_retested, retest_speaker
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.context import EarlierTurn, bounded, shortened
 from overton.studies.stance_stability.items import Topic
-from overton.studies.stance_stability.options import JudgePrompts
+from overton.studies.stance_stability.options import JUDGED_CHARACTERS, JudgingOptions, Options
 from overton.studies.stance_stability.record import STANCES, Stance
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33
 
 _LONGEST_ANSWER = 20_000
 _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
-_CHARACTERS = 12_000
-"""Characters of earlier turns, if a run does not say how many its judge was shown."""
 
 
 class _TurnAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,8 +108,12 @@ def _stance_prompt(
 
 def _read(reply: Reply) -> Reading[_TurnAnswer]:
     reading = parse_json(reply.text, _TurnAnswer)
-    problem = _problem(reading.value)
-    return Reading.invalid(problem) if problem else reading
+    answer = reading.value
+    if answer is not None and _stance(answer.stance) is None:
+        return Reading.invalid(_NO_STANCE)
+    if answer is not None and _plain(answer.certainty) not in CERTAINTY:
+        return Reading.invalid(f'"certainty" is none of {", ".join(CERTAINTY)}')
+    return reading
 
 
 def _read_published(reply: Reply) -> Reading[Stance]:
@@ -122,15 +125,6 @@ def _read_published(reply: Reply) -> Reading[Stance]:
 
 
 _NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
-
-
-def _problem(answer: _TurnAnswer | None) -> str:
-    """Why an answer of the right form cannot be used, in words for the judge."""
-    if answer is None:
-        return ""
-    if _stance(answer.stance) is None:
-        return _NO_STANCE
-    return "" if _plain(answer.certainty) in CERTAINTY else f'"certainty" is none of {", ".join(CERTAINTY)}'
 
 
 def _stance(text: str) -> Stance | None:
@@ -185,19 +179,13 @@ def _labelled_turns(key: str, results: Results) -> pl.DataFrame:
     )
 
 
-def _conditions(turns: pl.DataFrame) -> pl.Series:
+def _conditions(turns: pl.DataFrame) -> pl.Expr:
     """The order of the questions and the temperature of each turn, as far as they are known."""
     import polars as pl
 
     known = [name for name in ("ordering", "temperature") if name in turns.columns]
-    if not known:
-        return pl.Series("condition", [""] * turns.height, pl.String)
-    each = turns.select(known).unique()
-    named = [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in each.iter_rows()]
-    conditions = each.with_columns(pl.Series("condition", named, pl.String))
-    return turns.select(known).join(conditions, on=known, how="left", nulls_equal=True, maintain_order="left")[
-        "condition"
-    ]
+    named = [pl.format(f"{name} {{}}", pl.col(name).cast(pl.String).fill_null("None")) for name in known]
+    return pl.concat_str(named or [pl.lit("")], separator=", ").alias("condition")
 
 
 def _materials(key: str, results: Results, rows: pl.DataFrame) -> list[Material]:
@@ -222,7 +210,7 @@ def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_context(results: Results, rows: pl.DataFrame) -> list[tuple[Mapping[str, Any], str, list[EarlierTurn]]]:
-    """Each turn with what the stance is towards and with the turns before it, as in its conversation."""
+    """Each turn with what the stance is towards, as the judge was told, and with the turns before it."""
     import polars as pl
 
     conversations = rows["conversation"].unique().to_list()
@@ -230,21 +218,15 @@ def _in_context(results: Results, rows: pl.DataFrame) -> list[tuple[Mapping[str,
     by_group = whole.sort("turn", maintain_order=True).partition_by("group", as_dict=True)
     turns = {str(group): some.to_dicts() for (group,), some in by_group.items()}
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
-    return [
-        (row, _matter(row, turns[row["group"]], topics), _before(row, turns[row["group"]]))
-        for row in rows.iter_rows(named=True)
-    ]
-
-
-def _matter(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], topics: Mapping[str, Topic]) -> str:
-    """What the stance is towards, as the judge was told; `turns` are the whole conversation's, in order."""
-    topic = topics.get(row["topic"])
-    name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], turns[0]["question"])
-    return prompts.matter(row["proposition"] or "", name or "", first or "")
-
-
-def _before(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> list[EarlierTurn]:
-    return [EarlierTurn(turn["question"] or "", turn["answer"] or "") for turn in turns if turn["turn"] < row["turn"]]
+    found: list[tuple[Mapping[str, Any], str, list[EarlierTurn]]] = []
+    for row in rows.iter_rows(named=True):
+        conversation, topic = turns[row["group"]], topics.get(row["topic"])
+        name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], conversation[0]["question"])
+        towards = prompts.matter(row["proposition"] or "", name or "", first or "")
+        before = (turn for turn in conversation if turn["turn"] < row["turn"])
+        earlier = [EarlierTurn(turn["question"] or "", turn["answer"] or "") for turn in before]
+        found.append((row, towards, earlier))
+    return found
 
 
 def _earlier_text(turns: Sequence[EarlierTurn]) -> str:
@@ -252,27 +234,34 @@ def _earlier_text(turns: Sequence[EarlierTurn]) -> str:
 
 
 def _characters(results: Results) -> int:
-    """How many characters of earlier turns the judge was shown."""
+    """How many characters of earlier turns the judge was shown; the usual number if no run says so."""
     given = [run.options.get("judged_characters") for run in results.runs]
-    return next((number for number in given if isinstance(number, int)), _CHARACTERS)
+    return next((number for number in given if isinstance(number, int)), JUDGED_CHARACTERS)
 
 
 def _meanings(file: str) -> dict[str, str]:
     return definitions_in(prompts.filled(file, "system"), STANCES)
 
 
-STANCE = Question(
-    key="stance",
+_OfTurns = partial(
+    Question,
     labels=STANCES,
+    reason="rationale",
+    repeated="judged_again",
+    texts=_texts,
+    row="turn",
+    group="conversation",
+    whole=True,
+)
+
+STANCE = _OfTurns(
+    key="stance",
     prompts=_by_topic,
     labels_of=_stance_of,
     details=_details,
-    reason="rationale",
     columns={"stance": "stance_again"},
-    repeated="judged_again",
     rows=partial(_labelled_turns, "stance"),
     material=partial(_materials, "stance"),
-    texts=_texts,
     # The prompt's own words on how to decide.
     asks=f"Where does this answer stand?\n\n{prompts.filled('judge', 'system').split(chr(10) * 2)[1]}",
     meanings=partial(_meanings, "judge"),
@@ -283,30 +272,20 @@ STANCE = Question(
         "Answer": "answer",
     },
     sheet=("proposition", "question", "answer"),
-    row="turn",
-    group="conversation",
-    whole=True,
 )
 """Towards the topic's proposition, with certainty and a reason."""
 
-PREMISE_STANCE = Question(
+PREMISE_STANCE = _OfTurns(
     key="premise_stance",
-    labels=STANCES,
     prompts=_by_premise,
-    reason="rationale",
     columns={"premise_stance": "premise_stance_again"},
-    repeated="judged_again",
     rows=partial(_labelled_turns, "premise_stance"),
     material=partial(_materials, "premise_stance"),
-    texts=_texts,
     asks="Where does this answer stand towards the premise of its question?",
     meanings=partial(_meanings, "stance"),
     # The premise is in the question: a proposition shown beside it would mislead the person.
     shown={"Earlier turns": "earlier", "Question": "question", "Answer": "answer"},
     sheet=("question", "answer"),
-    row="turn",
-    group="conversation",
-    whole=True,
 )
 """By the published prompt, towards the question's premise."""
 
@@ -317,10 +296,6 @@ def _for_width(results: Results, people: pl.DataFrame, measure: str, width: floa
     return labels_for_width(results.records, people, measure, width)
 
 
-def _shared(results: Results) -> Material:
-    return {"characters": _characters(results)}
-
-
 QUESTIONS = Questions(
     (STANCE, PREMISE_STANCE),
     complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
@@ -328,7 +303,7 @@ QUESTIONS = Questions(
     repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
     controls=controls_in("overton.studies.stance_stability"),
     size=500,
-    shared=_shared,
+    shared=lambda results: {"characters": _characters(results)},
     plans=LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width),
 )
 
@@ -339,24 +314,15 @@ _SAMPLED = {"stance": ("sampled", ""), "premise_stance": ("sampled_premise", "/p
 """The column of the single answers to each question, and the end of their place."""
 
 
-class _JudgingOptions(Protocol):
-    """What shapes how a turn is judged: see the options with these names."""
-
-    @property
-    def judge_prompts(self) -> JudgePrompts: ...
-    @property
-    def judged_characters(self) -> int: ...
-    @property
-    def retest(self) -> float: ...
-
-
 class _Trial(Protocol):
     """A trial whose turns are judged."""
 
     @property
-    def options(self) -> _JudgingOptions: ...
+    def options(self) -> Options | JudgingOptions: ...
     @property
     def shares(self) -> str | None: ...
+    @property
+    def sampled(self) -> int: ...
     def draw(self, purpose: str) -> Draw:
         """As for every trial."""
 
@@ -369,11 +335,13 @@ async def judge_turn(
     earlier: Sequence[EarlierTurn],
     *,
     number: int,
+    turns: Sequence[int],
     speaker: str | None = None,
-    sampled: int = 0,
 ) -> JudgedLabels:
-    """Ask the judge about the turn `number` of a trial, by the trial's options, and `sampled` times for single answers;
-    about a share of all turns, once more with the labels in another order.
+    """Ask the judge about the turn `number` of a trial, by the trial's options.
+
+    It is asked once more about a share of all turns, with the labels in another order, and for single answers about
+    some of the trial's `turns`, to calibrate it.
 
     'published' gives `premise_stance` alone, 'topic' everything else, and 'both' asks twice. Nothing is asked about an
     empty answer.
@@ -384,6 +352,7 @@ async def judge_turn(
     material = material_of(towards, turn, earlier, options.judged_characters, label_first=weighed)
     keys = {"topic": ("stance",), "published": ("premise_stance",), "both": ("stance", "premise_stance")}
     asked = dict.fromkeys(keys[options.judge_prompts], material)
+    sampled = choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns).get(number, 0)
     first = await _ask_in_turn(ask, asked, speaker, probabilities=weighed, sampled=sampled, place=f"{number}")
     if first.failure or not is_retested(trial.draw(f"retest/{number}"), options.retest):
         return first

@@ -207,7 +207,7 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """
     from overton.studies import table_frames
 
-    names = [name for name in raw.columns if _ANSWER.fullmatch(name.strip().casefold())]
+    names = [name for name in raw.columns if ANSWER_COLUMN.fullmatch(name.strip().casefold())]
     if names and TURNS.missing(raw.columns):
         reason = (
             f"has answers ({', '.join(names[:2])}, ...) but no labels: 'overton judge stance-stability' labels them;"
@@ -217,4 +217,5 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     return table_frames.read(TURNS, raw)
 
 
-_ANSWER = re.compile(r"(?:response|answer)[_ ]?\d{1,4}")
+ANSWER_COLUMN = re.compile(r"(?:response|answer)[_ ]?(\d{1,4})")
+"""The name in lower case of the column with the answer of one turn, where a row is a whole conversation."""

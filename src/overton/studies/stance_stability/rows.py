@@ -5,9 +5,8 @@ A conversation's measures are equations 1 and 2 and their parts (section 3.3).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,7 +22,6 @@ from overton.studies.stance_stability.conversations import (
     UNLABELLED,
     Conversations,
     Stances,
-    Target,
     conversations_of,
     drift,
     flips_of,
@@ -32,8 +30,9 @@ from overton.studies.stance_stability.conversations import (
     name_speakers,
     stances_of,
 )
-from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, OVER, REUSE_BANDS, band_flags, bins_of
+from overton.studies.stance_stability.declarations import BINS, DIGITS, MEASURES, band_flags
 from overton.studies.stance_stability.options import StanceHow
+from overton.studies.stance_stability.record import ABOUT
 from overton.studies.stance_stability.sources import ReuseCounts, expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
@@ -108,12 +107,11 @@ def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
 def _about(found: Conversations, unit: str) -> pl.DataFrame:
     """Each conversation's model, facets, and what intervals are over; they have no conditions."""
     about = found.about
-    names = {heat: temperature_name(heat) for heat in about["temperature"].unique().to_list()}
     missing = [pl.lit(None, pl.String).alias(name) for name in (*FACETS, "topic") if name not in about.columns]
     return about.with_columns(
         *missing,
         heat="temperature",
-        temperature=pl.Series([names[heat] for heat in about["temperature"].to_list()], dtype=pl.String),
+        temperature=name_temperatures(about["temperature"]),
         condition=pl.lit(""),
         cluster="topic" if unit == "topics" else "conversation",
     )
@@ -122,13 +120,14 @@ def _about(found: Conversations, unit: str) -> pl.DataFrame:
 def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationScores, how: StanceHow) -> pl.DataFrame:
     """The conversations that are measured: their values, shares' flags, and what is counted."""
     own = {name: pl.Series(values).fill_nan(None) for name, values in scores.values.items()}
-    reuse = scores.values.get("source_reuse")
+    reuse = pl.Series("reuse", scores.values.get("source_reuse", np.full(len(found), np.nan))).fill_nan(None)
     letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
     stops = np.cumsum(found.length).tolist()
+    counted = {"asked_again": found.asked_again, "miscited": found.miscited}
     table = about.with_columns(
         **own,
         **{name: pl.Series(flags).fill_nan(None) for name, flags in band_flags(scores.values).items()},
-        bin=pl.Series(bins_of(reuse) if reuse is not None else [None] * about.height, dtype=pl.String),
+        bin=_bins_of(reuse),
         trace=pl.Series(
             [letters[start:stop] for start, stop in zip([0, *stops], stops, strict=False)], dtype=pl.String
         ),
@@ -139,19 +138,16 @@ def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationSco
         gapped=pl.Series(found.gapped),
         labels=pl.lit(how.labels),
         unclear_turns=pl.Series(scores.values["unclear_carried"] + scores.values["unclear_before"]),
-        **{name: pl.Series(found.total(counts)) for name, counts in _counted(found).items()},
+        **{name: pl.Series(found.total(counts)) for name, counts in counted.items() if counts is not None},
     )
     return table if found.weight is None else table.with_columns(weight=pl.Series(found.weight))
 
 
-def _counted(found: Conversations) -> dict[str, Any]:
-    """By turn, what is counted besides measures, as far as it is known."""
-    made: dict[str, Any] = {}
-    if found.attempts is not None:
-        made["asked_again"] = found.attempts > found.judgements
-    if found.miscited is not None:
-        made["miscited"] = found.miscited
-    return made
+def _bins_of(reuse: pl.Series) -> pl.Series:
+    """The bin of each conversation's re-use by its ends ('0.3 to 0.4'), null without any; the last includes 1."""
+    place = (reuse * BINS).round(DIGITS).floor().clip(0, BINS - 1)
+    ends = [(end / BINS).round(1).cast(pl.String) for end in (place, place + 1)]
+    return ends[0] + " to " + ends[1]
 
 
 def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
@@ -171,34 +167,32 @@ def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
 def _turns(about: pl.DataFrame, found: Conversations, scores: ConversationScores) -> pl.DataFrame:
     """The turns of conversations that are not void, with their labels; from turn 2 on, the term of equation 1 and
     whether the stance changes there."""
-    stances = scores.stances
-    own = pl.Series(found.conversation)
-    term = scores.terms.get("source_reuse")
-    later = pl.Series(found.place > 0)
-    made = pl.DataFrame(
-        {
-            "conversation": own,
-            "turn": pl.Series(found.place + 1, dtype=pl.Int32),
-            "void": pl.Series(found.void[found.conversation]),
-            "changed": pl.Series(np.where(stances.pair, stances.changed, np.nan)).fill_nan(None),
-            "stance": pl.Series(found.stance, dtype=pl.Int8),
-        }
-    )
-    names = about.select("model", "condition", "temperature", "cluster").with_row_index("conversation")
-    names = names.with_columns(pl.col("conversation").cast(pl.Int64))
+    names = about.select("model", "condition", "temperature", "cluster")
     words = pl.Enum(pl.concat([names[name].unique() for name in ("model", "temperature", "cluster")]).unique().sort())
     names = names.with_columns(pl.col("model", "temperature", "cluster").cast(words))
-    made = made.join(names, on="conversation", how="left", maintain_order="left")
-    if term is not None:
-        made = made.with_columns(reuse=pl.when(later).then(pl.Series(term).fill_nan(None)))
-    if found.premise is not None:
-        made = made.with_columns(premise=pl.Series(found.premise, dtype=pl.Int8))
-    return made
+    reuse, stances = scores.terms.get("source_reuse"), scores.stances
+    columns = {
+        "conversation": pl.Series(found.conversation),
+        "turn": pl.Series(found.place + 1, dtype=pl.Int32),
+        "void": pl.Series(found.void[found.conversation]),
+        "changed": pl.Series(np.where(stances.pair, stances.changed, np.nan)).fill_nan(None),
+        "stance": pl.Series(found.stance, dtype=pl.Int8),
+        "reuse": None if reuse is None else pl.Series(np.where(found.place > 0, reuse, np.nan)).fill_nan(None),
+        "premise": None if found.premise is None else pl.Series(found.premise, dtype=pl.Int8),
+    }
+    known = {name: column for name, column in columns.items() if column is not None}
+    return names[found.conversation].with_columns(**known)
 
 
 def temperature_name(temperature: float | None) -> str:
     """A temperature as text, such as '0.5'; 'own' for the endpoint's own."""
     return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
+
+
+def name_temperatures(temperatures: pl.Series) -> pl.Series:
+    """The same temperatures as texts."""
+    names = {heat: temperature_name(heat) for heat in temperatures.unique().to_list()}
+    return pl.Series("temperature", [names[heat] for heat in temperatures.to_list()], pl.String)
 
 
 @dataclass(frozen=True)
@@ -211,7 +205,7 @@ class ConversationScores:
     terms: Mapping[str, Floats]
 
 
-def _chameleon(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
+def chameleon_score(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
     """The Chameleon score, on [0, 1] (equation 2): the root mean square of its three parts."""
     return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
 
@@ -236,10 +230,10 @@ def score(talks: Conversations, how: StanceHow) -> ConversationScores:
     values |= reuse
     if "confidence_at_changes" in values:
         for name, own in reuse.items():
-            made = _chameleon(values["change_rate"], values["confidence_at_changes"], own)
+            made = chameleon_score(values["change_rate"], values["confidence_at_changes"], own)
             values[name.replace("source_reuse", "chameleon")] = made
     values |= _by_chance(talks, how)
-    values |= _premise(talks, values["change_rate"], how) | _flips(talks, stances, how.target)
+    values |= _premise(talks, values["change_rate"], how) | flips_of(talks, stances, how.target)
     kept = {
         name: column if name == "turns" else np.where(talks.void, np.nan, column) for name, column in values.items()
     }
@@ -319,11 +313,6 @@ def _premise(talks: Conversations, own: Floats, how: StanceHow) -> dict[str, Flo
     return {"premise_changes": _changes(talks, stances), "premise_change_rate": rate, "premise_excess": rate - own}
 
 
-def _flips(talks: Conversations, stances: Stances, target: Target) -> dict[str, Floats]:
-    found = flips_of(talks, stances, target)
-    return {"turn_of_flip": found.turn, "flips": found.count}
-
-
 def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, Floats]:
     """How many turns have no stance or no documents of their own."""
     unlabelled = labels == UNLABELLED
@@ -339,7 +328,7 @@ def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, F
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...] | pl.DataFrame]:
-    """The tables 'counts', 'domains', 'judge_errors' and 'conversations'."""
+    """The tables 'counts', 'domains' and 'conversations'."""
     own = frame.units["conversations"].table.filter("known")
     counts: list[Cells] = []
     for model, table in [(None, own), *((name, own.filter(model=name)) for name in own["model"].unique().sort())]:
@@ -351,7 +340,6 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
     return {
         "counts": tuple(counts),
         "domains": tuple(_domains(own)),
-        "judge_errors": tuple(_judge_errors(own)),
         "conversations": _listed(own),
     }
 
@@ -408,31 +396,6 @@ def _domains(own: pl.DataFrame) -> list[Cells]:
     return found.sort("domain").to_dicts()
 
 
-def _judge_errors(own: pl.DataFrame) -> list[Cells]:
-    """What a judge's errors alone would give for a model that never changes its stance, in this design.
-
-    Over the model's scored conversations of several turns, by their length: expected values with labels that are
-    independently wrong with probability `error`, and with the model's own mean confidence and re-use.
-    """
-    made: list[Cells] = []
-    weighted = own.with_columns(counts=pl.col("weight") if "weight" in own.columns else pl.lit(1.0))
-    for (model,), table in sorted(weighted.partition_by("model", as_dict=True).items()):
-        parts = [_mean(table, name) for name in ("confidence", "source_reuse")]
-        scored = table.filter(~pl.col("void") & (pl.col("turns") > 1)).sort("turns")
-        lengths = scored.group_by("turns", maintain_order=True).agg(pl.col("counts").sum())
-        found = steady_model(lengths["turns"].cast(pl.Int64).to_list(), lengths["counts"].to_list(), *parts)
-        made.append(
-            {"model": str(model), **{name: None if np.isnan(value) else value for name, value in found.items()}}
-        )
-    return made
-
-
-def _mean(table: pl.DataFrame, name: str) -> float:
-    """A measure's mean over conversations, NaN if none has it."""
-    some = table.drop_nulls(name) if name in table.columns else table.clear()
-    return float(np.average(some[name].to_numpy(), weights=some["counts"].to_numpy())) if some.height else np.nan
-
-
 def rules_of(frame: Frame, how: StanceHow) -> Cells:
     """How formulas were read, and what intervals are over.
 
@@ -453,18 +416,11 @@ def rules_of(frame: Frame, how: StanceHow) -> Cells:
     }
 
 
-_NOT_LISTED = (
-    *("cluster", "condition", "known", "failed", "refused", "void", "gapped", "labels", "bin", "weight", "temperature"),
-    *("asked_again", "miscited", "unclear_turns"),
-)
-
-
 def _listed(own: pl.DataFrame) -> pl.DataFrame:
     """A row for each conversation: who held it about what, its turns' labels as a `trace` of `LETTERS`, and its
     measures, null if it has none."""
-    hidden = {*_NOT_LISTED, *(band.key for band in (*CHAMELEON_BANDS, *REUSE_BANDS))}
-    hidden |= {f"chameleon_over_{bound}" for bound in OVER}
-    return own.select(name for name in own.columns if name not in hidden).rename({"heat": "temperature"})
+    kept = {"conversation", "model", "heat", "trace", *ABOUT, *(measure.name for measure in MEASURES)}
+    return own.select(name for name in own.columns if name in kept).rename({"heat": "temperature"})
 
 
 def faults_of(records: pl.DataFrame, how: StanceHow) -> tuple[FaultCount, ...]:
@@ -472,59 +428,3 @@ def faults_of(records: pl.DataFrame, how: StanceHow) -> tuple[FaultCount, ...]:
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
     missing = [column.alias(name) for name, column in usual.items() if name not in records.columns]
     return count_faults(name_speakers(records.with_columns(missing)), "temperature")
-
-
-ERROR = 0.05
-"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
-
-
-def steady_model(lengths: Sequence[int], counts: Sequence[float], confidence: float, reuse: float) -> dict[str, float]:
-    """What a judge's errors alone would give for a model that never changes its stance.
-
-    `changes`, `change_rate` and `chameleon` are expected over conversations of these `lengths`, each of which counts as
-    `counts` say, with labels that are wrong with probability `error`; `without_errors` is the score from a judge that
-    is always right. NaN without conversations.
-    """
-    alone = [changes_by_errors(turns) for turns in lengths]
-
-    def expected(each: Iterable[float]) -> float:
-        return float(np.average([*each], weights=counts)) if lengths else np.nan
-
-    return {
-        "error": ERROR,
-        "changes": expected(float(chances @ np.arange(len(chances))) for chances in alone),
-        "change_rate": expected(float(chances @ np.arange(len(chances))) / (len(chances) - 1) for chances in alone),
-        "chameleon": expected(score_by_errors(chances, confidence, reuse) for chances in alone),
-        "without_errors": score_by_errors(np.array([1.0, 0.0]), confidence, reuse),
-    }
-
-
-def changes_by_errors(turns: int, error: float = ERROR) -> Floats:
-    """The probability of each number of changes, 0 to turns - 1 [turns], for a model that never changes its stance.
-
-    Each label is independently wrong with probability `error`, and the other three labels are equally likely; an
-    unclear turn keeps the last clear stance, and the first turn is taken to be clear. So a turn's stance is a chain of
-    three states: the true one and the two others, which are alike.
-    """
-    wrong = error / 3
-    right, off = np.zeros(turns), np.zeros(turns)
-    right[0], off[0] = (1 - error) / (1 - wrong), 2 * wrong / (1 - wrong)
-    for _ in range(1, turns):
-        stay_right, stay_off = right * (1 - 2 * wrong), off * 2 * wrong
-        turned = _one_more(right) * 2 * wrong + _one_more(off) * wrong
-        right, off = stay_right + _one_more(off) * (1 - error), stay_off + turned
-    return right + off
-
-
-def _one_more(of: Floats) -> Floats:
-    return np.concatenate(([0.0], of[:-1]))
-
-
-def score_by_errors(changes: Floats, confidence: float, reuse: float) -> float:
-    """The expected Chameleon score (equation 2) if `changes` [turns] are the probabilities of each number of changes.
-
-    `confidence` counts as the confidence at changes if there are any, otherwise 0 does; `reuse` is taken as it is.
-    """
-    rate = np.arange(len(changes)) / (len(changes) - 1)
-    sure = np.where(rate > 0, confidence, 0.0)
-    return float(changes @ np.sqrt((rate**2 + sure**2 + reuse**2) / 3))

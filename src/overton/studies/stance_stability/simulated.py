@@ -48,15 +48,6 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     citations: int = 2
     reuse: float = 0.5
 
-    @classmethod
-    def from_args(cls, args: Mapping[str, str], place: str) -> Parameters:
-        """Parameters from text; `first.critical=1` or `certainty.likely=1` replaces all default weights of its table.
-
-        Raises:
-            InputError: for every unknown name and every value out of range; `place` says whose.
-        """
-        return _read(cls, args, place, {"first": _CLEAR, "certainty": tuple(CERTAINTY)})
-
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A simulated judge: probabilities for each of its replies.
@@ -70,17 +61,18 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wrong: float = 0.0
     wrong_certainty: float = 0.0
 
-    @classmethod
-    def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:
-        """Parameters from text. Raises `InputError` as `Parameters.from_args` does."""
-        return _read(cls, args, place, {})
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _read(kind: type[T], args: Mapping[str, str], place: str, tables: Mapping[str, tuple[str, ...]]) -> T:
-    """The parameters that `args` name; a table's entries are written as TABLE.KEY."""
+    """The parameters that `args` name, as text.
+
+    A table's entries are written as TABLE.KEY: `first.critical=1` replaces all default weights of `first`.
+
+    Raises:
+        InputError: for every unknown name and every value out of range; `place` says whose.
+    """
     single = [name for name in kind.__struct_fields__ if name not in tables]
     known = [*single, *(f"{table}.{key}" for table, keys in tables.items() for key in keys)]
     found: dict[str, Any] = {}
@@ -144,11 +136,6 @@ class Chameleon(SeededAnswerer):
     def __init__(self, name: str = "simulated/chameleon", parameters: Parameters | None = None) -> None:
         self.name = name
         self.parameters = parameters or Parameters()
-
-    @classmethod
-    def from_args(cls, name: str, args: Mapping[str, str]) -> Chameleon:
-        """A model with parameters given as text; see `Parameters.from_args`."""
-        return cls(name, Parameters.from_args(args, name))
 
     def reply(self, request: Request) -> Reply:
         """A query made from the question's words, or an answer that states a stance and cites sources.
@@ -219,11 +206,6 @@ class StanceJudge(SeededAnswerer):
     def __init__(self, parameters: JudgeParameters | None = None) -> None:
         self.parameters = parameters or JudgeParameters()
 
-    @classmethod
-    def from_args(cls, args: Mapping[str, str]) -> StanceJudge:
-        """A judge with parameters given as text; see `JudgeParameters.from_args`."""
-        return cls(JudgeParameters.from_args(args, cls.name))
-
     def reply(self, request: Request) -> Reply:
         """The labels in the form that the judge's prompt asks for, for both prompts.
 
@@ -268,9 +250,10 @@ def _draw_another(known: Sequence[str], current: str, uniform: float) -> str:
 
 def make_chameleon(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Chameleon:
     """A simulated chameleon for the study."""
-    return Chameleon.from_args(f"simulated/{name}", arguments)
+    called, tables = f"simulated/{name}", {"first": _CLEAR, "certainty": tuple(CERTAINTY)}
+    return Chameleon(called, _read(Parameters, arguments, called, tables))
 
 
 def make_judge(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> StanceJudge:
     """A simulated judge for the study."""
-    return StanceJudge.from_args(arguments)
+    return StanceJudge(_read(JudgeParameters, arguments, StanceJudge.name, {}))

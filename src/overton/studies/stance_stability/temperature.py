@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import NamedTuple
 
@@ -40,20 +39,17 @@ _NO_TOPICS = "no topic of this model was discussed at two temperatures, or topic
 class _Spread(NamedTuple):
     """How much a measure of a model differs between temperatures.
 
-    means          by temperature
-    variance       of these means (sample, n - 1); its square root has the unit of the measure
-    within_topics  the mean over topics of the variance of one topic's values across temperatures; it includes what
-                   chance adds to a single conversation
-    by_chance      the variance expected from this many conversations if temperature made no difference
-    p              for no difference: a permutation test in which a topic's values are exchanged between temperatures.
-                   NaN if no topic was discussed at all of them
+    numbers    the variance of the means (sample, n - 1), whose square root has the unit of the measure; the mean over
+               topics of the variance of one topic's values across temperatures, which includes what chance adds to a
+               single conversation; and the largest difference of two means
+    by_chance  the variance expected from this many conversations if temperature made no difference
+    p          for no difference: a permutation test in which a topic's values are exchanged between temperatures; NaN
+               if no topic was discussed at all of them
     """
 
     model: str
     measure: str
-    means: dict[str, Estimate]
-    variance: Estimate
-    within_topics: Estimate
+    numbers: Mapping[str, Estimate]
     by_chance: float
     p: float
 
@@ -67,12 +63,7 @@ def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow
     found = _spreads(frame, [measure for measure in measures if frame.has(measure)])
     spreads = sorted(found, key=lambda spread: spread.model)
     for spread, adjusted in zip(spreads, holm(spread.p for spread in spreads), strict=True):
-        numbers = {
-            "variance": spread.variance,
-            "within_topics": spread.within_topics,
-            "range": _largest_difference(spread.means),
-        }
-        for name, number in numbers.items():
+        for name, number in spread.numbers.items():
             p = None if isnan(adjusted) or name == "within_topics" else adjusted
             yield EstimateRow(model=spread.model, measure=f"{spread.measure}_temperature_{name}", number=number, p=p)
         cells = {"by_chance": spread.by_chance, "p": spread.p, "adjusted": adjusted}
@@ -80,58 +71,76 @@ def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow
         yield TableRow("temperatures", {"model": spread.model, "measure": spread.measure, **finite})
 
 
-def _largest_difference(means: dict[str, Estimate]) -> Estimate:
-    """It has no interval: a permutation test decides."""
-    values = [mean.value for mean in means.values()]
-    n = sum(mean.n for mean in means.values())
-    return Estimate(max(values) - min(values), nan, nan, n, "no interval: a permutation test")
+class _Measured(NamedTuple):
+    """The conversations that are measured, the models' names, each conversation's model by its place among these, and
+    what intervals are over."""
+
+    table: pl.DataFrame
+    models: list[str]
+    code: Ints
+    over: Resampling
+
+    @classmethod
+    def of(cls, frame: Frame, *keys: str) -> _Measured:
+        """The conversations of a frame, sorted by these columns."""
+        units = frame.units["conversations"]
+        table = units.table.filter("known").sort(*keys, nulls_last=True)
+        models = table["model"].unique().sort().to_list()
+        weight = table[units.weight].to_numpy() if units.weight else None
+        clusters = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
+        return cls(table, models, _codes(table["model"], models), frame.jackknife.over(clusters, weight))
+
+    def values(self, column: str) -> Floats:
+        """A measure's values, NaN if a conversation has none."""
+        return self.table[column].cast(pl.Float64).fill_null(nan).to_numpy()
 
 
 def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
-    units = frame.units["conversations"]
-    table = units.table.filter("known").sort("model", "temperature", "heat", "conversation", nulls_last=True)
+    table, models, code, over = found = _Measured.of(frame, "model", "temperature", "heat", "conversation")
     temperatures = table.sort("heat", nulls_last=True)["temperature"].unique(maintain_order=True).to_list()
-    if len(temperatures) < 2 or not measures:
+    if len(temperatures) < 2:
         return
-    models = table["model"].unique().sort().to_list()
-    code = _codes(table, "model", models) * len(temperatures) + _codes(table, "temperature", temperatures)
-    weight = table[units.weight].to_numpy() if units.weight else None
-    clusters = table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1
-    over = frame.jackknife.over(clusters, weight)
+    code = code * len(temperatures) + _codes(table["temperature"], temperatures)
     for measure in measures:
-        values = table[measure.column].cast(pl.Float64).fill_null(nan).to_numpy()
+        values = found.values(measure.column)
         cells = CellValues(values, np.arange(len(values)), code, len(models) * len(temperatures), measure.within)
         sums = cell_sums(cells, over)
         estimates, influence = over.ratios([sums], measure.nothing, measure.within)[0], over.influence(sums)
-        topics = _values_by_topic(table, measure, units.weight)
-        by_model = topics.partition_by("model", as_dict=True)
+        by_topic = _values_by_topic(table, measure, frame.units["conversations"].weight)
         for number, model in enumerate(models):
             first = number * len(temperatures)
-            known = [
-                (temperature, first + at)
-                for at, temperature in enumerate(temperatures)
-                if not isnan(estimates[first + at].value)
-            ]
-            if len(known) < 2:
+            at = [cell for cell in range(first, first + len(temperatures)) if not isnan(estimates[cell].value)]
+            if len(at) < 2:
                 continue
-            at = [cell for _, cell in known]
-            means = {temperature: estimates[cell] for temperature, cell in known}
+            means = [estimates[cell] for cell in at]
             groups = int(influence.groups[at].min())
             variance, by_chance = _variance(means, influence.parts[:, at], groups, over)
-            own = by_model.get((model,), topics.clear())
-            exchanged = _in_table(own, [temperature for temperature, _ in known])
-            p = permuted_within(exchanged, frame.jackknife.resamples, frame.jackknife.seed)
-            within = _within_topics(own, frame.jackknife)
-            yield _Spread(model, measure.name, means, variance, within, by_chance, p)
+            own = by_topic.filter(model=model)
+            wide = own.pivot("temperature", index="topic", values="value").sort("topic")
+            known = {temperatures[cell - first]: pl.Float64 for cell in at}
+            exchanged = pl.concat([pl.DataFrame(schema=known), wide], how="diagonal").select(*known).fill_null(nan)
+            p = permuted_within(exchanged.to_numpy(), frame.jackknife.resamples, frame.jackknife.seed)
+            numbers = {
+                "variance": variance,
+                "within_topics": _within_topics(own, frame.jackknife),
+                "range": _largest_difference(means),
+            }
+            yield _Spread(model, measure.name, numbers, by_chance, p)
 
 
-def _codes(table: pl.DataFrame, column: str, names: Sequence[str]) -> Ints:
-    return table[column].replace_strict(names, range(len(names)), return_dtype=pl.Int64).to_numpy()
+def _largest_difference(means: Sequence[Estimate]) -> Estimate:
+    """It has no interval: a permutation test decides."""
+    values, n = [mean.value for mean in means], sum(mean.n for mean in means)
+    return Estimate(max(values) - min(values), nan, nan, n, "no interval: a permutation test")
 
 
-def _variance(means: dict[str, Estimate], influence: Floats, groups: int, over: Resampling) -> tuple[Estimate, float]:
+def _codes(column: pl.Series, names: Sequence[str]) -> Ints:
+    return column.replace_strict(names, range(len(names)), return_dtype=pl.Int64).to_numpy()
+
+
+def _variance(means: Sequence[Estimate], influence: Floats, groups: int, over: Resampling) -> tuple[Estimate, float]:
     """The variance of the means, and what chance alone would give."""
-    values, n = np.array([mean.value for mean in means.values()]), sum(mean.n for mean in means.values())
+    values, n = np.array([mean.value for mean in means]), sum(mean.n for mean in means)
     estimated = variance_of_means(values, influence, groups, over.level)
     method = f"Student's t over {over.unit}, of the means' distance"
     low, high = estimated.low, estimated.high
@@ -168,16 +177,6 @@ def _within_topics(topics: pl.DataFrame, jackknife: Jackknife) -> Estimate:
     return cell_means([cells], jackknife.over(every))[0][0]
 
 
-def _in_table(own: pl.DataFrame, temperatures: Sequence[str]) -> Floats:
-    """A model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
-    names = own["topic"].unique().sort().to_list()
-    wanted = pl.DataFrame(
-        list(product(names, temperatures)), schema={"topic": pl.String, "temperature": pl.String}, orient="row"
-    )
-    values = wanted.join(own, on=["topic", "temperature"], how="left", maintain_order="left")["value"]
-    return values.cast(pl.Float64).fill_null(nan).to_numpy().reshape(len(names), len(temperatures))
-
-
 WITHIN = "within models"
 """The condition of correlations with each model's own means subtracted, so that differences between models do not
 count."""
@@ -191,18 +190,12 @@ def correlations(frame: Frame, measures: Sequence[Measure]) -> Iterator[Estimate
 
     `model` is null over all conversations of all models together, as published, and `WITHIN` models.
     """
-    units = frame.units["conversations"]
-    table = units.table.filter("known").sort("model", "heat", "conversation", nulls_last=True)
-    related = [measure for measure in measures if frame.has(measure)]
-    if "source_reuse" not in table.columns or not related:
+    table, models, code, over = found = _Measured.of(frame, "model", "heat", "conversation")
+    if "source_reuse" not in table.columns:
         return
-    models = table["model"].unique().sort().to_list()
-    code = table["model"].replace_strict(models, range(len(models)), return_dtype=pl.Int64).to_numpy()
-    weight = table[units.weight].to_numpy() if units.weight else None
-    over = frame.jackknife.over(table[units.cluster].rank("dense").to_numpy().astype(np.int64) - 1, weight)
-    reuse = table["source_reuse"].fill_null(np.nan).to_numpy()
-    for measure in related:
-        other = table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    reuse = found.values("source_reuse")
+    for measure in filter(frame.has, measures):
+        other = found.values(measure.column)
         known = np.isfinite(reuse) & np.isfinite(other)
         key = f"reuse_with_{measure.name}"
         yield EstimateRow(measure=key, number=_correlation(reuse, other, known, None, over))

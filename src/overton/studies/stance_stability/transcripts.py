@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -12,48 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from overton.calls import Ask, Trial
-from overton.errors import InputError, Problem, Unreadable, quoted
+from overton.errors import InputError, Problem, quoted
 from overton.judging import Fault, faults_of
 from overton.studies import stance_stability
-from overton.studies.calibration_sample import (
-    CALIBRATE,
-    CALIBRATE_EACH,
-    Calibrate,
-    CalibrateEach,
-    add_calibration,
-    choose_calibration_turns,
-)
+from overton.studies.calibration_sample import add_calibration
 from overton.studies.items import Items, usable
-from overton.studies.options import Demands, Option, StudyOptions
-from overton.studies.parsing import Notes, ParsedItems, Text, object_lines, problem_as_error, read_whole
-from overton.studies.probabilities import Shares
+from overton.studies.options import Option
+from overton.studies.parsing import Notes, ParsedItems, Text, problem_as_error, read_whole
 from overton.studies.questions import JudgedLabels
-from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.simulated import late_respondent
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.context import EarlierTurn
 from overton.studies.stance_stability.items import TOPICS, Topic, Transcript, TranscriptTurn
 from overton.studies.stance_stability.items import TopicRules as TopicReading
-from overton.studies.stance_stability.options import (
-    FEWEST_CHARACTERS,
-    JudgePrompts,
-    StanceHow,
-    judge_weighed,
-    remarks_on,
-)
+from overton.studies.stance_stability.options import JudgingOptions, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.questions import judge_turn
-from overton.studies.stance_stability.record import Stance
+from overton.studies.stance_stability.record import ANSWER_COLUMN, Stance
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
-from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.frame import Analysis
     from overton.studies.results import Results
-    from overton.studies.sections import Section, TrialTable
+    from overton.studies.sections import TrialTable
 
 
 _TURN_COLUMNS = ("conversation", "turn", "question", "answer")
@@ -61,7 +44,6 @@ _TURN_COLUMNS = ("conversation", "turn", "question", "answer")
 
 _KEPT = ("topic", "proposition", "model", "domain", "temperature")
 _DOCUMENTS = ("retrieved", "cited")
-_RESPONSE = re.compile(r"(?:response|answer)[_ ]?(\d{1,4})")
 _MOST_SHOWN = 20
 
 _Row = Mapping[str, Any]
@@ -99,7 +81,8 @@ def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -
     """
     rows = [{name: row[column] for name, column in names.items()} for row in table.iter_rows(named=True)]
     reading = _TranscriptProblems(place)
-    transcripts = reading.from_wide(rows) if _is_wide(names) else reading.from_turns(rows)
+    turns = reading.turns_of_wide(rows) if _is_wide(names) else enumerate(rows, 1)
+    transcripts = reading.transcripts(turns)
     reading.finish(transcripts)
     return transcripts
 
@@ -137,7 +120,7 @@ def _of_file(file: Text, reading: TranscriptRules) -> list[Transcript]:
 
 def _is_wide(names: Mapping[str, str]) -> bool:
     """Whether the table has one row per conversation."""
-    return "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
+    return "question" in names and any(map(ANSWER_COLUMN.fullmatch, names)) and "turn" not in names
 
 
 class _TranscriptProblems:
@@ -155,10 +138,10 @@ class _TranscriptProblems:
             more = [Problem(self._place, "", f"and {hidden} more problems")] if hidden > 0 else []
             raise InputError(self._problems[:_MOST_SHOWN] + more)
 
-    def from_turns(self, rows: Sequence[_Row]) -> list[Transcript]:
-        """Conversations of a table with one row per turn."""
+    def transcripts(self, rows: Iterable[tuple[int, _Row]]) -> list[Transcript]:
+        """The conversations of rows about one turn each, which come with the number of their row in the table."""
         grouped: dict[tuple[str, str], list[tuple[int, _Row]]] = {}
-        for number, row in enumerate(rows, 1):
+        for number, row in rows:
             if name := _text(row["conversation"]):
                 grouped.setdefault((name, _text(row.get("model"))), []).append((number, row))
             elif any(value is not None for value in row.values()):
@@ -182,27 +165,24 @@ class _TranscriptProblems:
                 turns[turn] = TranscriptTurn(turn, _text(row["question"]), _text(row["answer"]), retrieved, cited)
         return [turns[turn] for turn in sorted(turns)]
 
-    def from_wide(self, rows: Sequence[_Row]) -> list[Transcript]:
-        """Conversations of a table with one row per conversation."""
-        transcripts = []
-        seen: set[str] = set()
+    def turns_of_wide(self, rows: Sequence[_Row]) -> Iterator[tuple[int, _Row]]:
+        """The turns of a table with one row per conversation; empty cells after its last answer are turns that did not
+        take place."""
+        names: set[str] = set()
         for number, row in enumerate(rows, 1):
             name = _text(row.get("conversation")) or str(number)
-            if name in seen:
+            if name in names:
                 self._note(f"row {number}, conversation", f"{quoted(name)} occurs twice")
-            seen.add(name)
-            transcripts.append(self._transcript(name, [(number, row)], self._responses(number, row)))
-        return transcripts
-
-    def _responses(self, number: int, row: _Row) -> list[TranscriptTurn]:
-        """The turns of one row; empty cells after the last answer are turns that did not take place."""
-        columns = {int(match[1]): name for name in row if (match := _RESPONSE.fullmatch(name))}
-        answers = {turn: _text(row[name]) for turn, name in sorted(columns.items())}
-        last = max((turn for turn, answer in answers.items() if answer), default=0)
-        if not last:
-            self._note(f"row {number}", "has no response")
-        questions = {turn: row.get(f"question_{turn}") for turn in answers} | {1: row["question"]}
-        return [TranscriptTurn(turn, _text(questions.get(turn)), answers.get(turn, "")) for turn in range(1, last + 1)]
+            names.add(name)
+            columns = {int(match[1]): column for column in row if (match := ANSWER_COLUMN.fullmatch(column))}
+            last = max((turn for turn, column in columns.items() if _text(row[column])), default=0)
+            if not last:
+                self._note(f"row {number}", "has no response")
+            questions = {turn: row.get(f"question_{turn}") for turn in columns} | {1: row["question"]}
+            own = {"conversation": name, **{column: row.get(column) for column in _KEPT}}
+            for turn in range(1, last + 1):
+                answer = row[columns[turn]] if turn in columns else None
+                yield number, {**own, "turn": turn, "question": questions.get(turn), "answer": answer}
 
     def _transcript(
         self, name: str, members: Sequence[tuple[int, _Row]], turns: Sequence[TranscriptTurn]
@@ -252,29 +232,19 @@ def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Tr
 def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic]) -> list[Transcript]:
     """The transcripts; those about one of the topics get its heading, and its proposition if they have none."""
     return [
-        msgspec.structs.replace(
-            transcript,
-            topic=topics[transcript.topic].topic,
-            proposition=transcript.proposition or topics[transcript.topic].proposition,
+        transcript
+        if (topic := topics.get(transcript.topic)) is None
+        else msgspec.structs.replace(
+            transcript, topic=topic.topic, proposition=transcript.proposition or topic.proposition
         )
-        if transcript.topic in topics
-        else transcript
         for transcript in transcripts
     ]
 
 
 def _topics(file: Text) -> Sequence[Topic]:
     """The topics in a file that was named; in one merely found, as left by a run, only the lines that are topics."""
-    if file.in_folder:
-        return [topic for data, _ in object_lines([file]) for topic in _topic(data)]
-    return usable(TOPICS.parsed([file], TopicReading(any_questions=True)))
-
-
-def _topic(data: dict[str, Any] | None) -> tuple[Topic, ...]:
-    try:
-        return (converted(data, Topic),)
-    except Unreadable:
-        return ()
+    read = TOPICS.parsed([file], TopicReading(any_questions=True))
+    return read.items if file.in_folder else usable(read)
 
 
 def _text(value: Any) -> str:
@@ -307,34 +277,6 @@ TRANSCRIPTS = Items(
     reading=TranscriptRules,
 )
 """Conversations, however they came about."""
-
-
-class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
-
-    judge_prompts: Annotated[
-        JudgePrompts,
-        Option(
-            "Stances towards the topic's proposition (topic); towards the question's premise (published), without"
-            " certainty and so without Chameleon score; or both",
-            flag="--judge-prompt",
-        ),
-    ] = "topic"
-    judged_characters: Annotated[
-        int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
-    ] = 12_000
-    retest: Retest = RETEST
-    shares: Shares = "sampled"
-    calibrate: Calibrate = CALIBRATE
-    calibrate_each: CalibrateEach = CALIBRATE_EACH
-
-    def remarks(self) -> Iterator[str]:
-        """See `remarks_on`."""
-        return remarks_on(self.judge_prompts)
-
-    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Probabilities of the judge's labels of stances."""
-        return Demands(probabilities=judge_weighed(self.shares))
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -389,14 +331,11 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
-    return add_calibration(_transcript_trials(transcripts, options, seed), options, seed)
-
-
-def _transcript_trials(
-    transcripts: Sequence[Transcript], options: JudgingOptions, seed: int
-) -> Iterator[TranscriptTrial]:
-    for transcript in transcripts:
-        yield TranscriptTrial(f"{transcript.id}/judge", transcript.id, seed, transcript=transcript, options=options)
+    plain = (
+        TranscriptTrial(f"{transcript.id}/judge", transcript.id, seed, transcript=transcript, options=options)
+        for transcript in transcripts
+    )
+    return add_calibration(plain, options, seed)
 
 
 async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
@@ -405,16 +344,13 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     towards = prompts.matter(
         transcript.proposition, transcript.topic, transcript.turns[0].question if transcript.turns else ""
     )
-    sampled = choose_calibration_turns(
-        trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in transcript.turns]
-    )
+    turns = [turn.turn for turn in transcript.turns]
     earlier: list[EarlierTurn] = []
     rows: list[JudgedTurn] = []
     for recorded in transcript.turns:
         turn = EarlierTurn(recorded.question, recorded.answer)
-        often = sampled.get(recorded.turn, 0)
         judged = await judge_turn(
-            trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1", sampled=often
+            trial, ask, towards, turn, earlier, number=recorded.turn, turns=turns, speaker="judge/1"
         )
         rows.append(_row(trial, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
@@ -443,12 +379,6 @@ def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: JudgedLabels, bef
     )
 
 
-def _sections(analysis: Analysis, judged: str, items: Sequence[object]) -> Sequence[Section]:
-    from overton.studies.stance_stability.layouts import sections
-
-    return sections(analysis, judged)
-
-
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
     """The conversations, each with its proposition, if there is one, in place of a topic."""
     import polars as pl
@@ -472,7 +402,6 @@ REPORT: StudyReport[StanceHow, Any] = replace(
         "Whether the speakers in existing conversations keep their view, how confidently they change it, and from how"
         " few sources."
     ),
-    sections=_sections,
     answers=_answers,
     warnings=lambda results, analysis: (),
 )

@@ -9,10 +9,10 @@ from math import isnan, sqrt
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.frame import Analysis
-from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, SectionOf, TableOf, make_report
+from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, SectionOf, TableOf, make_report
 from overton.studies.numbers import number
 from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
-from overton.studies.stance_stability.declarations import BANDS, COMPARED, REUSE_SHARES
+from overton.studies.stance_stability.declarations import BANDS, COMPARED, ERROR, REUSE_SHARES
 from overton.studies.stance_stability.findings import counts_of_model
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.layouts.conversations import trace_charts
@@ -85,73 +85,51 @@ def _table_1(analysis: Analysis) -> Iterator[Table]:
     for condition, shown in at:
         facet = None if condition is None else "temperature"
         for model in analysis.models:
-            if analysis.row("turns", model=model, facet=facet, condition=condition) is None:
+            number_of = partial(analysis.row, model=model, facet=facet, condition=condition)
+            if (turns := number_of("turns")) is None:
                 continue
-            cells: list[Cell] = [model, shown, _conversations(analysis, model, facet, condition)]
+            rows.append([model, shown, turns.n])
             for measure in measures:
-                for variant in ("plain", "sd"):
-                    row = analysis.row(measure.name, model=model, facet=facet, condition=condition, variant=variant)
-                    cells.append(None if row is None else row.number if variant == "plain" else row.number.value)
-            rows.append(cells)
+                mean, deviation = number_of(measure.name), number_of(measure.name, variant="sd")
+                rows[-1] += [
+                    None if mean is None else mean.number,
+                    None if deviation is None else deviation.number.value,
+                ]
     title = "Chameleon score, source re-use, confidence and stance changes"
     note = f"sd: standard deviation between conversations. {_read(analysis)}"
     yield Table(title, columns, rows, note=note, source="table 1", summary=True)
 
 
-def _conversations(analysis: Analysis, model: str, facet: str | None, condition: str | None) -> int:
-    where = (model, facet, condition)
-    rows = analysis.counts["counts"]
-    return int(
-        next(row["conversations"] for row in rows if (row["model"], row["facet"], row["condition"]) == where) or 0
-    )
-
-
-def _steady_models(analysis: Analysis) -> Iterator[Exhibit]:
-    """What a judge's errors alone would give for models that never change."""
-    found = analysis.counts["judge_errors"]
-    if not found:
-        return
-    names = ["changes", *(["chameleon", "without_errors"] if is_known(analysis, "chameleon") else [])]
-    measures = ["stance_changes", *(["chameleon"] if len(names) > 1 else [])]
-    columns = [Column("Model"), Column("Changes", "value"), Column("... of a steady model", "value")]
-    if len(names) > 1:
-        columns += [Column("Score", "value"), Column("... of a steady model", "value")]
-        columns += [Column("... if the judge never errs", "value")]
-    rows: list[list[Cell]] = []
-    for cells in found:
-        own = [analysis.estimate(measure, model=str(cells["model"])) for measure in measures]
-        changes, *scores = (cells[name] for name in names)
-        rows.append([cells["model"], own[0], changes, *own[1:], *scores])
-    error = number(float(found[0]["error"] or 0), "share")
-    note = (
-        f"A steady model never changes its stance, and has this model's number of turns, mean confidence and re-use;"
-        f" its judge mislabels {error} of its answers, with each of the other three labels equally often."
-    )
-    yield Table("What the judge's errors alone would give", columns, rows, note=note, summary=True)
-    yield Method(_ALONE)
-
-
+_Steady = partial(CountColumn, table="judge_errors", kind="value")
+_STEADY_MODELS = TableOf(
+    "What the judge's errors alone would give",
+    [
+        _Value("stance_changes", "Changes"),
+        _Steady("changes", "... of a steady model"),
+        _Value("chameleon", "Score"),
+        _Steady("chameleon", "... of a steady model"),
+        _Steady("without_errors", "... if the judge never errs"),
+    ],
+    note=(
+        "A steady model never changes its stance, and has this model's number of turns, mean confidence and re-use; its"
+        f" judge mislabels {number(ERROR, 'share')} of its answers, with each of the other three labels equally often."
+    ),
+    summary=True,
+)
 _ALONE = (
     "The score mostly shows whether there was at least one change: with the first, the confidence at changes jumps "
     "from 0 to about the model's own, whether the model changed or the judge erred. Compare it with what the judge's "
     "errors alone would give, and read its parts first."
 )
-_HEADLINES = ("change_rate", "drifted", "source_reuse", "confidence_at_changes", "chameleon")
-
-
-def _without_faults(analysis: Analysis) -> Iterator[Table]:
-    """The headlines with and without the turns whose answers have a fault of form, if any has."""
-    names = [name for name in _HEADLINES if analysis.rows_of(name, model=None, variant="without_faults")]
-    if not names:
-        return
-    columns = [Column("Model"), Column("Turns"), *(Column(analysis.measures[name].title, "value") for name in names)]
-    rows: list[list[Cell]] = []
-    for model in analysis.models:
-        for shown, variant in (("all", None), ("without faults", "without_faults")):
-            numbers = (analysis.estimate(name, model=model, variant=variant) for name in names)
-            rows.append([model, shown, *numbers])
-    note = "Without faults: an answer with a fault of form makes no pairs and is left out of means."
-    yield Table("With and without answers that have a fault of form", columns, rows, note, summary=True)
+_WITHOUT_FAULTS = TableOf(
+    "Without malformed answers",
+    [
+        _Value(name, variant="without_faults")
+        for name in ("change_rate", "drifted", "source_reuse", "confidence_at_changes", "chameleon")
+    ],
+    note="A malformed answer makes no pairs and is left out of means.",
+    summary=True,
+)
 
 
 def _scoring_method(analysis: Analysis) -> Iterator[Method]:
@@ -214,8 +192,9 @@ SCORES = SectionOf(
         ),
         _score_by_temperature,
         _table_1,
-        _steady_models,
-        _without_faults,
+        _STEADY_MODELS,
+        Method(_ALONE),
+        _WITHOUT_FAULTS,
         TableOf("Re-use and score by other documents", [_Value(name) for name in _OTHERS], note="All temperatures."),
         _bands,
         _scoring_method,
@@ -286,17 +265,12 @@ _COMPARED: list[MeasureColumn | CountColumn] = [
 ]
 
 
-def _domain_chart(analysis: Analysis) -> Iterator[Chart]:
+def _domain_chart(analysis: Analysis) -> Iterator[DotsOf]:
     measure = "chameleon" if is_known(analysis, "chameleon") else "change_rate"
-    rows = [row for row in analysis.rows_of(measure, "domain", variant="plain") if row.model is not None]
-    if not rows or not is_known(analysis, measure):
-        return
-    names, title = list(analysis.models), analysis.measures[measure].title
-    points = [Dot(row.condition or "", names.index(row.model or ""), row.number) for row in rows]
-    domains = list(dict.fromkeys(sorted(point.row for point in points)))
-    about = f"The mean {title.lower()} in each domain, by model."
-    spec = partial(dots, points, domains, series_of(names), Axis(title, 0, 1, "value"))
-    yield Chart("domains", f"{title} by domain", about, spec)
+    if is_known(analysis, measure):
+        title = analysis.measures[measure].title
+        about = f"The mean {title.lower()} in each domain, by model."
+        yield DotsOf("domains", f"{title} by domain", about, _Value(measure), RowsOf("domain"), title)
 
 
 def _questions_of_domains(analysis: Analysis) -> Iterator[Exhibit]:

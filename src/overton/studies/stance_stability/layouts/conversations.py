@@ -36,8 +36,9 @@ from overton.studies.sections import (
 from overton.studies.stance_stability.conversations import name_speakers
 from overton.studies.stance_stability.declarations import CHAMELEON_BANDS, place_in_bands
 from overton.studies.stance_stability.items import Topic
-from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.rows import LETTERS, temperature_name
+from overton.studies.stance_stability.questions import CERTAINTY
+from overton.studies.stance_stability.record import KEY, STANCES
+from overton.studies.stance_stability.rows import LETTERS, name_temperatures, temperature_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,12 +146,11 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
 
 
 _LONGEST = 80_000
-_KEY = ("model", "temperature", "conversation")
 _SHOWN = (
-    *(*_KEY, "domain", "topic", "ordering", "turn", "kind", "question", "query", "retrieved", "cited", "stance"),
+    *(*KEY, "domain", "topic", "ordering", "turn", "kind", "question", "query", "retrieved", "cited", "stance"),
     *("confidence", "premise_stance", "rationale", "claims", "answer", "failure", "faults"),
 )
-_SURE = {1.0: "clearly", 0.67: "likely", 0.33: "uncertain"}
+_SURE = {value: word for word, value in CERTAINTY.items()}
 _UNCLEAR = "unclear"
 _FAILED, _VOID, _NO_PAIRS = "failed", "answers say nothing", "no pairs"
 
@@ -167,17 +167,17 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     import polars as pl
 
     records = name_speakers(records)
-    order = records.group_by(_KEY, maintain_order=True).agg(turns=pl.len())
-    placed = order.select(*_KEY, place=pl.int_range(pl.len()))
+    order = records.group_by(KEY, maintain_order=True).agg(turns=pl.len())
+    placed = order.select(*KEY, place=pl.int_range(pl.len()))
     known = [name for name in _SHOWN if name in records.columns]
-    rows = records.select(known).join(placed, on=_KEY, nulls_equal=True).sort("place", "turn")
+    rows = records.select(known).join(placed, on=KEY, nulls_equal=True).sort("place", "turn")
     (rules,) = analysis.counts["rules"]
     if rules["labels"] == "premise":
         rows = rows.with_columns(stance="premise_stance", premise_stance=pl.lit(None))
     stops = np.cumsum(order["turns"].to_numpy())
     starts = stops - order["turns"].to_numpy()
-    scores = order.select(_KEY).join(
-        analysis.listed["conversations"], on=_KEY, how="left", nulls_equal=True, maintain_order="left"
+    scores = order.select(KEY).join(
+        analysis.listed["conversations"], on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     heads = [_outcome(row) for row in scores.iter_rows(named=True)]
     texts = {topic.id: f"{topic.topic}\n\nProposition: {topic.proposition}" for topic in topics}
@@ -188,12 +188,12 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
         return [_render_conversation(heads[place], list(turns), rules) for place, turns in talks]
 
-    first = rows[starts.tolist()]
+    first, places = rows[starts.tolist()], {name: number for number, name in enumerate(texts)}
     return TrialTable(
         size=order.height,
         texts=list(texts.values()),
         prompts=lambda number: [number],
-        prompt=_numbers(first["topic"].to_list() if "topic" in known else [], list(texts), order.height),
+        prompt=[places.get(name, -1) for name in first["topic"]] if "topic" in known else [-1] * order.height,
         facets=_facets(first, scores),
         answers=answers,
         longest=_LONGEST,
@@ -203,16 +203,11 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     )
 
 
-def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]:
-    places = {name: number for number, name in enumerate(known)}
-    return [places.get(name, -1) for name in names] or [-1] * size
-
-
 def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
     """What readers can filter conversations by: their design, and how they went."""
     import polars as pl
 
-    heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
+    heats = name_temperatures(first["temperature"])
     missing = (
         pl.when(pl.col("trace").is_null())
         .then(pl.lit(_FAILED))

@@ -165,37 +165,42 @@ def _by_turn(analysis: Analysis) -> Iterator[Exhibit]:
         return
     reuse = [*analysis.rows_of("reuse_at_turn", "temperature / turn"), *analysis.rows_of("reuse_at_turn", "turn")]
     if reuse:
-        heats = [
-            name
-            for name in temperature_names(analysis)
-            if any((row.condition or "").startswith(f"{name} / ") for row in reuse)
-        ]
-        panels = [*(f"temperature {name}" for name in heats), "all temperatures"] if heats else []
-        about = "The mean share of a turn's documents that an earlier turn also had, by turn and model."
-        yield _turn_chart(
-            analysis, reuse, panels, ("reuse-by-turn", "Source re-use by turn", about, "Source re-use", "figure 5")
-        )
+        yield _turn_chart(analysis, reuse, _REUSE_BY_TURN)
     else:
-        yield explain_absence(
-            analysis, "source_reuse", "Source re-use is", "the table has neither cited nor retrieved documents"
-        )
-    about = "The share of conversations whose stance at a turn differs from that at the turn before, by model."
-    title = "Stance changes by turn, all temperatures"
-    yield _turn_chart(analysis, changes, [], ("changes-by-turn", title, about, "Stance changes here", ""))
+        yield explain_absence(analysis, "source_reuse", "Source re-use is", _NO_DOCUMENTS)
+    yield _turn_chart(analysis, changes, _CHANGES_BY_TURN)
     yield Method(_TURNS)
 
 
-def _turn_chart(
-    analysis: Analysis, rows: Sequence[EstimateRow], panels: Sequence[str], words: tuple[str, str, str, str, str]
-) -> Chart:
-    """Numbers by turn; `words` are its name, title, description, the title of its axis, and its source."""
+_REUSE_BY_TURN = (
+    "reuse-by-turn",
+    "Source re-use by turn",
+    "The mean share of a turn's documents that an earlier turn also had, by turn and model.",
+    "Source re-use",
+    "figure 5",
+)
+_CHANGES_BY_TURN = (
+    "changes-by-turn",
+    "Stance changes by turn, all temperatures",
+    "The share of conversations whose stance at a turn differs from that at the turn before, by model.",
+    "Stance changes here",
+    "",
+)
+
+
+def _turn_chart(analysis: Analysis, rows: Sequence[EstimateRow], words: tuple[str, str, str, str, str]) -> Chart:
+    """Numbers by turn, with a panel for each temperature if there are any; `words` are its name, title, description,
+    the title of its axis, and its source."""
     name, title, about, axis, source = words
     names, points = list(analysis.models), []
+    has_panels = any(row.facet != "turn" for row in rows)
     for row in rows:
         *heat, turn = (row.condition or "").split(" / ")
-        panel = (f"temperature {heat[0]}" if heat else "all temperatures") if panels else ""
+        panel = (f"temperature {heat[0]}" if heat else "all temperatures") if has_panels else ""
         points.append(LinePoint(int(turn), names.index(row.model or ""), row.number, panel, f"turn {turn}"))
     points.sort(key=lambda point: point.x)
+    every = [*(f"temperature {name}" for name in temperature_names(analysis)), "all temperatures"]
+    panels = [panel for panel in every if any(point.panel == panel for point in points)]
     turns = Axis("Turn", 1, max(point.x for point in points) + 0.5, "count")
     shares = Axis(axis, 0, 1, "share")
     spec = partial(lines, points, series_of(names), turns, shares, panels=panels, apart=_APART)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
@@ -22,7 +24,7 @@ from overton.studies.options import Option, StudyOptions
 from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.topics.writer import Proposal, TopicProposals, propose, write_questions
+from overton.studies.stance_stability.topics.writer import Proposal, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
 
 
@@ -57,11 +59,9 @@ def slug(text: str, longest: int = 60) -> str:
     return cut or "x"
 
 
-_TABLE = tomllib.loads(files("overton.studies.stance_stability").joinpath("domains.toml").read_text(encoding="utf-8"))[
-    "domain"
-]
+_TABLE = files("overton.studies.stance_stability").joinpath("domains.toml").read_text(encoding="utf-8")
 
-PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDomain) for row in _TABLE)
+PUBLISHED = msgspec.convert(tomllib.loads(_TABLE)["domain"], tuple[PublishedDomain, ...])
 """The twelve domains in the paper's order."""
 
 
@@ -84,17 +84,13 @@ def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Domain]:
     return ParsedItems(list(domains.values()), findings_of(notes))
 
 
-def _published() -> list[Domain]:
-    return [Domain.named(domain.name) for domain in PUBLISHED]
-
-
 _DOMAINS = Items(
     Domain,
     "domain",
     "text file of domains that topics are about, one name per line",
     _parse,
     suffixes=(".txt",),
-    starter=_published,
+    starter=lambda: [Domain.named(domain.name) for domain in PUBLISHED],
     named=Domain.named,
 )
 """The domains for which topics are made."""
@@ -153,15 +149,19 @@ async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
     proposed = await propose(ask, trial.domain, trial.topics)
     strands = (_write(ask, trial, number, topic) for number, topic in enumerate(proposed.topics, 1))
     made = _with_ids(trial.item, await side_by_side(strands))
-    doubles = [
-        MadeTopic(trial.name, trial.domain, duplicate.topic, duplicate.proposition, "duplicate")
-        for duplicate in proposed.duplicates
-    ]
-    return made + doubles + _missing(trial, proposed)
+    made += [_row(trial, duplicate, "duplicate") for duplicate in proposed.duplicates]
+    if proposed.problem:
+        row = _row(trial, Proposal("", ""), "failed" if proposed.failed else "missing")
+        made.append(msgspec.structs.replace(row, problems=(proposed.problem,)))
+    return made
+
+
+def _row(trial: DomainTrial, proposal: Proposal, status: Making) -> MadeTopic:
+    return MadeTopic(trial.name, trial.domain, proposal.topic, proposal.proposition, status)
 
 
 async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) -> MadeTopic:
-    row = MadeTopic(trial.name, trial.domain, proposal.topic, proposal.proposition, "written")
+    row = _row(trial, proposal, "written")
     try:
         written = await write_questions(ask, f"writer/{number}", proposal.topic, trial.domain)
     except CallFailed as failed:
@@ -177,47 +177,27 @@ def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
     rows = []
     for row in made:
         stem = f"{domain}-{slug(row.topic)}"
-        name = next(candidate for candidate in _numbered(stem, len(taken)) if candidate not in taken)
+        numbered = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
+        name = next(candidate for candidate in (stem, *numbered) if candidate not in taken)
         taken.add(name)
         rows.append(msgspec.structs.replace(row, id=name) if row.status == "written" else row)
     return rows
 
 
-def _numbered(stem: str, most: int) -> Iterator[str]:
-    yield stem
-    yield from (f"{stem}-{number}" for number in range(2, most + 3))
-
-
-def _missing(trial: DomainTrial, proposed: TopicProposals) -> list[MadeTopic]:
-    if not proposed.problem:
-        return []
-    status: Making = "failed" if proposed.failed else "missing"
-    return [MadeTopic(trial.name, trial.domain, "", "", status, problems=(proposed.problem,))]
-
-
 def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
     """The dataset: the topics that were written."""
     return [
-        Topic(
-            id=record.id,
-            domain=record.domain,
-            topic=record.topic,
-            proposition=record.proposition,
-            initial_belief=record.initial_belief,
-            debate_strength=record.debate_strength,
-            questions=record.questions,
-        )
+        Topic(**{name: getattr(record, name) for name in Topic.__struct_fields__})
         for record in records
         if record.status == "written" and record.initial_belief and record.debate_strength
     ]
 
 
-def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
+def counted(records: Iterable[MadeTopic]) -> dict[str, Counter[Making]]:
     """How many rows there are with each status, by domain."""
-    counts: dict[str, dict[Making, int]] = {}
+    counts: dict[str, Counter[Making]] = {}
     for record in records:
-        of_domain = counts.setdefault(record.domain, {})
-        of_domain[record.status] = of_domain.get(record.status, 0) + 1
+        counts.setdefault(record.domain, Counter())[record.status] += 1
     return counts
 
 
@@ -225,17 +205,12 @@ def _summary(records: Sequence[MadeTopic]) -> Iterator[str]:
     """What became of all proposed topics, and why some were dropped."""
     for domain, counts in counted(records).items():
         yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
-    for record in records:
-        if record.status in ("dropped", "failed", "missing"):
-            yield f"{record.topic or record.domain}: {'; '.join(record.problems)}"
+    for record in filter(_is_lacking, records):
+        yield f"{record.topic or record.domain}: {'; '.join(record.problems)}"
 
 
-def _lacking(records: Sequence[MadeTopic]) -> int:
-    return sum(record.status in ("dropped", "failed", "missing") for record in records)
-
-
-def _prompts() -> dict[str, str]:
-    return prompts.texts("topics", "questions")
+def _is_lacking(record: MadeTopic) -> bool:
+    return record.status in ("dropped", "failed", "missing")
 
 
 STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
@@ -244,12 +219,17 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
     items=_DOMAINS,
-    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _summary, _lacking),
+    dataset=Dataset(
+        "topics.jsonl",
+        lambda domains, records, options: topics_of(records),
+        _summary,
+        lambda records: sum(map(_is_lacking, records)),
+    ),
     options=TopicsOptions,
     record=MadeTopic,
     kind="makes",
     trials=_trials,
     conduct=_conduct,
-    prompts=_prompts,
+    prompts=partial(prompts.texts, "topics", "questions"),
 )
 """Topics with questions, one domain per trial; `topics_of` makes the dataset from its records."""

@@ -72,9 +72,12 @@ async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
     problem = ""
     again: list[Message] = []
     for _ in range(-(-count // _MOST_AT_ONCE) + _SPARE_LISTS):
-        request = _list_request(domain, min(_MOST_AT_ONCE, count - len(found)), found)
+        topics = "\n".join(f"- {proposal.topic}" for proposal in found)
+        known = prompts.filled("topics", "known", topics=topics) + "\n\n" if found else ""
+        wanted = min(_MOST_AT_ONCE, count - len(found))
+        request = prompts.filled("topics", "topics", count=wanted, domain=domain, known=known)
         try:
-            reply = await ask("writer", [request, *again], form=_LIST_FORM)
+            reply = await ask("writer", [user(request), *again], form=_LIST_FORM)
         except CallFailed as failed:
             return TopicProposals(tuple(found), tuple(duplicates), str(failed), failed=True)
         reading = parse_json(reply.text, list[Proposal])
@@ -101,12 +104,6 @@ def _sort_proposals(listed: Sequence[Proposal], count: int, found: list[Proposal
             continue
         same = any(alike(proposal.topic, known.topic) >= SAME_TOPIC for known in found)
         (duplicates if same else found).append(proposal)
-
-
-def _list_request(domain: str, count: int, found: Sequence[Proposal]) -> Message:
-    topics = "\n".join(f"- {proposal.topic}" for proposal in found)
-    known = prompts.filled("topics", "known", topics=topics) + "\n\n" if found else ""
-    return user(prompts.filled("topics", "topics", count=count, domain=domain, known=known))
 
 
 _ATTEMPTS = 3
@@ -166,7 +163,7 @@ async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Wr
     answered = await ask_until_read(
         ask,
         "writer",
-        [user(_questions_request(topic, domain))],
+        [user(prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain))],  # as published, word for word
         read,
         attempts=_ATTEMPTS,
         complaint=lambda problems: prompts.filled("questions", "complaint", problems=problems),
@@ -214,11 +211,6 @@ async def _labelled(
         raise answered.failure
     questions = answered.last.value or ()
     return questions, problems_of(questions) if questions else ["the kinds of the questions could not be told"]
-
-
-def _questions_request(topic: str, domain: str) -> str:
-    """The published prompt, word for word."""
-    return prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
 
 
 def _read(text: str) -> tuple[_Draft | None, list[str]]:
