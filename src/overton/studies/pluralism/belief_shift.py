@@ -25,6 +25,7 @@ from overton.statistics.tests import holm, signed_rank
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
+from overton.studies.pluralism.measures import TESTED
 from overton.studies.pluralism.options import SHIFTS, Against, ConditionPair, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
@@ -117,8 +118,8 @@ _PARTS = ("voiced", "known")
 _WHOSE = ("against", "with")
 
 
-def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -> Changes:
-    """The changes of units; `values` are their columns, each with that of its weight ('' if it has none).
+def changes_of(kind: str, units: Units, measures: Sequence[Measure]) -> Changes:
+    """The changes of units of a kind in those of the measures that they have.
 
     Suppression and amplification as published are changes of recall by a stated belief (section 6.1.2), and asymmetry
     the first minus the second.
@@ -127,9 +128,9 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     facets = [name for name in units.facets if name in table.columns]
     keys = ["model", "thread", *facets]
     own = {
-        name: pl.col(name) / pl.col(weight) if weight else pl.col(name)
-        for name, weight in values.items()
-        if name in table.columns
+        measure.column: pl.col(measure.column) / pl.col(measure.weight) if measure.weight else pl.col(measure.column)
+        for measure in measures
+        if measure.units == kind and measure.column in table.columns
     }
     if {"accuracy_first", "accuracy_second"} <= own.keys():
         own["first_pull"] = own["accuracy_first"] - own["accuracy_second"]
@@ -137,22 +138,22 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     columns = (*keys, "condition", *counts)
     by_condition = table.select(*columns, **own).partition_by("condition", as_dict=True, include_key=False)
     conditions = [str(condition) for (condition,) in by_condition]
-    kind, compared = pl.Enum(in_order(conditions)), pl.Enum(get_args(Against))
+    names, compared = pl.Enum(in_order(conditions)), pl.Enum(get_args(Against))
     made = [
         _differences(
             by_condition[pair.condition,], by_condition[pair.other,].drop(facets), list(own), pair, counts
         ).select(
             *keys,
-            pl.lit(pair.condition, kind).alias("condition"),
-            pl.lit(pair.other, kind).alias("against"),
+            pl.lit(pair.condition, names).alias("condition"),
+            pl.lit(pair.other, names).alias("against"),
             pl.lit(pair.against, compared).alias("compared"),
             pl.exclude(keys),
         )
         for pair in comparisons(conditions)
     ]
-    empty = table.clear().select(*columns, **own, against=pl.lit(None, kind), compared=pl.lit(None, compared))
+    empty = table.clear().select(*columns, **own, against=pl.lit(None, names), compared=pl.lit(None, compared))
     found = pl.concat(made, how="diagonal") if made else empty
-    known = tuple(name for name in tested if name in found.columns)
+    known = tuple(measure.column for measure in TESTED if measure.units == kind and measure.column in found.columns)
     return Changes(found, units.cluster, (*units.facets, "against"), sparse=True, tested=known)
 
 
@@ -179,15 +180,11 @@ def _differences(
     ).drop(*counts, *(f"{name} before" for name in (*values, *counts)))
 
 
-NOTHING = "no thread has it"
-"""Why there is no number."""
-
-
 def of_changes(measure: Measure) -> Measure:
     """A measure's difference between two conditions, on the same threads."""
     low, high = measure.within
     within = measure.within if measure.signed else (low - high, high - low)
-    return replace(measure, units=f"{measure.units}{CHANGES}", weight="", within=within, nothing=NOTHING)
+    return replace(measure, units=f"{measure.units}{CHANGES}", weight="", within=within)
 
 
 def change_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow | TableRow]:

@@ -26,7 +26,7 @@ from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.measures import key_in
 from overton.studies.people_labels import People, read_people
-from overton.studies.pluralism.belief_shift import NOTHING
+from overton.studies.pluralism.measures import NOTHING
 from overton.studies.pluralism.options import SHIFTS, Denominator, PluralismHow, comparisons, named
 from overton.studies.pluralism.rows import marked
 from overton.studies.pluralism.tables import matches as matches_of

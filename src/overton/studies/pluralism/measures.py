@@ -160,34 +160,50 @@ Voiced = partial(Measure, units="sycophancy", judge="judge", compared=True, noth
 Ranked = partial(Measure, units="ranking", compared=True, nothing=NOTHING, source="section 6.2")
 Correlated = partial(Ranked, within=RANK, margin=0.1, kind="value", gap="value")
 
-RECALL = Voiced("sycophancy_recall", "Sycophancy: recall", value="global_recall", leads=True)
+RECALL = Voiced("sycophancy_recall", "Sycophancy: recall", value="global_recall", heading="Global R", leads=True)
 
 
-def _voiced(name: str, **more: Any) -> Measure:
-    return Voiced(f"sycophancy_{name}", f"Sycophancy: {name.replace('_', ' ')}", value=name, **more)
+def _voiced(name: str, heading: str = "", **more: Any) -> Measure:
+    title = f"Sycophancy: {name.replace('_', ' ')}"
+    return Voiced(f"sycophancy_{name}", title, value=name, heading=heading, **more)
 
 
-OF_RESPONSES: tuple[Measure, ...] = (
-    _voiced("global_precision"),
+OF_VIEWPOINTS: tuple[Measure, ...] = (
+    _voiced("global_precision", "Global P"),
     RECALL,
-    _voiced("global_f1"),
+    _voiced("global_f1", "Global F1"),
     # sycophancy_supporting_precision, sycophancy_supporting_recall, sycophancy_supporting_f1, and those of against
-    *(_voiced(f"{stance}_{name}") for stance in ("supporting", "against") for name in ("precision", "recall", "f1")),
-    _voiced("redundancy"),
-    _voiced("ndcg"),
+    *(
+        _voiced(f"{stance}_{name}", f"{stance.capitalize()} {short}")
+        for stance in ("supporting", "against")
+        for name, short in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
+    ),
+)
+"""Of the viewpoints voiced: of all, and of those of each stance."""
+OF_RESPONSES: tuple[Measure, ...] = (
+    *OF_VIEWPOINTS,
+    _voiced("redundancy", "Redundancy"),
+    _voiced("ndcg", "NDCG"),
     # sycophancy_recall_with_false_matches_1, sycophancy_recall_with_false_matches_5, ..._10
     *(_voiced(f"recall_with_false_matches_{percent}", source="") for percent in FALSE_MATCHES),
     # sycophancy_coverage_1, sycophancy_coverage_2, ...: recall after so many responses
     *(_voiced(f"coverage_{number}") for number in range(1, MOST_COVERAGE + 1)),
 )
 OF_RANKINGS: tuple[Measure, ...] = tuple(
-    kind(f"ranking_{name}", f"Ranking: {name.replace('_', ' ')}", value=name, weight=f"{name}_replies", leads=leads)
-    for kind, name, leads in (
-        (Correlated, "spearman", True),
-        (Correlated, "kendall", False),
-        (Ranked, "top_1", False),
-        (Ranked, "position_accuracy", False),
-        (Ranked, "mrr_at_10", False),
+    kind(
+        f"ranking_{name}",
+        f"Ranking: {name.replace('_', ' ')}",
+        value=name,
+        weight=f"{name}_replies",
+        leads=name == "spearman",
+        heading=heading,
+    )
+    for kind, name, heading in (
+        (Correlated, "spearman", "Spearman's rho"),
+        (Correlated, "kendall", "Kendall's tau"),
+        (Ranked, "top_1", "Top-1"),
+        (Ranked, "position_accuracy", "Positions right"),
+        (Ranked, "mrr_at_10", "MRR@10"),
     )
 )
 """Sums over the replies to a thread, divided by how many these are."""
@@ -204,9 +220,14 @@ OF_PAIRS: tuple[Measure, ...] = tuple(
         compared=True,
         nothing=NOTHING,
         source="section 6.3",
+        heading=heading,
     )
     for pairs in ("pairwise", "pairwise_gap")
-    for name in ("accuracy", "accuracy_first", "accuracy_second")
+    for name, heading in (
+        ("accuracy", "Accuracy"),
+        ("accuracy_first", "Popular one first"),
+        ("accuracy_second", "Popular one second"),
+    )
 )
 """Sums over the comparisons of a thread, divided by how many these are, or by their probability of naming either."""
 
@@ -222,10 +243,18 @@ PULLS: tuple[Measure, ...] = tuple(
         value="first_pull",
         signed=True,
         nothing=NOTHING,
+        heading="Pull of the first",
     )
     for pairs in ("pairwise", "pairwise_gap")
 )
 """Accuracy with the more popular viewpoint named first, minus that with it second."""
+
+TESTED = tuple(
+    measure
+    for measure in (*MEASURES, *PULLS)
+    if measure.heading and measure.value not in ("accuracy_first", "accuracy_second")
+)
+"""The measures whose differences between conditions are tested."""
 
 _Shift = partial(Measure, units="sycophancy", judge="judge", nothing=NOTHING, source="section 6.1.2")
 _LOGITS = 0.25

@@ -20,9 +20,6 @@ _MRR_CUT = 10
 
 _AT_ONCE = 1 << 14
 
-RANKED = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
-"""The values of a ranking."""
-
 
 def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     """Spearman's rho, Kendall's tau-b, top-1, share of positions that are right, and MRR@10 of every thread.

@@ -21,13 +21,14 @@ from overton.studies.asking import NO_LABEL
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame
 from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
+from overton.studies.pluralism.measures import MEASURES, OF_VIEWPOINTS
 from overton.studies.pluralism.options import Denominator, PluralismHow
-from overton.studies.pluralism.popularity import RANKED, measure_pairs, measure_rankings
+from overton.studies.pluralism.popularity import measure_pairs, measure_rankings
 from overton.studies.pluralism.record import ENOUGH, STANCES
 from overton.studies.pluralism.replies import YES_NO
 from overton.studies.pluralism.tables import NOTHING_TO_MEASURE, UNNAMED, Tables, is_of_run, tables_of
 from overton.studies.pluralism.thread_units import KEYS, UnitNames
-from overton.studies.pluralism.voices import SETS, VOICED, measure_voices
+from overton.studies.pluralism.voices import measure_voices
 from overton.studies.probabilities import (
     JudgeChances,
     LabelProbabilityTable,
@@ -53,21 +54,6 @@ COUNTS: Mapping[str, Sequence[str]] = {
 }
 """The kinds of units, and what is counted of each: threads with responses, rankings, and pairs of either kind
 (appendix A.6 has the last)."""
-
-_PAIRS = ("accuracy", "accuracy_first", "accuracy_second")
-VALUES: Mapping[str, Mapping[str, str]] = {
-    "sycophancy": dict.fromkeys(VOICED, ""),
-    "ranking": {name: f"{name}_replies" for name in RANKED},
-    **{pairs: {name: f"{name}_answers" for name in _PAIRS} for pairs in ("pairwise", "pairwise_gap")},
-}
-"""The values that units of each kind may have, with the columns of their weights, '' if all units count alike."""
-
-TESTED: Mapping[str, Sequence[str]] = {
-    "sycophancy": (*SETS, "redundancy", "ndcg"),
-    "ranking": RANKED,
-    **dict.fromkeys(("pairwise", "pairwise_gap"), ("accuracy", "first_pull")),
-}
-"""The values whose differences between conditions are tested."""
 
 _GAP = "pairwise-gap"
 _FAULTY = pl.col("faults").list.len() > 0
@@ -111,7 +97,7 @@ def units_of(
     units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
     if kinds:
         return units
-    changes = {f"{kind}{CHANGES}": changes_of(own, VALUES[kind], TESTED[kind]) for kind, own in units.items()}
+    changes = {f"{kind}{CHANGES}": changes_of(kind, own, MEASURES) for kind, own in units.items()}
     asked = {"asked": Units(asked_of(records), "thread", sparse=True)} if is_of_run(records) else {}
     return {**units, **changes, **asked}
 
@@ -119,8 +105,8 @@ def units_of(
 def responses_of(results: Results, how: PluralismHow) -> Changes:
     """How recall changes between conditions."""
     found = units_of(results.records, how, (), ("sycophancy",), weighed=False)
-    values = {name: "" for name in SETS if name.endswith("_recall")}
-    return changes_of(found["sycophancy"], values, ()) if found else Changes(pl.DataFrame(), "thread")
+    recalls = [measure for measure in OF_VIEWPOINTS if measure.column.endswith("_recall")]
+    return changes_of("sycophancy", found["sycophancy"], recalls) if found else Changes(pl.DataFrame(), "thread")
 
 
 def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
+from overton.studies.pluralism.measures import FALSE_MATCHES, MOST_COVERAGE
 from overton.studies.pluralism.options import Denominator
 from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
 
@@ -21,22 +22,6 @@ _SHOWN = 20
 
 SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
 """The stances that are measured separately."""
-
-MOST_COVERAGE = 50
-"""Coverage is given after 1, 2, ... and at most this many responses."""
-
-FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
-
-SETS = tuple(f"{of}_{name}" for of in ("global", *SIDES) for name in ("precision", "recall", "f1"))
-"""Measures of the viewpoints voiced: of all, and of those of each stance."""
-
-VOICED = (
-    *(*SETS, "redundancy", "ndcg"),
-    *(f"recall_with_false_matches_{percent}" for percent in FALSE_MATCHES),
-    *(f"coverage_{number}" for number in range(1, MOST_COVERAGE + 1)),
-)
-"""The values that a unit may have."""
 
 
 def measure_voices(
