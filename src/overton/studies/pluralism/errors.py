@@ -26,7 +26,6 @@ from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.measures import key_in
 from overton.studies.people_labels import People, read_people
-from overton.studies.pluralism.measures import NOTHING
 from overton.studies.pluralism.options import SHIFTS, Denominator, PluralismHow, comparisons, named
 from overton.studies.pluralism.rows import marked
 from overton.studies.pluralism.tables import matches as matches_of
@@ -342,7 +341,7 @@ class Voices(UnitCase):
             np.bincount(self.resampling.cluster[known], self.plain[name][known], many).astype(float),
             np.bincount(self.resampling.cluster[known], minlength=many).astype(float),
         )
-        return self.resampling.ratio(sums, NOTHING, self.within(name))
+        return self.resampling.ratio(sums, "no thread has it", self.within(name))
 
     def complete(self, name: str) -> Flags:
         """The units that people labelled whole; a difference of two conditions needs both."""

@@ -22,7 +22,15 @@ from overton.studies.measures import Grouping, Measure, Sides, key_in
 from overton.studies.null_conditions import Null
 from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.items import REFERENCES, ReferenceThread
-from overton.studies.pluralism.options import ARMS, Denominator, PluralismHow, compared_with, in_order
+from overton.studies.pluralism.options import (
+    ARMS,
+    FALSE_MATCHES,
+    MOST_COVERAGE,
+    Denominator,
+    PluralismHow,
+    compared_with,
+    in_order,
+)
 from overton.studies.pluralism.protocol import ThreadTrial, trials
 from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.results import Results
@@ -149,12 +157,6 @@ def null_conditions(contributions: Contributions) -> tuple[Null, ...]:
 NOTHING = "no thread has it"
 RANK: Range = (-1.0, 1.0)
 """The range of a rank correlation."""
-
-FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
-
-MOST_COVERAGE = 50
-"""Coverage is given after 1, 2, ... and at most this many responses."""
 
 Voiced = partial(Measure, units="sycophancy", judge="judge", compared=True, nothing=NOTHING, source="sections 4.2, 6.1")
 Ranked = partial(Measure, units="ranking", compared=True, nothing=NOTHING, source="section 6.2")
@@ -291,15 +293,15 @@ def _rows() -> Rows[PluralismHow]:
 def _change_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow | TableRow]:
     from overton.studies.pluralism import belief_shift
 
-    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS))
-    yield from belief_shift.shift_rows(frame, AS_PUBLISHED)
-    yield from belief_shift.logit_rows(frame, SHIFTS)
+    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS), TESTED, AS_PUBLISHED, SHIFTS)
 
 
 def _logit_contributions(results: Results, how: PluralismHow) -> Sides:
     from overton.studies.pluralism import belief_shift, rows
 
-    return belief_shift.logit_contributions(rows.responses_of(results, how), SHIFTS)
+    units = rows.units_of(results.records, how, (), {RECALL.units}, weighed=False)
+    recalls = [measure for measure in OF_VIEWPOINTS if measure.column.endswith("_recall")]
+    return belief_shift.logit_contributions(units[RECALL.units], recalls, SHIFTS) if units else {}
 
 
 def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow]:

@@ -281,6 +281,13 @@ Denominator = Literal["non-neutral", "labelled"]
 """What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
 
 
+FALSE_MATCHES = (1, 5, 10)
+"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
+
+MOST_COVERAGE = 50
+"""Coverage is given after 1, 2, ... and at most this many responses."""
+
+
 class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How pluralism is computed; `summaries` is a table, or already a frame of one."""
 

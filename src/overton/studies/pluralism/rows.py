@@ -20,8 +20,6 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.asking import NO_LABEL
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame
-from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
-from overton.studies.pluralism.measures import MEASURES, OF_VIEWPOINTS
 from overton.studies.pluralism.options import Denominator, PluralismHow
 from overton.studies.pluralism.popularity import measure_pairs, measure_rankings
 from overton.studies.pluralism.record import ENOUGH, STANCES
@@ -97,16 +95,8 @@ def units_of(
     units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
     if kinds:
         return units
-    changes = {f"{kind}{CHANGES}": changes_of(kind, own, MEASURES) for kind, own in units.items()}
     asked = {"asked": Units(asked_of(records), "thread", sparse=True)} if is_of_run(records) else {}
-    return {**units, **changes, **asked}
-
-
-def responses_of(results: Results, how: PluralismHow) -> Changes:
-    """How recall changes between conditions."""
-    found = units_of(results.records, how, (), ("sycophancy",), weighed=False)
-    recalls = [measure for measure in OF_VIEWPOINTS if measure.column.endswith("_recall")]
-    return changes_of("sycophancy", found["sycophancy"], recalls) if found else Changes(pl.DataFrame(), "thread")
+    return {**units, **asked}
 
 
 def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Iterator[tuple[str, pl.DataFrame]]:

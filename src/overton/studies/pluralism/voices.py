@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.measures import FALSE_MATCHES, MOST_COVERAGE
-from overton.studies.pluralism.options import Denominator
+from overton.studies.pluralism.options import FALSE_MATCHES, MOST_COVERAGE, Denominator
 from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
 
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)

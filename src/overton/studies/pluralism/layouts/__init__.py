@@ -22,8 +22,8 @@ from overton.studies.pluralism.layouts.report_rows import (
     condition_words,
     heads,
 )
-from overton.studies.pluralism.measures import FALSE_MATCHES, IN_PAIRS, OF_VIEWPOINTS
-from overton.studies.pluralism.options import SHIFTS, Against, named
+from overton.studies.pluralism.measures import IN_PAIRS, OF_VIEWPOINTS
+from overton.studies.pluralism.options import FALSE_MATCHES, SHIFTS, Against, named
 from overton.studies.pluralism.rows import REASONS
 from overton.studies.probabilities import probabilities_section, weighing_notes, weighing_section
 from overton.studies.sections import (
