@@ -319,7 +319,7 @@ def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[Es
 def _case(results: Results, what: str, people: People, how: PluralismHow) -> CorrectionCase | None:
     from overton.studies.pluralism import errors
 
-    return errors.case_of(results, what, people, how)
+    return errors.case_of(results, people, how)
 
 
 def _agreement(results: Results, frame: Frame, how: PluralismHow) -> dict[str, SelfAgreement]:

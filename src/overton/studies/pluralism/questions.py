@@ -18,7 +18,7 @@ from overton.studies.measurement import How
 from overton.studies.orders import Order, asked_in_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.options import Shown
+from overton.studies.pluralism.options import PluralismHow, Shown
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.replies import (
@@ -474,10 +474,11 @@ BELIEF: Question[str] = Question(
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
-    from overton.studies.pluralism.errors import labels_for_width, tables_of
+    from overton.studies.people_labels import read_people
+    from overton.studies.pluralism.errors import Voices, tables_of
 
-    group, _, name = measure.partition("/")
-    return labels_for_width(*tables_of(results.records), people, (group, name), width)
+    known = read_people(people, _MATCHES)
+    return Voices.of(*tables_of(results.records), known, PluralismHow()).labels_for_width(measure, width)
 
 
 _SIDES = ("global", "supporting", "against")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,13 +54,13 @@ def _measured(
     size = views.size[voiced.set].astype(float)
     matching = np.zeros(len(voiced.unit), bool)
     matching[voiced.row] = True
-    precision = _share(voiced.per_unit(voiced.unit, matching), voiced.per_unit(voiced.unit))
+    precision = share(voiced.per_unit(voiced.unit, matching), voiced.per_unit(voiced.unit))
     first = _first(voiced)
     known = voiced.per_unit(voiced.unit[voiced.row[first]])
     yield from _set("global", precision, known / size)
     yield from _misread(known / size, voiced.per_unit(voiced.unit))
     for side, code in SIDES.items():
-        yield from _set(side, _precision(voiced, views, code, denominator), _share(*sides[side]))
+        yield from _set(side, _precision(voiced, views, code, denominator), share(*sides[side]))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
     if views.gain is not None and views.ideal is not None:
@@ -87,14 +88,14 @@ def _first(voiced: VoicedViewpoints) -> Ints:
 def _set(name: str, precision: Floats, recall: Floats) -> Iterator[tuple[str, Floats]]:
     yield f"{name}_precision", precision
     yield f"{name}_recall", recall
-    yield f"{name}_f1", _share(2 * precision * recall, precision + recall)
+    yield f"{name}_f1", f1(precision, recall)
 
 
 def _precision(voiced: VoicedViewpoints, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
     """Precision of one stance: only responses labelled with it voice its viewpoints."""
     voicing = np.zeros(len(voiced.unit), bool)
     voicing[voiced.row[_same(voiced, views, stance)]] = True
-    return _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
+    return share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
 
 
 def _same(voiced: VoicedViewpoints, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
@@ -143,9 +144,14 @@ def _coverage(voiced: VoicedViewpoints, first: Ints, size: Floats) -> Iterator[t
     yield from ((f"coverage_{number}", column) for number, column in enumerate(reached.T, 1))
 
 
-def _share(above: Floats, below: Floats) -> Floats:
+def share(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """`above` over `below`, and 0 if `below` is 0."""
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+
+
+def f1(precision: Floats, recall: Floats) -> Floats:
+    """The harmonic mean of both, 0 if both are 0."""
+    return share(2 * precision * recall, precision + recall)
 
 
 def _counted(voiced: VoicedViewpoints, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Floats]]:
