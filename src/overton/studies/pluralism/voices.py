@@ -146,7 +146,7 @@ def _coverage(voiced: VoicedViewpoints, first: Ints, size: Floats) -> Iterator[t
 
 def share(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """`above` over `below`, and 0 if `below` is 0."""
-    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
+    return np.asarray(np.divide(above, below, out=np.zeros(above.shape), where=below > 0))
 
 
 def f1(precision: Floats, recall: Floats) -> Floats:
