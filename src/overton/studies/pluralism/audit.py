@@ -27,6 +27,7 @@ from overton.studies.pluralism.questions import posts_of, summaries_of, thread_o
 from overton.studies.pluralism.record import OpinionAudit
 from overton.studies.pluralism.replies import form_of_numbers, read_numbers
 from overton.studies.pluralism.tables import OPINIONS
+from overton.studies.prompts import numbered
 from overton.studies.questions import JudgeAnswer, JudgePrompt, Material, Question
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
@@ -330,7 +331,7 @@ def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple
     """The viewpoints whose summaries entail an opinion, by their ids."""
     thread = thread_of(material)
     viewpoints = [thread.viewpoints[place] for place in order.of(material["order"])]
-    shown = prompts.numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
+    shown = numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
     messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=material["opinion"])
 
     def read(text: str) -> Reading[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from overton.studies.pluralism.clustering.parts import (
     parsed,
     read_texts,
 )
-from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
@@ -90,7 +90,7 @@ async def _assign(texts: Sequence[str], new: Sequence[str], found: _Candidates, 
     """Ask for every opinion which of the new viewpoints it supports."""
     if not new:
         return
-    shown, count = prompts.numbered(new), len(new)
+    shown, count = numbered(new), len(new)
     form = list_form("supports", {"type": "integer", "enum": list(range(1, count + 1))}, 0, count)
 
     def usable(said: _Supported) -> Reading[list[int]]:

@@ -22,6 +22,7 @@ from overton.studies.pluralism.clustering.parts import (
     read_number,
 )
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 
 @dataclass
@@ -71,7 +72,7 @@ async def _choose(text: str, clusters: Sequence[_Growing], writer: Writer) -> _G
     """Line 5: the cluster that the opinion belongs to, None for a new one."""
     if not clusters:
         return None
-    shown, most = prompts.numbered(cluster.summary for cluster in clusters), len(clusters)
+    shown, most = numbered(cluster.summary for cluster in clusters), len(clusters)
     read, form = partial(read_number, most=most), number_form(most)
     number = await writer.answer(writer.request("assign", "ask", read, form, clusters=shown, opinion=text))
     writer.counts.own += number is None

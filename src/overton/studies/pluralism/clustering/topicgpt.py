@@ -22,6 +22,7 @@ from overton.studies.pluralism.clustering.parts import (
     read_number,
 )
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 
 class _Topic(msgspec.Struct, frozen=True):
@@ -124,4 +125,4 @@ def _usable(topic: _Topic) -> Reading[_Topic]:
 
 
 def _numbered(topics: Sequence[_Topic]) -> str:
-    return prompts.numbered(topic.line for topic in topics)
+    return numbered(topic.line for topic in topics)

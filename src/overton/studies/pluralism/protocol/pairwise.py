@@ -45,7 +45,7 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     try:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
-        messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
+        messages = prompts.popularity_messages("pair", trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_WEIGHED if trial.shares else _FORM)
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))

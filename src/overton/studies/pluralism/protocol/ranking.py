@@ -40,7 +40,7 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     try:
         row = changed(row, belief=await belief_of(trial, least, ask))
         summaries = [viewpoint.summary for viewpoint in shown]
-        messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
+        messages = prompts.popularity_messages("ranking", trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
