@@ -119,41 +119,6 @@ def _in_its_place(results: Results, rows: pl.DataFrame) -> Results:
     return _beside(rows.with_columns(pl.col("condition").str.split("/").list.last()), results)
 
 
-Contributions = Callable[[Results, Any], Sides]
-
-
-def _measured(
-    view: Callable[[Results, pl.DataFrame], Results],
-    contributions: Contributions,
-    results: Results,
-    rows: pl.DataFrame | None,
-    how: Any,
-) -> Sides:
-    assert rows is not None
-    return contributions(view(results, rows), how)
-
-
-def null_conditions(contributions: Contributions) -> tuple[Null, ...]:
-    """The null conditions, whose trials take the place of others and are measured by `contributions`.
-
-    Neutral against neutral leads: only the draw of an answer differs there.
-    """
-    as_all, in_its_place = (partial(_measured, view, contributions) for view in (_as_all, _in_its_place))
-    return (
-        Null(
-            "neutral-again", "the neutral question asked again, in place of a belief", _STATED, as_all, _neutral_again
-        ),
-        Null(
-            "reshuffled",
-            "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
-            ("ranking_spearman_biased*",),
-            as_all,
-            _reshuffled,
-        ),
-        Null("other-belief", "a belief about another thread's question", _STATED, in_its_place, _other_belief),
-    )
-
-
 NOTHING = "no thread has it"
 RANK: Range = (-1.0, 1.0)
 """The range of a rank correlation."""
@@ -309,8 +274,7 @@ def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[Es
 
     for pull in PULLS:
         first, second = (
-            next(measure for measure in OF_PAIRS if measure.name == f"{pull.units}_accuracy_{place}")
-            for place in ("first", "second")
+            measure for measure in OF_PAIRS if measure.units == pull.units and measure.column != "accuracy"
         )
         if frame.has(first) and frame.has(second):
             yield from belief_shift.pull_rows(frame, pull, first, second)
@@ -344,11 +308,37 @@ _SCOPES = tuple(
 """All models together and each model, over all threads and in each community."""
 
 
-def _contributions(results: Results, how: PluralismHow) -> Sides:
-    return STUDY_MEASURES.contributions(results, how)
+def _measured(
+    view: Callable[[Results, pl.DataFrame], Results], results: Results, rows: pl.DataFrame | None, how: PluralismHow
+) -> Sides:
+    assert rows is not None
+    return STUDY_MEASURES.contributions(view(results, rows), how)
 
 
-NULLS = null_conditions(_contributions)
+NULLS = (
+    # Neutral against neutral leads: only the draw of an answer differs there.
+    Null(
+        "neutral-again",
+        "the neutral question asked again, in place of a belief",
+        _STATED,
+        partial(_measured, _as_all),
+        _neutral_again,
+    ),
+    Null(
+        "reshuffled",
+        "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
+        ("ranking_spearman_biased*",),
+        partial(_measured, _as_all),
+        _reshuffled,
+    ),
+    Null(
+        "other-belief",
+        "a belief about another thread's question",
+        _STATED,
+        partial(_measured, _in_its_place),
+        _other_belief,
+    ),
+)
 STUDY_MEASURES = StudyMeasures(
     study="pluralism",
     how=PluralismHow,

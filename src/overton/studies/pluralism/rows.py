@@ -141,17 +141,19 @@ def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     gone = pl.col("status") == "failed"
     if "refused" in records.columns:
         gone |= pl.col("refused").fill_null(False)
-    model = pl.col("model") if "model" in records.columns else pl.lit(UNNAMED)
-    found = records.select(model.alias("model"), "thread", refused=gone).filter(
-        pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads))
-    )
+    models, threads = (pl.Enum(list(known)) for known in (names.models, names.threads))
     return (
-        found.group_by("model", "thread")
+        records.select(_model_of(records), "thread", refused=gone)
+        .filter(pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads)))
+        .group_by("model", "thread")
         .agg(pl.col("refused").any())
-        .with_columns(
-            pl.col("model").cast(pl.Enum(list(names.models))), pl.col("thread").cast(pl.Enum(list(names.threads)))
-        )
+        .with_columns(pl.col("model").cast(models), pl.col("thread").cast(threads))
     )
+
+
+def _model_of(table: pl.DataFrame) -> pl.Expr:
+    """Who answered; a table may give no name."""
+    return (pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)).alias("model")
 
 
 def without_faults(results: Results) -> Results:
@@ -187,9 +189,8 @@ def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
     tables = tables_of(records, weighed=False)
     for kind, table in {"": tables.matches, "ranking, ": tables.rankings, "pairs, ": tables.pairs}.items():
         if table is not None and "faults" in table.columns:
-            model = pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)
             yield table.select(
-                model.alias("model"),
+                _model_of(table),
                 pl.concat_str(pl.lit(kind), "condition").alias("condition"),
                 pl.col("faults").fill_null([]).cast(pl.List(pl.String)),
             )
@@ -354,13 +355,10 @@ def asked_of(records: pl.DataFrame) -> pl.DataFrame:
 
 def none_qualifies(records: pl.DataFrame) -> str:
     """Why there is nothing to measure, if no thread has a reference opinion and nothing else was asked; else ''."""
-
-    asked = records.filter(pl.col("experiment") == "sycophancy")
-    if asked.is_empty() or asked.height < records.filter(pl.col("status") != "failed").height:
+    asked = pl.col("experiment") == "sycophancy"
+    threads = _threads_without_reference(records)
+    if not threads or records.filter(~asked & (pl.col("status") != "failed")).height:
         return ""
-    if asked.filter(pl.col("status") != "not eligible").height:
-        return ""
-    threads = _threads(asked)
     return (
         f"none of {len(threads)} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
         f" no responses were requested: {_list_reasons(threads)}"
@@ -369,13 +367,17 @@ def none_qualifies(records: pl.DataFrame) -> str:
 
 def without_references(records: pl.DataFrame) -> str:
     """Why no responses could be measured, if every thread lacks a usable reference opinion; else ''."""
-
-    asked = records.filter(pl.col("experiment") == "sycophancy")
-    if asked.is_empty() or asked.filter(pl.col("status") != "not eligible").height:
+    threads = _threads_without_reference(records)
+    if not threads:
         return ""
-    threads = asked["thread"].n_unique()
-    found = f"the judge found no usable reference opinion in {threads} of {threads} threads"
-    return f"{found} ({_list_reasons(_threads(asked))})"
+    found = f"the judge found no usable reference opinion in {len(threads)} of {len(threads)} threads"
+    return f"{found} ({_list_reasons(threads)})"
+
+
+def _threads_without_reference(records: pl.DataFrame) -> list[dict[str, Any]]:
+    """The threads in which responses were to be measured, if none of them has a reference opinion."""
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    return [] if asked.filter(pl.col("status") != "not eligible").height else _threads(asked)
 
 
 def _list_reasons(threads: Sequence[dict[str, Any]]) -> str:

@@ -38,14 +38,13 @@ EMBEDDING: tuple[Method, ...] = ("instruct-lf", "dbscan", "hdbscan")
 
 def clustering_named(method: Method, *, alpha: float = 0.2, distance: float = 0.6, least: int = 2) -> Clustering:
     """The clustering of that name. `alpha` is algorithm 1's, `distance` DBSCAN's, `least` that of both density ones."""
-    if method == "algorithm-1":
-        return Online(alpha)
-    if method in ("dbscan", "hdbscan"):
-        return Density("dbscan" if method == "dbscan" else "hdbscan", distance, least)
-    others: dict[str, Clustering] = {
+    known: dict[Method, Clustering] = {
+        "algorithm-1": Online(alpha),
         "single-shot": SingleShot(),
         "goalex": GoalEx(),
         "topicgpt": TopicGPT(),
         "instruct-lf": InstructLF(),
+        "dbscan": Density("dbscan", distance, least),
+        "hdbscan": Density("hdbscan", distance, least),
     }
-    return others[method]
+    return known[method]
