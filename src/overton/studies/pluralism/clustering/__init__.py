@@ -7,25 +7,8 @@ from typing import Literal, get_args
 from overton.studies.pluralism.clustering.embedding import Density, InstructLF
 from overton.studies.pluralism.clustering.goalex import GoalEx
 from overton.studies.pluralism.clustering.online import Online, SingleShot
-from overton.studies.pluralism.clustering.parts import Clustered, Clustering, ClusteringFaults, Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import Clustering
 from overton.studies.pluralism.clustering.topicgpt import TopicGPT
-
-__all__ = [
-    "EMBEDDING",
-    "METHODS",
-    "Clustered",
-    "ClusteringFaults",
-    "Density",
-    "GoalEx",
-    "InstructLF",
-    "Method",
-    "Online",
-    "Opinion",
-    "SingleShot",
-    "TopicGPT",
-    "clustering_named",
-    "plain_text",
-]
 
 Method = Literal["algorithm-1", "single-shot", "goalex", "topicgpt", "instruct-lf", "dbscan", "hdbscan"]
 """The names of the clusterings; 'algorithm-1' is the paper's own."""

@@ -360,7 +360,7 @@ def _compared(view: ReportRows, kind: str, measures: Sequence[str], what: str) -
         if test["facet"] is None and test["variant"] == "plain"
     }
     rows: list[list[Cell]] = []
-    for model, condition in view.scopes(kind, view.conditions(kind), None):
+    for model, condition in view.scopes(kind):
         if not named(condition).arm:
             continue
         changes = [(name, view.changes(name, model, condition)) for name in measures]
@@ -451,7 +451,7 @@ def _counted(view: ReportRows, kind: str) -> Table:
     columns = [*HEADS, *(Column(name.replace("_", " ").capitalize(), "count") for name in names)]
     rows: list[list[Cell]] = [
         [*heads(model, condition), *(view.counts(kind, model, condition)[name] for name in names)]
-        for model, condition in view.scopes(kind, view.conditions(kind), None)
+        for model, condition in view.scopes(kind)
     ]
     note = f"{_NOTES.get(kind, '')} {_ALL}".strip()
     return Table(f"{EXPERIMENTS[kind]} that were measured", columns, rows, note=note)

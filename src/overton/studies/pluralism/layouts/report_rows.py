@@ -105,31 +105,16 @@ class ReportRows:
         facet, where = _where(condition, community)
         return self._counts.get((kind, model, facet, where))
 
-    def scopes(self, kind: str, conditions: Sequence[str], community: str | None) -> Iterator[tuple[str | None, str]]:
+    def scopes(self, kind: str, community: str | None = None) -> Iterator[tuple[str | None, str]]:
         """Models and conditions that have units."""
         for model in self.models:
-            for condition in conditions:
+            for condition in self.conditions(kind):
                 if self.counts(kind, model, condition, community):
                     yield model, condition
 
-    def number(
-        self,
-        measure: str,
-        model: str | None,
-        condition: str,
-        community: str | None = None,
-        *,
-        variant: str = "plain",
-        against: str | None = None,
-    ) -> Estimate | None:
-        """A number; None if there is none."""
-        facet, where = _where(condition, community)
-        row = self.analysis.row(measure, model=model, facet=facet, condition=where, variant=variant, against=against)
-        return None if row is None else row.number
-
     def changes(
         self, measure: str, model: str | None, condition: str, community: str | None = None, variant: str = "plain"
-    ) -> dict[Against, EstimateRow]:
+    ) -> dict[str, EstimateRow]:
         """A measure's differences from the conditions that a condition is compared with."""
         facet, where = _where(condition, community)
         rows = self.analysis.rows_of(measure, facet, model=model, condition=where, variant=variant)
@@ -172,14 +157,14 @@ class ReportRows:
         self, columns: Sequence[MeasureColumn], model: str | None, condition: str, community: str | None
     ) -> list[Estimate | None]:
         """The numbers of a row; a column that is `against` has differences from that."""
-        found: list[Estimate | None] = []
-        for column in columns:
-            if column.against is None:
-                found.append(self.number(column.measure, model, condition, community, variant=column.variant))
-                continue
-            changes = self.changes(column.measure, model, condition, community, column.variant)
-            found.append(next((row.number for against, row in changes.items() if against == column.against), None))
-        return found
+        facet, where = _where(condition, community)
+        rows = (
+            self.analysis.row(column.measure, model=model, facet=facet, condition=where, variant=column.variant)
+            if column.against is None
+            else self.changes(column.measure, model, condition, community, column.variant).get(column.against)
+            for column in columns
+        )
+        return [None if row is None else row.number for row in rows]
 
     def rows(
         self, kind: str, columns: Sequence[MeasureColumn], community: str | None, *, tested: bool = False
@@ -187,7 +172,7 @@ class ReportRows:
         """A row for each model and condition of an experiment; with the threads before its numbers, and what differs
         from neutral after them, if the measures are `tested`."""
         measures = [column.measure for column in columns]
-        for model, condition in self.scopes(kind, self.conditions(kind), community):
+        for model, condition in self.scopes(kind, community):
             cells: list[Cell] = [*self.cells(columns, model, condition, community)]
             if tested:
                 threads = self.counts(kind, model, condition, community)["threads"]

@@ -13,17 +13,9 @@ import msgspec
 from overton.calls import Ask, Form, Settings, Trial
 from overton.errors import CallFailed, InputError, MissingExtra, Problem
 from overton.studies.options import Demands, Option, StudyOptions
-from overton.studies.pluralism.clustering import (
-    EMBEDDING,
-    METHODS,
-    Clustered,
-    ClusteringFaults,
-    Method,
-    Opinion,
-    clustering_named,
-)
+from overton.studies.pluralism.clustering import EMBEDDING, METHODS, Method, clustering_named
 from overton.studies.pluralism.clustering.embedding import ROLE
-from overton.studies.pluralism.clustering.parts import Writer, WriterSettings
+from overton.studies.pluralism.clustering.parts import Clustered, ClusteringFaults, Opinion, Writer, WriterSettings
 from overton.studies.pluralism.items import THREADS, AtomicOpinion, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.references.opinions import CommentOpinions, decompose, opinions_of
