@@ -121,7 +121,8 @@ class Writer:
             CallFailed: a call failed for good.
         """
         requests = [
-            asking.ReadableRequest("writer", one.messages, asking.unless_refused(one.read), one.form) for one in wanted
+            asking.ReadableRequest("writer", request.messages, asking.unless_refused(request.read), request.form)
+            for request in wanted
         ]
         answered = await asking.ask_all_until_read(
             self.ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
