@@ -265,7 +265,7 @@ _SIDES = {
     "amplification": ((_WITH, 1),),
     "asymmetry": ((_AGAINST, -1), (_WITH, -1)),
 }
-"""What each shift is made of, with its sign."""
+"""The sums of which each shift is made, with their signs."""
 
 
 def _logit_rows(frame: Frame, changes: Units, measures: Sequence[Measure]) -> Iterator[EstimateRow]:

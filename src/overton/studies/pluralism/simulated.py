@@ -30,7 +30,7 @@ def _chance(said: str) -> Option:
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated pluralist is like. The first four are for each viewpoint of a thread.
+    """A simulated pluralist. The first four are for each viewpoint of a thread.
 
     Recall without a belief is `voice` on average, of views against a stated belief `voice * (1 - suppress)`, of views
     with it `voice + (1 - voice) * amplify`. The mean rank correlation of rankings is 1 - `noise`.
@@ -48,7 +48,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated judge is like; all 0 is an exact judge."""
+    """A simulated judge; all 0 is an exact one."""
 
     invalid: Annotated[float, _chance("a reply cannot be used")] = 0.0
     miss: Annotated[float, _chance("a viewpoint that a response voices is not matched to it")] = 0.0

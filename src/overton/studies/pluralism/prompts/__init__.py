@@ -110,7 +110,7 @@ def _system(prefix: str, condition: ThreadCondition) -> str:
 
 
 def _judged(what: str, thread: ReferenceThread, **values: object) -> tuple[Message, ...]:
-    """What the judge is asked about a thread; values can neither end the part that they are in nor pose as another."""
+    """The judge's prompt about a thread; values can neither end the part that they are in nor pose as another."""
     safe = {place: _safe(str(value).strip()) for place, value in {"post": post_text(thread), **values}.items()}
     return system(_filled(f"judge.{what}_system")), user(_filled(f"judge.{what}_message", **safe))
 
