@@ -66,6 +66,7 @@ class Measure:
     judge     the role on whose labels it rests, '' if it rests on none
     nothing   why there is no number if no unit has a value
     source    where it is published
+    heading   the title of its columns in tables, if that is not `title`
     """
 
     name: str
@@ -88,6 +89,7 @@ class Measure:
     judge: str = ""
     nothing: str = "no item has it"
     source: str = ""
+    heading: str = ""
 
     @property
     def column(self) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -146,6 +146,11 @@ def enclosing(*tags: str) -> Callable[[str], str]:
     """
     pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
     return lambda text: pattern.sub("< ", text)
+
+
+def numbered(lines: Iterable[str]) -> str:
+    """The lines with their numbers from 1."""
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
 _CLOSING_TAG = re.compile(r"</\s*([A-Za-z][\w-]*)\s*>")

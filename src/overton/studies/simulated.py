@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, islice
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -23,6 +23,8 @@ from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.options import OPTION, Option, options_of
 from overton.studies.study import Simulated, late
+
+P = TypeVar("P", bound=msgspec.Struct)
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
 """`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
@@ -51,13 +53,21 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
 
     def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
         called = f"simulated/{name}"
-        try:
-            chosen = options_of(parameters, arguments)
-        except InputError as error:
-            raise error.placed(lambda place: f"{called}, {place.removeprefix(OPTION)}") from None
-        return _Respondent(called, chosen, items, says)
+        return _Respondent(called, parameters_of(parameters, called, arguments), items, says)
 
     return made
+
+
+def parameters_of(kind: type[P], name: str, arguments: Mapping[str, str]) -> P:
+    """The parameters that a simulated answerer is given as words; each field of their `kind` has its `Option`.
+
+    Raises:
+        InputError: an argument is unknown or out of range; `name` says whose.
+    """
+    try:
+        return options_of(kind, arguments)
+    except InputError as error:
+        raise error.placed(lambda place: f"{name}, {place.removeprefix(OPTION)}") from None
 
 
 def late_respondent(path: str) -> Simulated:
@@ -159,12 +169,9 @@ def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) ->
     Raises:
         InputError: an argument is unknown or out of range.
     """
-    own = name.rpartition("/")[2]
-    try:
-        chosen = options_of(NoParameters, {**({"kind": own} if own in KINDS else {}), **arguments})
-    except InputError as error:
-        raise error.placed(lambda place: f"simulated/{name}, {place.removeprefix(OPTION)}") from None
-    return Degenerate(f"simulated/{name}", chosen)
+    own, called = name.rpartition("/")[2], f"simulated/{name}"
+    given = {**({"kind": own} if own in KINDS else {}), **arguments}
+    return Degenerate(called, parameters_of(NoParameters, called, given))
 
 
 class Degenerate(SeededAnswerer):

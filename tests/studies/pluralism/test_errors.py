@@ -13,8 +13,10 @@ import pytest
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.studies.label_shares import LabelledNumbers
-from overton.studies.pluralism.errors import corrected_voices, labels_for_width, measure_of, tables_of
+from overton.studies.people_labels import read_people
+from overton.studies.pluralism.errors import MATCHES, Voices, measure_of, tables_of
 from overton.studies.pluralism.measures import analyze
+from overton.studies.pluralism.options import PluralismHow
 
 Array = np.ndarray[Any, Any]
 Table = Callable[..., pl.DataFrame]
@@ -62,6 +64,10 @@ def labels(true: Array, shown: Array) -> pl.DataFrame:
     )
 
 
+def voices_of(matches: pl.DataFrame, summaries: pl.DataFrame, people: pl.DataFrame) -> Voices:
+    return Voices.of(matches, summaries, read_people(people, MATCHES), PluralismHow())
+
+
 def some(many: int) -> Array:
     shown = np.zeros(SHAPE, bool)
     shown.ravel()[np.random.default_rng(3).choice(shown.size, many, replace=False)] = True
@@ -85,7 +91,7 @@ def voices() -> tuple[Array, Array]:
 
 @pytest.fixture(scope="module")
 def undone(voices: tuple[Array, Array]) -> LabelledNumbers:
-    return corrected_voices(*tables(voices[1]), labels(voices[0], some(600)))
+    return voices_of(*tables(voices[1]), labels(voices[0], some(600))).summary()
 
 
 def holds(one: Estimate, value: float) -> bool:
@@ -131,7 +137,7 @@ def test_f1_is_not_computed_from_single_labels(undone: LabelledNumbers) -> None:
 
 def test_whole_threads_are_corrected_by_their_own_values(voices: tuple[Array, Array]) -> None:
     true, judged = voices
-    found = corrected_voices(*tables(judged), labels(true, whole(15)))
+    found = voices_of(*tables(judged), labels(true, whole(15))).summary()
     assert (found.how, found.whole) == ("whole units", 30)
     one = found.groups["toward"]["global/f1"]
     own = analyze(matches=tables(true[:15])[0], summaries=tables(true[:15])[1])
@@ -151,7 +157,7 @@ def test_the_plain_numbers_are_the_analysis_own(responses: Table, viewpoints: Ta
     )
     summaries = pl.concat([viewpoints("t1", "r9 s5 a3 a2 ?1"), viewpoints("t2", "r9 a5 s3 s2")])
     nobody = pl.DataFrame(schema=["id", "label", "share", "chance", "group"])
-    found = corrected_voices(matches, summaries, nobody).groups
+    found = voices_of(matches, summaries, nobody).summary().groups
     usual = analyze(matches=matches, summaries=summaries)
     for condition in CONDITIONS:
         for name, one in found[condition].items():
@@ -169,7 +175,7 @@ def test_a_runs_records_have_the_ids_of_its_sheets() -> None:
     records = pl.DataFrame([done | {"condition": one, "trial": f"t/{one}"} for one in CONDITIONS])
     judged = [("m/t/toward/1/v0", "match"), ("m/t/neutral/1/v1", "no match"), ("m/t/toward/1/v1", "no match")]
     rows = [{"id": name, "label": label, "share": 1.0, "chance": 0.75, "group": "m/t"} for name, label in judged]
-    found = corrected_voices(*tables_of(records), pl.DataFrame(rows))
+    found = voices_of(*tables_of(records), pl.DataFrame(rows)).summary()
     assert (found.labels, found.whole) == (3, 1)
     assert found.groups["toward"]["global/recall"].labelled.value == 0.5
 
@@ -177,14 +183,14 @@ def test_a_runs_records_have_the_ids_of_its_sheets() -> None:
 def test_pairs_of_another_run_are_refused(voices: tuple[Array, Array]) -> None:
     people = labels(voices[0], some(30)).with_columns(id=pl.lit("z/") + pl.col("id"))
     with pytest.raises(InputError, match="not a pair of these"):
-        corrected_voices(*tables(voices[1]), people)
+        voices_of(*tables(voices[1]), people)
 
 
 def test_conditions_whose_matcher_errs_unequally_have_no_corrected_difference(voices: tuple[Array, Array]) -> None:
     random = np.random.default_rng(5)
     rate = np.broadcast_to(np.array([0.01, 0.2])[None, :, None, None], SHAPE)
     judged = voices[0] ^ (random.random(SHAPE) < rate)
-    found = corrected_voices(*tables(judged), labels(voices[0], some(600)))
+    found = voices_of(*tables(judged), labels(voices[0], some(600))).summary()
     (test,) = found.equal_errors
     assert (test.by, test.fails) == ("condition", True)
     toward = found.groups["toward"]
@@ -197,15 +203,15 @@ def test_conditions_whose_matcher_errs_unequally_have_no_corrected_difference(vo
 def test_labels_are_planned_for_a_width(voices: tuple[Array, Array]) -> None:
     people = labels(voices[0], some(200))
     wide, narrow = (
-        labels_for_width(*tables(voices[1]), people, ("toward", "global/recall"), width)[0] for width in (0.4, 0.3)
+        voices_of(*tables(voices[1]), people).labels_for_width("toward/global/recall", width)[0] for width in (0.4, 0.3)
     )
     assert 0 < wide.labels < narrow.labels
     with pytest.raises(InputError, match="a group"):
-        labels_for_width(*tables(voices[1]), people, ("toward", "ndcg"), 0.2)
+        voices_of(*tables(voices[1]), people).labels_for_width("toward/ndcg", 0.2)
 
 
 def test_no_interval_where_labels_do_not_show_whether_errors_come_together(voices: tuple[Array, Array]) -> None:
-    found = corrected_voices(*tables(voices[1]), labels(voices[0], some(120)))
+    found = voices_of(*tables(voices[1]), labels(voices[0], some(120))).summary()
     recall = found.groups["toward"]["global/recall"]
     assert recall.leads == "plain"
     assert isnan(recall.corrected.low)

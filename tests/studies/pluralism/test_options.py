@@ -12,7 +12,7 @@ from overton.runs.answerers import with_defaults
 from overton.runs.setup import requests_of
 from overton.studies.options import options_of
 from overton.studies.pluralism import STUDY, Options
-from overton.studies.pluralism.options import ThreadCondition, split_condition
+from overton.studies.pluralism.options import ThreadCondition, named
 from overton.studies.study import Role
 
 
@@ -72,7 +72,7 @@ def test_all_problems_are_reported_at_once() -> None:
 )
 def test_a_conditions_name_gives_its_parts(condition: ThreadCondition, name: str, setting: str) -> None:
     assert condition.name == name
-    assert split_condition(name) == (condition.arm, setting, condition.effort, condition.mitigated)
+    assert named(name) == (condition.arm, setting, condition.effort, condition.mitigated)
 
 
 def test_room_for_output_grows_with_the_responses_in_one_reply() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.calls import Ask, Form, Trial
+from overton.calls import Ask, Trial
 from overton.judging import Reading, parse_json
 from overton.statistics import Estimate
 from overton.studies.asking import unless_refused
@@ -27,6 +27,7 @@ from overton.studies.pluralism.questions import posts_of, summaries_of, thread_o
 from overton.studies.pluralism.record import OpinionAudit
 from overton.studies.pluralism.replies import form_of_numbers, read_numbers
 from overton.studies.pluralism.tables import OPINIONS
+from overton.studies.prompts import numbered
 from overton.studies.questions import JudgeAnswer, JudgePrompt, Material, Question
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
@@ -118,10 +119,11 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
     known = {thread.id: thread for thread in threads}
     views = tuple(_by_viewpoint(records, known))
     named = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
-    judged = [sum(view.opinions - view.unread for view in some) for some in _by_thread(views)]
-    entailed = [sum(view.entailed for view in some) for some in _by_thread(views)]
-    elsewhere = [sum(view.elsewhere for view in some) for some in _by_thread(views)]
-    comments, votes = ([*map(_count_of_thread(name), named)] for name in ("comments", "votes"))
+    of_threads = [list(some) for _, some in groupby(views, lambda view: view.thread)]
+    judged = [sum(view.opinions - view.unread for view in some) for some in of_threads]
+    entailed = [sum(view.entailed for view in some) for some in of_threads]
+    elsewhere = [sum(view.elsewhere for view in some) for some in of_threads]
+    comments, votes = ([count(thread) for thread in named] for count in (_count_comments, _count_votes))
     return Audit(
         threads=records["thread"].n_unique(),
         viewpoints=len({(view.thread, view.viewpoint) for view in views}),
@@ -158,48 +160,28 @@ def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -
     import polars as pl
 
     judged = pl.col("entailed").is_not_null()
-    counted = records.group_by("model", "thread", "viewpoint", maintain_order=True).agg(
-        pl.len().alias("opinions"),
-        pl.col("entailed").sum().alias("own"),
-        (judged & (pl.col("others").list.len() > 0)).sum().alias("elsewhere"),
-        (~judged).sum().alias("unread"),
+    counted = records.group_by("thread", "viewpoint", judge="model", maintain_order=True).agg(
+        opinions=pl.len(),
+        entailed=pl.col("entailed").sum(),
+        elsewhere=(judged & (pl.col("others").list.len() > 0)).sum(),
+        unread=(~judged).sum(),
     )
-    for row in counted.sort("thread", "model", maintain_order=True).iter_rows(named=True):
-        thread = known.get(row["thread"])
-        view = (
-            next((viewpoint for viewpoint in thread.viewpoints if viewpoint.id == row["viewpoint"]), None)
-            if thread
-            else None
-        )
-        yield ViewpointAudit(
-            row["model"],
-            row["thread"],
-            row["viewpoint"],
-            view.summary if view else "",
-            row["opinions"],
-            row["own"],
-            row["elsewhere"],
-            row["unread"],
-            view.votes if view else None,
-        )
+    views = {(thread.id, view.id): view for thread in known.values() for view in thread.viewpoints}
+    for row in counted.sort("thread", "judge", maintain_order=True).iter_rows(named=True):
+        view = views.get((row["thread"], row["viewpoint"]))
+        yield ViewpointAudit(**row, summary=view.summary if view else "", votes=view.votes if view else None)
 
 
-def _by_thread(views: Sequence[ViewpointAudit]) -> Iterator[list[ViewpointAudit]]:
-    for _, some in groupby(views, lambda view: view.thread):
-        yield list(some)
+def _count_comments(thread: ReferenceThread) -> tuple[int, int]:
+    """How many of a thread's comments are lost, and how many there are."""
+    kept = {comment for view in thread.viewpoints for comment in view.comments}
+    return len(thread.lost), len(kept) + len(thread.lost)
 
 
-def _count_of_thread(name: str) -> Any:
-    """A function that counts a thread's lost comments and all of them (or their votes, negative ones as 0)."""
-
-    def counted(thread: ReferenceThread) -> tuple[int, int]:
-        kept = {comment for view in thread.viewpoints for comment in view.comments}
-        if name == "comments":
-            return len(thread.lost), len(kept) + len(thread.lost)
-        lost = sum(max(comment.votes, 0) for comment in thread.lost)
-        return lost, sum(max(view.votes, 0) for view in thread.viewpoints) + lost
-
-    return counted
+def _count_votes(thread: ReferenceThread) -> tuple[int, int]:
+    """The same of votes, negative ones as 0."""
+    lost = sum(max(comment.votes, 0) for comment in thread.lost)
+    return lost, sum(max(view.votes, 0) for view in thread.viewpoints) + lost
 
 
 def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
@@ -239,12 +221,6 @@ def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterato
         yield f"{failed:,} of {records.height:,} opinions have no usable answer from the judge and are left out."
 
 
-def _sections(found: Audit) -> list[Section]:
-    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in found.notes]
-    exhibits += [_whole(found), _failing_table(found), Method(_METHOD)]
-    return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
-
-
 _METHOD = (
     "A judge is shown each opinion with the summaries of all of its thread's viewpoints, in random order, and says "
     "which of them entail it. Purity is the share that the summary of the opinion's own viewpoint entails. An opinion "
@@ -254,8 +230,13 @@ _METHOD = (
 )
 
 
+def _sections(found: Audit) -> list[Section]:
+    notes = [Callout(note, "warning", summary=True) for note in found.notes]
+    exhibits: list[Exhibit] = [*notes, _whole(found), _failing_table(found), Method(_METHOD)]
+    return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
+
+
 def _whole(found: Audit) -> Table:
-    columns = [Column("Over all threads"), Column("Share", "share")]
     rows: list[list[Cell]] = [
         ["Opinions that their own summary entails (purity)", found.purity],
         ["Opinions that another summary entails", found.elsewhere],
@@ -263,34 +244,25 @@ def _whole(found: Audit) -> Table:
         ["Votes in no viewpoint", found.lost_votes],
     ]
     title = f"{found.viewpoints:,} viewpoints of {found.threads:,} threads, {found.opinions:,} opinions judged"
-    return Table(title, columns, rows, summary=True)
+    return Table(title, [Column("Over all threads"), Column("Share", "share")], rows, summary=True)
 
 
 def _failing_table(found: Audit) -> Table:
-    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
+    """Viewpoints by their summaries, with their ids beneath; by their ids if the summaries are unknown."""
     summaries = {(view.thread, view.viewpoint): view.summary for view in found.by_viewpoint}
-    rows: list[list[Cell]] = [
-        [
-            problem.thread,
-            _in_words(problem.viewpoint, summaries.get((problem.thread, problem.viewpoint))),
-            problem.reason,
-            problem.judge,
-        ]
-        for problem in found.failing
-    ]
+    rows: list[list[Cell]] = []
+    for problem in found.failing:
+        summary = summaries.get((problem.thread, problem.viewpoint))
+        viewpoint = NamedItem(problem.viewpoint, summary, [problem.viewpoint]) if summary else problem.viewpoint
+        rows.append([problem.thread, viewpoint, problem.reason, problem.judge])
     note = "Summaries that entail fewer than half of their opinions are named; nothing here is left out of any measure."
+    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
     return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
-
-
-def _in_words(viewpoint: str, summary: str | None) -> Cell:
-    """A viewpoint by its summary, with its id beneath; by its id if the summary is unknown."""
-    return NamedItem(viewpoint, summary, [viewpoint]) if summary else viewpoint
 
 
 def _views(found: Audit) -> Table:
     columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Summary"), Column("Votes", "count")]
     columns += [Column(name, "count") for name in ("Opinions", "Entailed", "Entailed elsewhere", "No answer")]
-    columns.append(Column("Judge"))
     rows: list[list[Cell]] = [
         [
             *(view.thread, view.viewpoint, view.summary, "–" if view.votes is None else view.votes),
@@ -298,11 +270,7 @@ def _views(found: Audit) -> Table:
         ]
         for view in found.by_viewpoint
     ]
-    return Table("Every viewpoint", columns, rows)
-
-
-def _measure_results(results: Results, how: How) -> Audit:
-    return audit(results.records, results.items, level=how.level)
+    return Table("Every viewpoint", [*columns, Column("Judge")], rows)
 
 
 def _measure_table(table: RawTable, how: How) -> Audit:
@@ -315,10 +283,9 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
     judged = "\n".join([*judged_by(results, "Judge"), *self_agreement_lines(itself)])
     first, *others = _sections(found)
-    signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
     return Exhibits(
         summary="Whether the summaries of reference viewpoints say what the opinions in them say, and what was lost.",
-        sections=[signed, *others],
+        sections=[first.signed(judged), *others],
         trials=None,
         warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # nobody else is measured
     )
@@ -326,7 +293,7 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
 
 MEASURING: Measuring[Audit, Any] = Measuring(
     analysis=lambda: Audit,
-    records=_measure_results,
+    records=lambda results, how: audit(results.records, results.items, level=how.level),
     tables="the records of an audit, or a table of opinions (.parquet, .csv, .jsonl)",
     read=(OPINIONS,),
     table=_measure_table,
@@ -355,11 +322,6 @@ def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, se
             yield OpinionTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
 
 
-def _order(trial: Trial, number: int, viewpoints: int) -> list[int]:
-    """The places of the viewpoints, from 0, in the order in which they are shown with the opinion of this number."""
-    return trial.draw(f"order/{number}").shuffle(list(range(viewpoints)))
-
-
 _KEY = "entailed_by"
 _LABELS = ("entailed", "not entailed")
 _MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
@@ -369,7 +331,7 @@ def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple
     """The viewpoints whose summaries entail an opinion, by their ids."""
     thread = thread_of(material)
     viewpoints = [thread.viewpoints[place] for place in order.of(material["order"])]
-    shown = prompts.numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
+    shown = numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
     messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=material["opinion"])
 
     def read(text: str) -> Reading[tuple[str, ...]]:
@@ -405,13 +367,11 @@ def _opinions(results: Results) -> pl.DataFrame:
 def _materials(results: Results, rows: pl.DataFrame) -> list[Material]:
     threads = {thread.id: thread for thread in results.items}
     (facts,) = results.runs
-
-    def material(row: Mapping[str, Any]) -> Material:
-        thread = threads[row["thread"]]
-        found = _material(thread, Trial(row["trial"], thread.id, facts.seed), row["number"])
-        return {**found, "thread": msgspec.to_builtins(thread)}
-
-    return [material(row) for row in rows.iter_rows(named=True)]
+    made = [
+        _material(threads[thread], Trial(trial, thread, facts.seed), number)
+        for thread, trial, number in rows.select("thread", "trial", "number").iter_rows()
+    ]
+    return [{**material, "thread": msgspec.to_builtins(material["thread"])} for material in made]
 
 
 def _material(thread: ReferenceThread, trial: Trial, number: int) -> Material:
@@ -420,7 +380,8 @@ def _material(thread: ReferenceThread, trial: Trial, number: int) -> Material:
         "thread": thread,
         "opinion": opinion.text,
         "viewpoint": opinion.viewpoint,
-        "order": _order(trial, number, len(thread.viewpoints)),
+        # The places of the viewpoints, from 0, in the order in which they are shown.
+        "order": trial.draw(f"order/{number}").shuffle(list(range(len(thread.viewpoints)))),
     }
 
 
@@ -504,14 +465,6 @@ def _audit_row(trial: OpinionTrial, number: int, answer: JudgeAnswer[tuple[str, 
     )
 
 
-def _usual(role: str, speaker: str, form: Form | None) -> str:
-    return '{"entailed_by": [1]}'
-
-
-def _longest(role: str, speaker: str, form: Form | None) -> str:
-    return "It is hard to say which of these summaries says that."
-
-
 AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study(
     name="audit-references",
     title="Audit of reference viewpoints",
@@ -525,6 +478,9 @@ AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.audit_texts,
-    planning=(_usual, _longest),
+    planning=(
+        lambda role, speaker, form: '{"entailed_by": [1]}',
+        lambda role, speaker, form: "It is hard to say which of these summaries says that.",
+    ),
 )
 """Every opinion judged by each judge (one lane each), some of them twice; `audit` sums up the records."""

@@ -7,12 +7,12 @@ much about where it started as about the belief. In logits it does not (docs/plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import isnan, nan
-from typing import NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,15 +25,17 @@ from overton.statistics.tests import holm, signed_rank
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.measures import Contribution, Grouping, Measure, key_in
-from overton.studies.pluralism.options import SHIFTS, Against, ConditionPair, comparisons, in_order, named
+from overton.studies.pluralism.options import SHIFTS, ConditionPair, compared_with, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 from overton.studies.units import Units
 
-CHANGES = " changes"
-"""Ends the name of a kind of units that are threads in two conditions; before it, that of threads in a condition."""
-
-_COMMUNITY = "community"
 _DIGITS = 12
+_RESPONSES = "sycophancy"
+_PARTS = ("voiced", "known")
+_WHOSE = ("against", "with")
+_EIGHT = tuple(f"{when}_{part}_{whose}" for whose in _WHOSE for when in ("before", "after") for part in _PARTS)
+"""Counts of viewpoints: those against the belief and those with it, before (without the belief) and after, voiced and
+known."""
 
 
 class SignedRank(NamedTuple):
@@ -46,79 +48,13 @@ class SignedRank(NamedTuple):
 
 
 ChangeKey: TypeAlias = tuple[str | None, str | None, str, str, str]
-"""The model and the community (None for all), the condition, the one that it is compared with, and the measure."""
+"""As in the table of estimates: the model (None for all), the facet, the condition, the one that it is compared with,
+and the measure."""
 
 
-@dataclass(frozen=True)
-class Changes(Units):
-    """Threads that a model was asked about in two conditions.
-
-    The table has each value in `condition` minus that in `against`; `compared` says what the latter is. Of `tested`
-    values there are tests. In units with a stated belief, `WHEN_PART_WHOSE` counts viewpoints: those voiced or known,
-    before (without the belief) or after, against the belief or with it.
-    """
-
-    tested: tuple[str, ...] = ()
-
-    @cached_property
-    def pairs(self) -> list[ConditionPair]:
-        """The conditions that are compared."""
-        found = self.table.select("condition", "against", "compared").unique().cast(pl.String)
-        return [ConditionPair(*row) for row in found.sort(found.columns).iter_rows()]
-
-    @cached_property
-    def tests(self) -> dict[ChangeKey, SignedRank]:
-        """The tests of every model and of all, in each community and in all."""
-        p = dict(self._p_values())
-        compared = {(pair.condition, pair.other): pair.against for pair in self.pairs}
-        families: dict[tuple[object, ...], list[ChangeKey]] = {}
-        for key in p:
-            model, community, condition, against, measure = key
-            family = (measure, compared[condition, against], model is None, community is None)
-            families.setdefault(family, []).append(key)
-        made: dict[ChangeKey, SignedRank] = {}
-        for keys in families.values():
-            values = [p[key] for key in keys]
-            of = sum(not isnan(value) for value in values)
-            made |= {key: SignedRank(p[key], value, of) for key, value in zip(keys, holm(values), strict=True)}
-        return made
-
-    def _p_values(self) -> Iterator[tuple[ChangeKey, float]]:
-        """For all models, a thread's difference is the mean over models."""
-        models = self.table["model"].unique().cast(pl.String).sort().to_list()
-        for community in (None, *_communities(self)):
-            table = self.table if community is None else self.table.filter(pl.col("community") == community)
-            if len(models) > 1:
-                yield from self._of_each((), community, self._over_models(table))
-                yield from self._of_each(("model",), community, table)
-                continue
-            for key, p in self._of_each((), community, table):
-                yield key, p
-                yield (models[0], *key[1:]), p
-
-    def _over_models(self, table: pl.DataFrame) -> pl.DataFrame:
-        keys = ["condition", "against", "thread"]
-        return table.group_by(keys).agg(pl.col(name).mean() for name in self.tested)
-
-    def _of_each(
-        self, model: Sequence[str], community: str | None, table: pl.DataFrame
-    ) -> Iterator[tuple[ChangeKey, float]]:
-        """The P values of each two conditions, and of each model if `model` names its column."""
-        keys = [*model, "condition", "against"]
-        parts = table.select(*keys, *self.tested).partition_by(keys, as_dict=True, include_key=False)
-        for names in table.select(keys).unique().sort(keys).rows():
-            *models, condition, against = map(str, names)
-            for name, values in zip(self.tested, parts[names], strict=True):
-                key = (models[0] if models else None, community, condition, against, name)
-                yield key, signed_rank(values.drop_nulls().to_numpy())
-
-
-_PARTS = ("voiced", "known")
-_WHOSE = ("against", "with")
-
-
-def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -> Changes:
-    """The changes of units; `values` are their columns, each with that of its weight ('' if it has none).
+def changes_of(kind: str, units: Units, measures: Iterable[Measure]) -> Units:
+    """Threads that a model was asked about in two conditions: the values of measures in `condition` minus those in
+    `against`, and with a stated belief the counts of viewpoints (`_EIGHT`).
 
     Suppression and amplification as published are changes of recall by a stated belief (section 6.1.2), and asymmetry
     the first minus the second.
@@ -127,9 +63,9 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     facets = [name for name in units.facets if name in table.columns]
     keys = ["model", "thread", *facets]
     own = {
-        name: pl.col(name) / pl.col(weight) if weight else pl.col(name)
-        for name, weight in values.items()
-        if name in table.columns
+        measure.column: pl.col(measure.column) / pl.col(measure.weight) if measure.weight else pl.col(measure.column)
+        for measure in measures
+        if measure.units == kind and measure.column in table.columns
     }
     if {"accuracy_first", "accuracy_second"} <= own.keys():
         own["first_pull"] = own["accuracy_first"] - own["accuracy_second"]
@@ -137,23 +73,21 @@ def changes_of(units: Units, values: Mapping[str, str], tested: Sequence[str]) -
     columns = (*keys, "condition", *counts)
     by_condition = table.select(*columns, **own).partition_by("condition", as_dict=True, include_key=False)
     conditions = [str(condition) for (condition,) in by_condition]
-    kind, compared = pl.Enum(in_order(conditions)), pl.Enum(get_args(Against))
+    names = pl.Enum(in_order(conditions))
     made = [
         _differences(
             by_condition[pair.condition,], by_condition[pair.other,].drop(facets), list(own), pair, counts
         ).select(
             *keys,
-            pl.lit(pair.condition, kind).alias("condition"),
-            pl.lit(pair.other, kind).alias("against"),
-            pl.lit(pair.against, compared).alias("compared"),
+            pl.lit(pair.condition, names).alias("condition"),
+            pl.lit(pair.other, names).alias("against"),
             pl.exclude(keys),
         )
         for pair in comparisons(conditions)
     ]
-    empty = table.clear().select(*columns, **own, against=pl.lit(None, kind), compared=pl.lit(None, compared))
+    empty = table.clear().select(*columns, **own, against=pl.lit(None, names))
     found = pl.concat(made, how="diagonal") if made else empty
-    known = tuple(name for name in tested if name in found.columns)
-    return Changes(found, units.cluster, (*units.facets, "against"), sparse=True, tested=known)
+    return Units(found, units.cluster, (*units.facets, "against"), sparse=True)
 
 
 def _differences(
@@ -179,150 +113,177 @@ def _differences(
     ).drop(*counts, *(f"{name} before" for name in (*values, *counts)))
 
 
-NOTHING = "no thread has it"
-"""Why there is no number."""
-
-
-def of_changes(measure: Measure) -> Measure:
-    """A measure's difference between two conditions, on the same threads."""
-    low, high = measure.within
-    within = measure.within if measure.signed else (low - high, high - low)
-    return replace(measure, units=f"{measure.units}{CHANGES}", weight="", within=within, nothing=NOTHING)
-
-
-def change_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow | TableRow]:
-    """Each measure's differences between conditions, with the P values of those that are tested, and the tests."""
-    units = {kind: changes for kind, changes in frame.units.items() if isinstance(changes, Changes)}
-    yield from _rows_of(frame, units, measures)
-    for kind, changes in units.items():
-        keys = {measure.column: measure.name for measure in measures if f"{measure.units}{CHANGES}" == kind}
-        yield from _test_rows(changes, keys, frame.variant)
-
-
-def shift_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
-    """The shifts by a stated belief as published."""
-    kind = f"sycophancy{CHANGES}"
-    changes = frame.units.get(kind)
-    if isinstance(changes, Changes) and _EIGHT[0] in changes.table.columns:
-        believed = replace(changes, table=changes.table.filter(pl.col(_EIGHT[0]).is_not_null()), tested=())
-        yield from _rows_of(frame, {kind: believed}, measures)
-
-
-def _rows_of(frame: Frame, units: Mapping[str, Changes], measures: Sequence[Measure]) -> Iterator[EstimateRow]:
-    known = [own for own in map(of_changes, measures) if own.column in _columns(units, own.units)]
-    if not known:
-        return
-    made = Frame(units, known, frame.jackknife, variant=frame.variant)
-    columns = {measure.name: measure.column for measure in known}
-    tests = {measure.name: units[measure.units].tests for measure in known}
-    facets = dict.fromkeys(facet for measure in known for facet in _facets(units[measure.units]))
-    for facet, together in product((None, *facets), (True, False)):
-        by = {} if facet is None else {facet: facet}
-        for row in made.rows([Grouping(known, {**by, "against": "against"}, together=together)]):
-            yield _as_change(row, columns[row.measure], tests[row.measure])
-
-
-def _facets(units: Units) -> Sequence[str]:
-    """The facets of threads by which there are numbers: their community, or none."""
-    return [facet for facet in units.facets if facet == _COMMUNITY]
-
-
-def _communities(units: Units) -> list[str]:
-    found = [units.table[facet].drop_nulls().unique().cast(pl.String).sort().to_list() for facet in _facets(units)]
-    return [community for communities in found for community in communities]
-
-
-def _columns(units: Mapping[str, Units], kind: str) -> Sequence[str]:
-    return units[kind].table.columns if kind in units else ()
-
-
-def _as_change(row: EstimateRow, column: str, tests: Mapping[ChangeKey, SignedRank]) -> EstimateRow:
-    """A row by the condition that is compared with, as a difference from it."""
-    where, _, against = (row.condition or "").rpartition(" / ")
-    facet = "community" if row.facet == "community / against" else None
-    condition, community = where.split(" / ") if facet else (where, None)
-    test = tests.get((row.model, community, condition, against, column))
-    p = None if test is None or isnan(test.adjusted) else test.adjusted
-    return structs.replace(row, facet=facet, condition=where, against=against, p=p)
-
-
-def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
-    """The first measure minus the second of each model and of all, over all threads and in each community; each thread
-    is left out of both."""
-    for facet in (None, *_facets(frame.units[pull.units])):
-        made = [pair for own in (frame.together, frame) for pair in _pulls(own, pull, (first, second), facet)]
-        yield from (row for _, row in sorted(made, key=lambda pair: pair[0]))
-
-
-def _pulls(
-    frame: Frame, pull: Measure, both: tuple[Measure, Measure], facet: str | None
-) -> Iterator[tuple[str, EstimateRow]]:
-    """A row for each model and condition, in each value of the facet, which comes first."""
-    by = {} if facet is None else {facet: facet}
-    for (model, *where), (number, clusters) in frame.gaps(*both, by).items():
-        yield (
-            where[-1] if facet else "",
-            EstimateRow(
-                model=model or None,
-                facet=facet,
-                condition=" / ".join(where),
-                measure=pull.name,
-                variant=frame.variant,
-                clusters=clusters,
-                number=number,
-            ),
-        )
-
-
-def _test_rows(changes: Changes, keys: Mapping[str, str], variant: str) -> Iterator[TableRow]:
-    """The tests as rows of the table 'tests': P values, and how many comparisons they are corrected for. `keys` are
-    those of measures by column."""
-    for (model, community, condition, against, column), test in changes.tests.items():
+def change_rows(
+    frame: Frame, measures: Sequence[Measure], tested: Sequence[Measure], *shifts: Sequence[Measure]
+) -> Iterator[EstimateRow | TableRow]:
+    """Each measure's differences between conditions, with the P values of those `tested`, the tests, and the `shifts`
+    by a stated belief: those as published, and those in logits."""
+    published, logits = shifts
+    kinds = {measure.units for measure in measures}
+    units = {kind: changes_of(kind, own, measures) for kind, own in frame.units.items() if kind in kinds}
+    tests = {key: test for kind, changes in units.items() for key, test in _tests_of(kind, changes, tested).items()}
+    yield from _rows_of(frame, units, measures, tests)
+    for (model, facet, condition, against, measure), test in tests.items():
         cells: Cells = {
-            "measure": keys[column],
+            "measure": measure,
             "model": model,
-            "facet": None if community is None else "community",
-            "condition": condition if community is None else f"{condition} / {community}",
-            "variant": variant,
+            "facet": facet,
+            "condition": condition,
+            "variant": frame.variant,
             "against": against,
             "p": None if isnan(test.p) else test.p,
             "adjusted": None if isnan(test.adjusted) else test.adjusted,
             "comparisons": test.of,
         }
         yield TableRow("tests", cells)
+    if (believed := _believed(units.get(_RESPONSES))) is not None:
+        yield from _rows_of(frame, {_RESPONSES: believed}, published, {})
+        yield from _logit_rows(frame, believed, logits)
 
 
-_EIGHT = tuple(f"{when}_{part}_{whose}" for whose in _WHOSE for when in ("before", "after") for part in _PARTS)
+def _believed(changes: Units | None) -> Units | None:
+    """The changes by a stated belief; None if there are none."""
+    if changes is None or _EIGHT[0] not in changes.table.columns:
+        return None
+    return replace(changes, table=changes.table.filter(pl.col(_EIGHT[0]).is_not_null()))
+
+
+def _tests_of(kind: str, changes: Units, tested: Iterable[Measure]) -> dict[ChangeKey, SignedRank]:
+    """The tests of every model and of all, in each community and in all."""
+    known = [measure for measure in tested if measure.units == kind and measure.column in changes.table.columns]
+    families: dict[tuple[object, ...], dict[ChangeKey, float]] = {}
+    for key, p in _p_values(changes, known):
+        model, facet, where, against, measure = key
+        family = (measure, compared_with(where.partition(" / ")[0], against), model is None, facet)
+        families.setdefault(family, {})[key] = p
+    found: dict[ChangeKey, SignedRank] = {}
+    for own in families.values():
+        of = sum(not isnan(p) for p in own.values())
+        adjusted = holm([*own.values()])
+        found |= {key: SignedRank(p, value, of) for (key, p), value in zip(own.items(), adjusted, strict=True)}
+    return found
+
+
+def _p_values(changes: Units, tested: Sequence[Measure]) -> Iterator[tuple[ChangeKey, float]]:
+    """For all models, a thread's difference is the mean over models."""
+    models = changes.table["model"].unique().cast(pl.String).sort().to_list()
+    columns = list(dict.fromkeys(measure.column for measure in tested))
+    for facet, value in [(None, ""), *_values_of_facets(changes)]:
+        table = changes.table if facet is None else changes.table.filter(pl.col(facet) == value)
+        where = facet, value
+        if len(models) == 1:
+            for key, p in _of_each([], where, table, tested):
+                yield key, p
+                yield (models[0], *key[1:]), p
+            continue
+        over_models = table.group_by("condition", "against", "thread").agg(pl.col(columns).mean())
+        yield from _of_each([], where, over_models, tested)
+        yield from _of_each(["model"], where, table, tested)
+
+
+def _of_each(
+    model: Sequence[str], where: tuple[str | None, str], table: pl.DataFrame, tested: Sequence[Measure]
+) -> Iterator[tuple[ChangeKey, float]]:
+    """The P values of each two conditions, and of each model if `model` names its column."""
+    facet, value = where
+    keys = [*model, "condition", "against"]
+    parts = table.partition_by(keys, as_dict=True, include_key=False)
+    for names in table.select(keys).unique().sort(keys).rows():
+        *models, condition, against = map(str, names)
+        for measure in tested:
+            within = condition if facet is None else f"{condition} / {value}"
+            key = (models[0] if models else None, facet, within, against, measure.name)
+            yield key, signed_rank(parts[names][measure.column].drop_nulls().to_numpy())
+
+
+def _facets_of(units: Units) -> list[str]:
+    """The facets of threads by which there are numbers."""
+    return [facet for facet in units.facets if facet != "against"]
+
+
+def _values_of_facets(units: Units) -> Iterator[tuple[str | None, str]]:
+    for facet in _facets_of(units):
+        for value in units.table[facet].drop_nulls().unique().cast(pl.String).sort().to_list():
+            yield facet, value
+
+
+def _rows_of(
+    frame: Frame, units: Mapping[str, Units], measures: Sequence[Measure], tests: Mapping[ChangeKey, SignedRank]
+) -> Iterator[EstimateRow]:
+    known = [_between_conditions(measure) for measure in measures if measure.units in units]
+    made = Frame(units, known, frame.jackknife, variant=frame.variant)
+    facets = dict.fromkeys(facet for own in units.values() for facet in _facets_of(own))
+    groupings = [
+        Grouping(known, {**({facet: facet} if facet else {}), "against": "against"}, together=together)
+        for facet, together in product((None, *facets), (True, False))
+    ]
+    for row in made.rows(groupings):
+        where, _, against = (row.condition or "").rpartition(" / ")
+        facet = (row.facet or "").removesuffix("against").removesuffix(" / ") or None
+        test = tests.get((row.model, facet, where, against, row.measure))
+        p = None if test is None or isnan(test.adjusted) else test.adjusted
+        yield structs.replace(row, facet=facet, condition=where, against=against, p=p)
+
+
+def _between_conditions(measure: Measure) -> Measure:
+    """A measure's difference between two conditions, on the same threads."""
+    low, high = measure.within
+    return replace(measure, weight="", within=measure.within if measure.signed else (low - high, high - low))
+
+
+def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
+    """The first measure minus the second of each model and of all, over all threads and in each community; each thread
+    is left out of both."""
+    for facet in (None, *_facets_of(frame.units[pull.units])):
+        rows = [
+            (
+                where[-1] if facet else "",
+                EstimateRow(
+                    model=model or None,
+                    facet=facet,
+                    condition=" / ".join(where),
+                    measure=pull.name,
+                    variant=frame.variant,
+                    clusters=clusters,
+                    number=number,
+                ),
+            )
+            for own in (frame.together, frame)
+            for (model, *where), (number, clusters) in own.gaps(first, second, {facet: facet} if facet else {}).items()
+        ]
+        yield from (row for _, row in sorted(rows, key=lambda entry: entry[0]))
+
+
 _HALF = 0.5
 """Added to the viewpoints voiced and to those left out, so that none or all of them also have odds (Haldane 1956)."""
 
 _AGAINST, _WITH = slice(0, 4), slice(4, 8)
-"""Places of the sums of views against the belief, and of those with it: voiced and known, before and after."""
+"""Places of the sums of views against the belief, and of those with it."""
 _WHICH = {_AGAINST.start: "against the belief", _WITH.start: "with the belief"}
-_SIDES = {"suppression": (_AGAINST,), "amplification": (_WITH,), "asymmetry": (_AGAINST, _WITH)}
-"""What each shift is made of."""
+_SIDES = {
+    "suppression": ((_AGAINST, -1),),
+    "amplification": ((_WITH, 1),),
+    "asymmetry": ((_AGAINST, -1), (_WITH, -1)),
+}
+"""The sums of which each shift is made, with their signs."""
 
 
-def logit_rows(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
+def _logit_rows(frame: Frame, changes: Units, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
     """The shifts of every condition with a stated belief from the neutral ones, in logits.
 
     Viewpoints are counted together over all threads that have both conditions; threads are left out one by one. `n`
     counts threads, one for each model.
     """
-    changes = frame.units.get(f"sycophancy{CHANGES}")
-    if changes is None or _EIGHT[0] not in changes.table.columns:
-        return
-    table = changes.table.filter(pl.col(_EIGHT[0]).is_not_null())
-    for facets, together in product(([], *([facet] for facet in _facets(changes))), (True, False)):
+    for facet, together in product((None, *_facets_of(changes)), (True, False)):
+        facets = [facet] if facet else []
         keys = [*([] if together else ["model"]), "condition", *facets, "against"]
-        for names, part in _parts(table.drop_nulls(facets), keys):
-            model = None if together else names[0]
+        for names, part in _parts(changes.table.drop_nulls(facets), keys):
             *where, against = names[0 if together else 1 :]
             over = frame.jackknife.over(max(part.height, 1))
             for measure in measures:
                 yield EstimateRow(
-                    model=model,
-                    facet=facets[0] if facets else None,
+                    model=None if together else names[0],
+                    facet=facet,
                     condition=" / ".join(where),
                     measure=measure.name,
                     variant=frame.variant,
@@ -342,34 +303,30 @@ def _parts(table: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[list[str]
 
 def _moved(name: str, sums: Floats, count: int, over: Resampling) -> Estimate:
     """A shift from sums by thread [threads, 8], which rest on `count` threads, one for each model."""
-    of, why = OF[name], flaw(name, sums)
+    why = _flaw(name, sums)
     if why.startswith(NOT_COMPUTED):
         return not_computed(why.removeprefix(NOT_COMPUTED), n=count, level=over.level)
-    found = over.statistic(sums, of, "no thread has both conditions")
+    found = over.statistic(sums, lambda blocks: _shift(name, blocks[..., 0, :]), "no thread has both conditions")
     if why:
         found = structs.replace(found, low=nan, high=nan, method=why)
     return structs.replace(found, n=count)
 
 
-_SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
-
-
-def flaw(name: str, sums: Floats) -> str:
+def _flaw(name: str, sums: Floats) -> str:
     """Why a shift computed from threads' sums [threads, 8] does not exist (then it begins with `NOT_COMPUTED`), or has
     no interval; '' if it has both."""
     if not sums.any():
         return f"{NOT_COMPUTED}no thread has responses in both conditions"
     total, sides = sums.sum(0), _SIDES[name]
-    for side in sides:
+    for side, _ in sides:
         if why := _unknown_odds(total[side], _WHICH[side.start]):
             return NOT_COMPUTED + why
-    return _SHAKY if any(_depends_on_one(sums[:, side]) for side in sides) else ""
-
-
-def _depends_on_one(sums: Floats) -> bool:
-    """Whether without one thread none, or all, of some views would be voiced: then only the added half has odds."""
-    voiced, there = sums[:, ::2], sums[:, 1::2]
-    return bool(((voiced > 0).sum(0).min() < 2) or ((there > voiced).sum(0).min() < 2))
+    for side, _ in sides:
+        voiced, there = sums[:, side][:, ::2], sums[:, side][:, 1::2]
+        # Without one thread none, or all, of some views would be voiced: then only the added half has odds.
+        if (voiced > 0).sum(0).min() < 2 or (there > voiced).sum(0).min() < 2:
+            return f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
+    return ""
 
 
 def _unknown_odds(counts: Floats, which: str) -> str:
@@ -384,47 +341,31 @@ def _unknown_odds(counts: Floats, which: str) -> str:
     return ""
 
 
-def _change(sums: AnyFloats, side: slice) -> AnyFloats:
-    """The log odds in the biased condition minus those in the neutral one, from sums [..., blocks, 8]."""
-    neutral, all_neutral, biased, all_biased = np.moveaxis(sums[..., 0, side], -1, 0)
-    return np.asarray(_log_odds(biased, all_biased) - _log_odds(neutral, all_neutral))
+def _shift(name: str, sums: AnyFloats) -> AnyFloats:
+    """A shift from sums [..., 8]: the log odds in the biased condition minus those in the neutral one."""
+
+    def log_odds(voiced: AnyFloats, there: AnyFloats) -> AnyFloats:
+        return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
+
+    shift = np.zeros(sums.shape[:-1])
+    for side, sign in _SIDES[name]:
+        neutral, all_neutral, biased, all_biased = np.moveaxis(sums[..., side], -1, 0)
+        shift += sign * (log_odds(biased, all_biased) - log_odds(neutral, all_neutral))
+    return shift
 
 
-def _log_odds(voiced: AnyFloats, there: AnyFloats) -> AnyFloats:
-    return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
-
-
-def fall(sums: AnyFloats) -> AnyFloats:
-    """Suppression, from sums [..., 8]."""
-    return -_change(sums, _AGAINST)
-
-
-def rise(sums: AnyFloats) -> AnyFloats:
-    """Amplification, from the same."""
-    return _change(sums, _WITH)
-
-
-def lopsided(sums: AnyFloats) -> AnyFloats:
-    """Asymmetry, from the same."""
-    return fall(sums) - rise(sums)
-
-
-OF: Mapping[str, Callable[[AnyFloats], AnyFloats]] = {"suppression": fall, "amplification": rise, "asymmetry": lopsided}
-"""The shifts by name."""
-
-
-def _of_sums(of: Callable[[AnyFloats], AnyFloats], sums: AnyFloats) -> AnyFloats:
-    """A shift of sums [..., 8], which are a single block."""
-    return of(sums[..., None, :])
-
-
-def logit_contributions(changes: Changes, measures: Sequence[Measure]) -> dict[str, list[Contribution]]:
-    """Each thread's part in the shifts of every model from the neutral condition."""
+def logit_contributions(
+    units: Units, recalls: Sequence[Measure], measures: Sequence[Measure]
+) -> dict[str, list[Contribution]]:
+    """Each thread's part in the shifts of every model from the neutral condition; `recalls` are changed by them."""
     found: dict[str, list[Contribution]] = {}
-    if _EIGHT[0] not in changes.table.columns:
+    if (changes := _believed(changes_of(_RESPONSES, units, recalls))) is None:
         return found
-    table = changes.table.filter(pl.col(_EIGHT[0]).is_not_null(), pl.col("compared") == "neutral")
-    parts = {(model, condition): part for (model, condition), part in _parts(table, ["model", "condition"])}
+    parts = {
+        (model, condition): part
+        for (model, condition, against), part in _parts(changes.table, ["model", "condition", "against"])
+        if compared_with(condition, against) == "neutral"
+    }
     order = in_order([condition for _, condition in parts])
     for (model, condition), part in sorted(parts.items(), key=lambda entry: order.index(entry[0][1])):
         for measure in measures:
@@ -432,8 +373,8 @@ def logit_contributions(changes: Changes, measures: Sequence[Measure]) -> dict[s
                 measure,
                 name=key_in(measure.name, condition, ""),
                 title=f"{measure.title}, {condition} (logits)",
-                of=partial(_of_sums, OF[measure.name]),
-                flaw=partial(flaw, measure.name),
+                of=partial(_shift, measure.name),
+                flaw=partial(_flaw, measure.name),
             )
             items = tuple(part["thread"].cast(pl.String).to_list())
             why = "" if items else "no thread has both conditions"

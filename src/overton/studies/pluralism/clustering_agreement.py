@@ -6,7 +6,7 @@ They are compared pair by pair and in the number of viewpoints. People compare t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -89,30 +89,25 @@ def compare(records: Iterable[BuiltReferences], first: str, second: str, *, leve
     paired = [
         thread
         for thread in first_built
-        if thread in second_built and _texts(first_built[thread]) == _texts(second_built[thread])
+        if thread in second_built and _texts_of(first_built[thread]) == _texts_of(second_built[thread])
     ]
     if not paired:
         raise InputError(
             [Problem("records", "", f"no thread was built from the same opinions by {first} and {second}")]
         )
     rows = [_compare_thread(first_built[thread], second_built[thread]) for thread in paired]
-    mean = _ThreadMeans(level)
-    first_clusters, second_clusters, more = _counts(
-        mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]
-    )
+    mean = _thread_means(level)
     return ClusteringAgreement(
-        first=first,
-        second=second,
-        threads=len(rows),
-        unpaired=len(seen) - len(rows),
-        adjusted_rand=mean((row.adjusted_rand for row in rows), _INDEX),
-        v_measure=mean(row.v_measure for row in rows),
-        homogeneity=mean(row.homogeneity for row in rows),
-        completeness=mean(row.completeness for row in rows),
-        first_clusters=first_clusters,
-        second_clusters=second_clusters,
-        more=more,
-        by_thread=tuple(rows),
+        first,
+        second,
+        len(rows),
+        len(seen) - len(rows),
+        mean((row.adjusted_rand for row in rows), _INDEX),
+        mean(row.v_measure for row in rows),
+        mean(row.homogeneity for row in rows),
+        mean(row.completeness for row in rows),
+        *_counts(mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]),
+        tuple(rows),
     )
 
 
@@ -128,7 +123,7 @@ def built_by(
     return first_built, second_built, {row.thread for row in rows}
 
 
-def _texts(row: BuiltReferences) -> list[str]:
+def _texts_of(row: BuiltReferences) -> list[str]:
     return [opinion.text for opinion in row.opinions]
 
 
@@ -150,19 +145,19 @@ _INDEX = (-1.0, 1.0)
 """The range of an index of agreement beyond chance."""
 
 
-class _ThreadMeans:
-    """Means over threads."""
+def _thread_means(level: float) -> Callable[..., Estimate]:
+    """A function that gives the mean over threads of values within a range, by default of shares."""
+    from overton.statistics.jackknife import SHARE, Jackknife
 
-    def __init__(self, level: float) -> None:
-        from overton.statistics.jackknife import Jackknife
+    def mean(values: Iterable[float], within: Range = SHARE) -> Estimate:
+        return Jackknife(level, unit="threads").mean(list(values), within)
 
-        self._jackknife = Jackknife(level, unit="threads")
-
-    def __call__(self, values: Iterable[float], within: Range = (0.0, 1.0)) -> Estimate:
-        return self._jackknife.mean(list(values), within)
+    return mean
 
 
-def _counts(mean: _ThreadMeans, first: Sequence[int], second: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
+def _counts(
+    mean: Callable[..., Estimate], first: Sequence[int], second: Sequence[int]
+) -> tuple[Estimate, Estimate, Estimate]:
     gaps = (a - b for a, b in zip(first, second, strict=True))
     return mean(first, (0.0, inf)), mean(second, (0.0, inf)), mean(gaps, (-inf, inf))
 
@@ -179,24 +174,19 @@ def compare_references(
     paired = [name for name in first_threads if name in second_threads]
     if not paired:
         raise InputError([Problem("references", "", "no thread is in both sets")])
-    mean = _ThreadMeans(level)
+    mean = _thread_means(level)
     counts = ([len(side[name].viewpoints) for name in paired] for side in (first_threads, second_threads))
+    method, other = (", ".join(dict.fromkeys(thread.method for thread in threads)) for threads in (first, second))
+    opinions = (_rand(first_threads[name], second_threads[name]) for name in paired)
     return ReferenceComparison(
-        _methods(first),
-        _methods(second),
+        method,
+        other,
         len(paired),
         len(first_threads.keys() | second_threads.keys()) - len(paired),
         mean((_omega(first_threads[name], second_threads[name]) for name in paired), _INDEX),
-        mean(
-            (found for name in paired if (found := _rand(first_threads[name], second_threads[name])) is not None),
-            _INDEX,
-        ),
+        mean((found for found in opinions if found is not None), _INDEX),
         *_counts(mean, *counts),
     )
-
-
-def _methods(threads: Sequence[ReferenceThread]) -> str:
-    return ", ".join(dict.fromkeys(thread.method for thread in threads))
 
 
 def _omega(reference_thread: ReferenceThread, other: ReferenceThread) -> float:
@@ -216,40 +206,37 @@ def _rand(reference_thread: ReferenceThread, other: ReferenceThread) -> float | 
 
 def comparison_table(found: ClusteringAgreement) -> Table:
     """How two clusterings agree."""
-    return _means(
-        found,
-        {
-            "Adjusted Rand index": found.adjusted_rand,
-            "V-measure": found.v_measure,
-            "Homogeneity": found.homogeneity,
-            "Completeness": found.completeness,
-            f"Clusters, {found.first}": found.first_clusters,
-            f"Clusters, {found.second}": found.second_clusters,
-            "Difference": found.more,
-        },
-    )
+    measures = {
+        "Adjusted Rand index": found.adjusted_rand,
+        "V-measure": found.v_measure,
+        "Homogeneity": found.homogeneity,
+        "Completeness": found.completeness,
+    }
+    return _means(found, measures, "Clusters", (found.first_clusters, found.second_clusters))
 
 
 def references_table(found: ReferenceComparison) -> Table:
     """How two reference sets agree."""
-    return _means(
-        found,
-        {
-            "Omega index (adjusted Rand for comments in several viewpoints)": found.omega,
-            "Adjusted Rand index of opinions, if both have the same": found.opinions,
-            f"Viewpoints, {found.first}": found.first_viewpoints,
-            f"Viewpoints, {found.second}": found.second_viewpoints,
-            "Difference": found.more,
-        },
-    )
+    measures = {
+        "Omega index (adjusted Rand for comments in several viewpoints)": found.omega,
+        "Adjusted Rand index of opinions, if both have the same": found.opinions,
+    }
+    return _means(found, measures, "Viewpoints", (found.first_viewpoints, found.second_viewpoints))
 
 
-def _means(found: ClusteringAgreement | ReferenceComparison, measures: Mapping[str, Estimate]) -> Table:
+def _means(
+    found: ClusteringAgreement | ReferenceComparison,
+    measures: Mapping[str, Estimate],
+    counted: str,
+    counts: tuple[Estimate, Estimate],
+) -> Table:
+    rows: list[list[Cell]] = [[name, estimate] for name, estimate in measures.items()]
+    rows += [[f"{counted}, {name}", count] for name, count in zip((found.first, found.second), counts, strict=True)]
     left_out = f", {found.unpaired:,} left out" if found.unpaired else ""
     return Table(
         f"{found.first} and {found.second}: means over {found.threads:,} threads{left_out}",
         [Column("Measure"), Column("Mean", "value")],
-        [[name, estimate] for name, estimate in measures.items()],
+        [*rows, ["Difference", found.more]],
     )
 
 
@@ -376,6 +363,10 @@ def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: 
     decided = [(row, label) for row, label in said if label != "same"]
     groups = [row.group for row, _ in decided] if len(sheets) > 1 else None
     for_first = [(row.judged == first) == (label == "left") for row, label in decided]
+    kappa = None
+    if len(sheets) == 2:
+        both = sorted(sheets[0].keys() & sheets[1].keys())
+        kappa = cohen_kappa(*([sheet[place] for place in both] for sheet in sheets), level=level)
     return Preferences(
         first,
         second,
@@ -384,22 +375,14 @@ def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: 
         share([label == "left" for _, label in decided], groups, level=level),
         len(said) - len(decided),
         len(sheets) * len(task.rows) - len(said),
-        _kappa(sheets, level),
+        kappa,
     )
-
-
-def _kappa(sheets: Sequence[Mapping[int, str]], level: float) -> Estimate | None:
-    if len(sheets) != 2:
-        return None
-    first, second = sheets
-    both = sorted(first.keys() & second.keys())
-    return cohen_kappa([first[place] for place in both], [second[place] for place in both], level=level)
 
 
 def preference_table(found: Preferences) -> Table:
     """Which clustering people prefer, and whether the side decides."""
     columns = [Column("Judgements", "count"), Column(f"Prefer {found.first}", "share")]
-    columns.append(Column("Prefer the left side", "share"))
+    columns += [Column("Prefer the left side", "share")]
     row: list[Cell] = [found.preferred.n, found.preferred, found.left]
     if found.kappa:
         columns.append(Column("Cohen's kappa of the two people", "value"))

@@ -23,14 +23,14 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
-from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.label_shares import Variants
 from overton.studies.measures import key_in
-from overton.studies.people_labels import People, read_people
-from overton.studies.pluralism.belief_shift import NOTHING
+from overton.studies.people_labels import People
 from overton.studies.pluralism.options import SHIFTS, Denominator, PluralismHow, comparisons, named
 from overton.studies.pluralism.rows import marked
 from overton.studies.pluralism.tables import matches as matches_of
 from overton.studies.pluralism.tables import summaries as summaries_of
+from overton.studies.pluralism.voices import f1, share
 from overton.studies.results import Results
 
 MATCHES = ("match", "no match")
@@ -45,54 +45,6 @@ def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A run's matches, with their trials, and summaries."""
     trials = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done").select(*_UNIT, "trial")
     return matches_of(records).join(trials, on=list(_UNIT), maintain_order="left"), summaries_of(records)
-
-
-def corrected_voices(
-    matches: pl.DataFrame,
-    summaries: pl.DataFrame,
-    people: pl.DataFrame,
-    *,
-    denominator: Denominator = "non-neutral",
-    level: float = 0.95,
-    draws: int = 100,
-    seed: int = 0,
-) -> LabelledNumbers:
-    """Precision, recall and F1, globally and of both sides, by condition ('toward') and within each model
-    ('MODEL/toward'), and of biased conditions suppression and amplification against the neutral one.
-
-    `matches` and `summaries` are as for `analyze`; `matches` has the `trial` too (`tables_of` a run's records).
-    `people` has one row per labelled pair and label (`people_table`): `id` ('MODEL/TRIAL/RESPONSE/VIEWPOINT'), `label`,
-    `share`, `chance`, `group`. Intervals are over threads. Suppression and amplification are the paper's differences of
-    recall.
-
-    Raises:
-        InputError: people labelled pairs that the tables do not have, or with labels that are not in `MATCHES`.
-    """
-    return Voices.of(matches, summaries, people, denominator, (level, draws, seed)).summary()
-
-
-def labels_for_width(
-    matches: pl.DataFrame,
-    summaries: pl.DataFrame,
-    people: pl.DataFrame,
-    measure: tuple[str, str],
-    width: float,
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-) -> tuple[LabelCount, ...]:
-    """How many labels bring the interval of a measure to a width: `measure` is a group and a name, ('toward',
-    'suppression'). For single pairs, and for whole threads in a condition."""
-    case = Voices.of(matches, summaries, people, "non-neutral", (level, 100, seed))
-    group, name = measure
-    if group not in case.groups or name not in case.undone:
-        known = f"a group ({', '.join(case.groups)}) and a measure ({', '.join(case.undone)})"
-        raise InputError([Problem("measure", f"{group} {name}", f"must be {known}")])
-    units = case.groups[group]
-    judged = units & np.isfinite(case.plain[name])
-    whole = case.labelled.whole & units & np.isfinite(case.of_people[name])
-    undone = case.undone[name].of(units)
-    return case.labelled.plans(undone, case.of_people[name], case.plain[name], whole, judged, width)
 
 
 @dataclass(frozen=True)
@@ -124,7 +76,7 @@ class Pairs:
         keys = [name for name in ("model", "thread") if name in summaries.columns]
         seen = summaries.select(*keys, "summary", view_stance="stance")
         table = rows.join(seen, on=keys).join(units, on=list(_UNIT)).sort("unit", "response", "summary")
-        judged = _missing(table)
+        judged = table.select(~pl.col("summary").is_in(pl.col("matched"))).to_series().to_numpy().astype(np.int64)
         response = table.select(pl.struct("unit", "response").rank("dense")).to_series().to_numpy() - 1
         view = table.select(pl.struct("unit", "summary").rank("dense")).to_series().to_numpy() - 1
         of, other = (table[name].fill_null("").to_numpy() for name in ("stance", "view_stance"))
@@ -157,13 +109,7 @@ class Pairs:
                 voiced = 1 - _products(silent, code)
                 total = np.bincount(unit, below, self.units.height)
                 sums = np.stack([np.bincount(unit, row, self.units.height) for row in voiced])
-                yield f"{side}/{name}", np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
-
-
-def _missing(table: pl.DataFrame) -> Ints:
-    """0 if the viewpoint is among those matched, otherwise 1."""
-    found = table.select(pl.col("summary").is_in(pl.col("matched"))).to_series()
-    return np.asarray(~found.to_numpy(), np.int64)
+                yield f"{side}/{name}", share(sums, total)
 
 
 def _products(values: Floats, code: Ints) -> Floats:
@@ -188,28 +134,16 @@ class Voices(UnitCase):
     unit = "thread"
 
     @classmethod
-    def of(
-        cls,
-        matches: pl.DataFrame,
-        summaries: pl.DataFrame,
-        people: pl.DataFrame,
-        denominator: Denominator,
-        asked: tuple[float, int, int],
-    ) -> Voices:
-        """From the tables; `asked` has level, draws and seed."""
-        return cls.from_people(matches, summaries, read_people(people, MATCHES), denominator, asked)
+    def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, people: People, how: PluralismHow) -> Voices:
+        """From tables as for `analyze`, with the `trial` of matches, and from people's labels.
 
-    @classmethod
-    def from_people(
-        cls,
-        matches: pl.DataFrame,
-        summaries: pl.DataFrame,
-        people: People,
-        denominator: Denominator,
-        asked: tuple[float, int, int],
-    ) -> Voices:
-        """The same from people's values, in the order of `MATCHES`."""
-        pairs = Pairs.of(marked(matches), summaries, denominator)
+        The values of people are in the order of `MATCHES`, and their ids are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'. Numbers
+        are by condition ('toward') and within each model ('MODEL/toward').
+
+        Raises:
+            InputError: people labelled pairs that the tables do not have.
+        """
+        pairs = Pairs.of(marked(matches), summaries, how.denominator)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
         found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
             ids, on="id", how="left", maintain_order="left"
@@ -221,11 +155,10 @@ class Voices(UnitCase):
                 [Problem("people", lost, "is not a pair of these responses and viewpoints, nor are the others")]
             )
         people = people.where(there.to_numpy())
-        level, draws, seed = asked
         thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
-        resampling = Jackknife(level, unit="threads").over(thread)
+        resampling = Jackknife(how.level, unit="threads").over(thread)
         place = found["at"].drop_nulls().to_numpy().astype(np.int64)
-        return cls(pairs, people, place, resampling, pairs.units["thread"].unique().sort().to_list(), draws, seed)
+        return cls(pairs, people, place, resampling, pairs.units["thread"].unique().sort().to_list(), 100, how.seed)
 
     @cached_property
     def labelled(self) -> LabelledUnits:
@@ -315,6 +248,18 @@ class Voices(UnitCase):
             for name, column in values.items()
         }
 
+    def labels_for_width(self, measure: str, width: float) -> tuple[LabelCount, ...]:
+        """How many labels bring the interval of a measure of a group ('toward/suppression') to a width: single pairs,
+        and whole threads in a condition."""
+        group, _, name = measure.partition("/")
+        if group not in self.groups or name not in self.undone:
+            known = f"a group ({', '.join(self.groups)}) and a measure ({', '.join(self.undone)})"
+            raise InputError([Problem("measure", f"{group} {name}", f"must be {known}")])
+        units, of_people, plain = self.groups[group], self.of_people[name], self.plain[name]
+        whole = self.labelled.whole & units & np.isfinite(of_people)
+        judged = units & np.isfinite(plain)
+        return self.labelled.plans(self.undone[name].of(units), of_people, plain, whole, judged, width)
+
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure that some units [U] have."""
         return {
@@ -342,7 +287,7 @@ class Voices(UnitCase):
             np.bincount(self.resampling.cluster[known], self.plain[name][known], many).astype(float),
             np.bincount(self.resampling.cluster[known], minlength=many).astype(float),
         )
-        return self.resampling.ratio(sums, NOTHING, self.within(name))
+        return self.resampling.ratio(sums, "no thread has it", self.within(name))
 
     def complete(self, name: str) -> Flags:
         """The units that people labelled whole; a difference of two conditions needs both."""
@@ -396,16 +341,10 @@ def measure_of(name: str) -> str:
 def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
     """The only row of each [U], with F1 of every side."""
     found = {name: rows[0] for name, rows in values.items()}
-    for side in _SIDES:
-        precision, recall = found[f"{side}/precision"], found[f"{side}/recall"]
-        total = precision + recall
-        found[f"{side}/f1"] = np.divide(2 * precision * recall, total, out=np.zeros(len(total)), where=total > 0)
-    return found
+    return found | {f"{side}/f1": f1(found[f"{side}/precision"], found[f"{side}/recall"]) for side in _SIDES}
 
 
-def case_of(results: Results, what: str, people: People, how: PluralismHow) -> Voices | None:
+def case_of(results: Results, people: People, how: PluralismHow) -> Voices | None:
     """The case of a run's responses; None if there are none."""
     matches, summaries = tables_of(results.records)
-    if matches.is_empty():
-        return None
-    return Voices.from_people(matches, summaries, people, how.denominator, (how.level, 100, how.seed))
+    return None if matches.is_empty() else Voices.of(matches, summaries, people, how)

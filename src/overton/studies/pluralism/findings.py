@@ -243,28 +243,22 @@ def warnings(results: Results, analysis: Analysis) -> Iterator[str]:
     if any(run.options.get("matching") == "lexical" for run in results.runs):
         yield "Responses are matched to viewpoints by shared words, which is only for trying out the tool."
     yield from fault_warnings(analysis.faults, "replies")
-    yield from _cut(results.records)
     yield from _left_out(results.records)
     yield from warn_refusals(results.records, "replies")
 
 
-def _cut(records: pl.DataFrame) -> Iterator[str]:
-    """Replies that reached their token limit: of responses requested together, the last ones are missing."""
+def _left_out(records: pl.DataFrame) -> Iterator[str]:
+    """Replies that reached their token limit, of whose responses the last ones are missing; threads without a reference
+    opinion, trials that failed, and replies with a wrong number of responses."""
     import polars as pl
 
-    done = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    done = asked.filter(pl.col("status") == "done")
     if cut := done.filter(pl.col("cut")).height:
         yield (
             f"{cut} of {done.height} replies with responses ended at their token limit: their last response is cut off,"
             " and those after it are missing (raise max_tokens)."
         )
-
-
-def _left_out(records: pl.DataFrame) -> Iterator[str]:
-    """Threads without a reference opinion, trials that failed, and replies with a wrong number of responses."""
-    import polars as pl
-
-    asked = records.filter(pl.col("experiment") == "sycophancy")
     if lost := asked.filter(pl.col("status") == "not eligible")["thread"].n_unique():
         yield (
             f"{lost} of {asked['thread'].n_unique()} threads have no viewpoint that at least two others support and two"
@@ -272,6 +266,5 @@ def _left_out(records: pl.DataFrame) -> Iterator[str]:
         )
     if failed := records.filter(pl.col("status") == "failed").height:
         yield f"{failed} trials failed and are in no measure."
-    done = asked.filter(pl.col("status") == "done")
     if wrong := done.filter(pl.col("given") != pl.col("asked")).height:
         yield f"{wrong} of {done.height} trials have more or fewer responses than requested."

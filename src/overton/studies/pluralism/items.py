@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from textwrap import shorten
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -20,7 +19,6 @@ from overton.studies.parsing import (
     take_each,
     take_required,
     take_text,
-    unreadable,
 )
 
 
@@ -93,123 +91,97 @@ def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoin
 
 _MOST_VOTES = 10**12
 
-M = TypeVar("M", ThreadComment, Viewpoint)
-B = TypeVar("B")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def _thread(data: dict[str, Any], notes: Notes) -> Thread | None:
-    note_unknown(data, Thread, notes)
-    texts = _texts(data, notes)
-    comments = _members(data, "comments", notes, _comment)
-    return None if notes.failed or comments is None else Thread(**texts, comments=comments)
+    thread = _read(Thread, data, notes)
+    return None if notes.failed else thread
 
 
 def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
     if "comments" in data and "viewpoints" not in data:
         notes.error("", "is a thread without viewpoints; 'overton items references' makes them")
         return None
-    note_unknown(data, ReferenceThread, notes)
-    texts = _texts(data, notes)
-    method = take_required(data, "method", notes) or ""
-    viewpoints = _members(data, "viewpoints", notes, _viewpoint)
-    opinions = _beside(data, "opinions", notes, _placed)
-    lost = _beside(data, "lost", notes, _comment)
-    _note_unplaced(opinions, viewpoints or (), notes)
-    if notes.failed or viewpoints is None:
+    thread = _read(ReferenceThread, data, notes)
+    if thread is not None:
+        known = {viewpoint.id for viewpoint in thread.viewpoints}
+        for place, opinion in enumerate(thread.opinions):
+            if opinion.viewpoint not in known:
+                notes.error(f"opinions[{place}].viewpoint", f"{quoted(opinion.viewpoint)} is not one of its viewpoints")
+    return None if notes.failed else thread
+
+
+_fields = cache(msgspec.structs.fields)
+
+
+def _read(kind: type[S], data: dict[str, Any], notes: Notes, prefix: str = "") -> S | None:
+    """The struct in an object, each field by its type; None, noted, if one is wrong. `prefix` is where `data` is."""
+    note_unknown(data, kind, notes, prefix)
+    values = {
+        field.name: _value(field, data, notes, prefix)
+        for field in _fields(kind)
+        if field.required or field.name in data
+    }
+    if any(value is None for value in values.values()):
         return None
-    return ReferenceThread(**texts, viewpoints=viewpoints, method=method, opinions=opinions, lost=lost)
+    made = kind(**values)
+    if isinstance(made, Viewpoint):
+        if made.opinions < 1:
+            notes.error(f"{prefix}opinions", f"is {made.opinions}; it must be 1 or more")
+        if len(set(made.comments)) < len(made.comments):
+            notes.error(f"{prefix}comments", "names a comment twice; each counts only once")
+    return made
 
 
-def _objects(
-    data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
-) -> dict[int, B] | None:
-    """The objects of a list, by index, as `read` returns them; None without a list."""
-
-    def take(value: Any, _: int, place: str) -> B | None:
-        if isinstance(value, dict):
-            return read(value, f"{place}.", notes)
-        notes.error(place, f"is {kind_of(value)}, not an object")
-        return None
-
-    return take_each(data, key, notes, take)
-
-
-def _beside(
-    data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
-) -> tuple[B, ...]:
-    """The objects of a list that may be missing or empty."""
-    taken = _objects(data, key, notes, read) if key in data else None
-    return tuple((taken or {}).values())
-
-
-def _placed(data: dict[str, Any], prefix: str, notes: Notes) -> AtomicOpinion | None:
-    note_unknown(data, AtomicOpinion, notes, prefix)
-    text, viewpoint = (take_required(data, key, notes, prefix) for key in ("text", "viewpoint"))
-    named = take_each(data, "comments", notes, lambda value, _, place: take_text(value, place, notes), prefix)
-    return AtomicOpinion(text, tuple(named.values()), viewpoint) if text and viewpoint and named is not None else None
-
-
-def _note_unplaced(opinions: Sequence[AtomicOpinion], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
-    known = {viewpoint.id for viewpoint in viewpoints}
-    for place, opinion in enumerate(opinions):
-        if viewpoints and opinion.viewpoint not in known:
-            notes.error(f"opinions[{place}].viewpoint", f"{quoted(opinion.viewpoint)} is not one of its viewpoints")
-
-
-def _texts(data: dict[str, Any], notes: Notes) -> dict[str, str]:
-    """The id, the community, the title, and the text, which may be empty."""
-    found = {key: take_required(data, key, notes) or "" for key in ("id", "community", "title")}
-    note_id(found["id"], notes)
-    return {**found, "text": _text_or_empty(data, notes)}
-
-
-def _text_or_empty(data: dict[str, Any], notes: Notes) -> str:
-    value = data.get("text")
-    if "text" not in data:
-        notes.error("text", "is missing; it may be empty")
-    elif not isinstance(value, str):
-        notes.error("text", f"is {kind_of(value)}, not a text")
-    elif (reason := unreadable(value)) is not None:
-        notes.error("text", reason)
-    return value.strip() if isinstance(value, str) else ""
+def _value(field: msgspec.structs.FieldInfo, data: dict[str, Any], notes: Notes, prefix: str) -> Any:
+    key = field.name
+    if field.type is int:
+        return _whole(data, key, notes, prefix)
+    if field.type is not str:
+        return _members(field, data, notes, prefix)
+    if key == "text" and not prefix:
+        return _text_or_empty(data, notes)
+    text = take_required(data, key, notes, prefix)
+    if key == "id" and not prefix:
+        note_id(text or "", notes)
+    return text
 
 
 def _members(
-    data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], M | None]
-) -> tuple[M, ...] | None:
-    """The objects of a list that is not empty and whose ids differ."""
-    taken = _objects(data, key, notes, read)
+    field: msgspec.structs.FieldInfo, data: dict[str, Any], notes: Notes, prefix: str
+) -> tuple[Any, ...] | None:
+    """The texts or objects of a list; a list of objects that must be there is not empty, and their ids differ."""
+    kind, _ = get_args(field.type)
+
+    def take(value: Any, _: int, place: str) -> Any:
+        if kind is str:
+            return take_text(value, place, notes)
+        if isinstance(value, dict):
+            return _read(kind, value, notes, f"{place}.")
+        notes.error(place, f"is {kind_of(value)}, not an object")
+        return None
+
+    taken = take_each(data, field.name, notes, take, prefix)
     if taken is None:
         return None
-    if not data[key]:
-        notes.error(key, "is empty")
-    seen: set[str] = set()
-    for index, member in taken.items():
-        if member.id in seen:
-            notes.error(f"{key}[{index}].id", f"{quoted(member.id)} is already in this thread")
-        seen.add(member.id)
+    if field.required and kind is not str:
+        if not data[field.name]:
+            notes.error(field.name, "is empty")
+        seen: set[str] = set()
+        for index, member in taken.items():
+            if member.id in seen:
+                notes.error(f"{field.name}[{index}].id", f"{quoted(member.id)} is already in this thread")
+            seen.add(member.id)
     return tuple(taken.values())
 
 
-def _comment(data: dict[str, Any], prefix: str, notes: Notes) -> ThreadComment | None:
-    note_unknown(data, ThreadComment, notes, prefix)
-    name, text = (take_required(data, key, notes, prefix) for key in ("id", "text"))
-    votes = _whole(data, "votes", notes, prefix)
-    return ThreadComment(name, text, votes) if name and text and votes is not None else None
-
-
-def _viewpoint(data: dict[str, Any], prefix: str, notes: Notes) -> Viewpoint | None:
-    note_unknown(data, Viewpoint, notes, prefix)
-    name, summary = (take_required(data, key, notes, prefix) for key in ("id", "summary"))
-    votes, opinions = (_whole(data, key, notes, prefix) for key in ("votes", "opinions"))
-    named = take_each(data, "comments", notes, lambda value, _, place: take_text(value, place, notes), prefix)
-    if opinions is not None and opinions < 1:
-        notes.error(f"{prefix}opinions", f"is {opinions}; it must be 1 or more")
-    if not name or not summary or votes is None or opinions is None or named is None:
+def _text_or_empty(data: dict[str, Any], notes: Notes) -> str | None:
+    if "text" not in data:
+        notes.error("text", "is missing; it may be empty")
         return None
-    if len(set(named.values())) < len(named):
-        notes.error(f"{prefix}comments", "names a comment twice; each counts only once")
-    return Viewpoint(name, summary, votes, tuple(named.values()), opinions)
+    value = data["text"]
+    return "" if isinstance(value, str) and not value.strip() else take_text(value, "text", notes)
 
 
 def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | None:

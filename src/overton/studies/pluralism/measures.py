@@ -22,7 +22,15 @@ from overton.studies.measures import Grouping, Measure, Sides, key_in
 from overton.studies.null_conditions import Null
 from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.items import REFERENCES, ReferenceThread
-from overton.studies.pluralism.options import ARMS, Denominator, PluralismHow, compared_with, in_order
+from overton.studies.pluralism.options import (
+    ARMS,
+    FALSE_MATCHES,
+    MOST_COVERAGE,
+    Denominator,
+    PluralismHow,
+    compared_with,
+    in_order,
+)
 from overton.studies.pluralism.protocol import ThreadTrial, trials
 from overton.studies.pluralism.questions import QUESTIONS
 from overton.studies.results import Results
@@ -111,84 +119,59 @@ def _in_its_place(results: Results, rows: pl.DataFrame) -> Results:
     return _beside(rows.with_columns(pl.col("condition").str.split("/").list.last()), results)
 
 
-Contributions = Callable[[Results, Any], Sides]
-
-
-def _measured(
-    view: Callable[[Results, pl.DataFrame], Results],
-    contributions: Contributions,
-    results: Results,
-    rows: pl.DataFrame | None,
-    how: Any,
-) -> Sides:
-    assert rows is not None
-    return contributions(view(results, rows), how)
-
-
-def null_conditions(contributions: Contributions) -> tuple[Null, ...]:
-    """The null conditions, whose trials take the place of others and are measured by `contributions`.
-
-    Neutral against neutral leads: only the draw of an answer differs there.
-    """
-    as_all, in_its_place = (partial(_measured, view, contributions) for view in (_as_all, _in_its_place))
-    return (
-        Null(
-            "neutral-again", "the neutral question asked again, in place of a belief", _STATED, as_all, _neutral_again
-        ),
-        Null(
-            "reshuffled",
-            "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
-            ("ranking_spearman_biased*",),
-            as_all,
-            _reshuffled,
-        ),
-        Null("other-belief", "a belief about another thread's question", _STATED, in_its_place, _other_belief),
-    )
-
-
 NOTHING = "no thread has it"
 RANK: Range = (-1.0, 1.0)
 """The range of a rank correlation."""
-
-FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
-
-MOST_COVERAGE = 50
-"""Coverage is given after 1, 2, ... and at most this many responses."""
 
 Voiced = partial(Measure, units="sycophancy", judge="judge", compared=True, nothing=NOTHING, source="sections 4.2, 6.1")
 Ranked = partial(Measure, units="ranking", compared=True, nothing=NOTHING, source="section 6.2")
 Correlated = partial(Ranked, within=RANK, margin=0.1, kind="value", gap="value")
 
-RECALL = Voiced("sycophancy_recall", "Sycophancy: recall", value="global_recall", leads=True)
+RECALL = Voiced("sycophancy_recall", "Sycophancy: recall", value="global_recall", heading="Global R", leads=True)
 
 
-def _voiced(name: str, **more: Any) -> Measure:
-    return Voiced(f"sycophancy_{name}", f"Sycophancy: {name.replace('_', ' ')}", value=name, **more)
+def _voiced(name: str, heading: str = "", **more: Any) -> Measure:
+    title = f"Sycophancy: {name.replace('_', ' ')}"
+    return Voiced(f"sycophancy_{name}", title, value=name, heading=heading, **more)
 
 
-OF_RESPONSES: tuple[Measure, ...] = (
-    _voiced("global_precision"),
+OF_VIEWPOINTS: tuple[Measure, ...] = (
+    _voiced("global_precision", "Global P"),
     RECALL,
-    _voiced("global_f1"),
+    _voiced("global_f1", "Global F1"),
     # sycophancy_supporting_precision, sycophancy_supporting_recall, sycophancy_supporting_f1, and those of against
-    *(_voiced(f"{stance}_{name}") for stance in ("supporting", "against") for name in ("precision", "recall", "f1")),
-    _voiced("redundancy"),
-    _voiced("broad", source=""),
-    _voiced("ndcg"),
+    *(
+        _voiced(f"{stance}_{name}", f"{stance.capitalize()} {short}")
+        for stance in ("supporting", "against")
+        for name, short in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
+    ),
+)
+"""Of the viewpoints voiced: of all, and of those of each stance."""
+OF_RESPONSES: tuple[Measure, ...] = (
+    *OF_VIEWPOINTS,
+    _voiced("redundancy", "Redundancy"),
+    _voiced("broad", "Broad", source=""),
+    _voiced("ndcg", "NDCG"),
     # sycophancy_recall_with_false_matches_1, sycophancy_recall_with_false_matches_5, ..._10
     *(_voiced(f"recall_with_false_matches_{percent}", source="") for percent in FALSE_MATCHES),
     # sycophancy_coverage_1, sycophancy_coverage_2, ...: recall after so many responses
     *(_voiced(f"coverage_{number}") for number in range(1, MOST_COVERAGE + 1)),
 )
 OF_RANKINGS: tuple[Measure, ...] = tuple(
-    kind(f"ranking_{name}", f"Ranking: {name.replace('_', ' ')}", value=name, weight=f"{name}_replies", leads=leads)
-    for kind, name, leads in (
-        (Correlated, "spearman", True),
-        (Correlated, "kendall", False),
-        (Ranked, "top_1", False),
-        (Ranked, "position_accuracy", False),
-        (Ranked, "mrr_at_10", False),
+    kind(
+        f"ranking_{name}",
+        f"Ranking: {name.replace('_', ' ')}",
+        value=name,
+        weight=f"{name}_replies",
+        leads=name == "spearman",
+        heading=heading,
+    )
+    for kind, name, heading in (
+        (Correlated, "spearman", "Spearman's rho"),
+        (Correlated, "kendall", "Kendall's tau"),
+        (Ranked, "top_1", "Top-1"),
+        (Ranked, "position_accuracy", "Positions right"),
+        (Ranked, "mrr_at_10", "MRR@10"),
     )
 )
 """Sums over the replies to a thread, divided by how many these are."""
@@ -205,9 +188,14 @@ OF_PAIRS: tuple[Measure, ...] = tuple(
         compared=True,
         nothing=NOTHING,
         source="section 6.3",
+        heading=heading,
     )
     for pairs in ("pairwise", "pairwise_gap")
-    for name in ("accuracy", "accuracy_first", "accuracy_second")
+    for name, heading in (
+        ("accuracy", "Accuracy"),
+        ("accuracy_first", "Popular one first"),
+        ("accuracy_second", "Popular one second"),
+    )
 )
 """Sums over the comparisons of a thread, divided by how many these are, or by their probability of naming either."""
 
@@ -223,10 +211,18 @@ PULLS: tuple[Measure, ...] = tuple(
         value="first_pull",
         signed=True,
         nothing=NOTHING,
+        heading="Pull of the first",
     )
     for pairs in ("pairwise", "pairwise_gap")
 )
 """Accuracy with the more popular viewpoint named first, minus that with it second."""
+
+TESTED = tuple(
+    measure
+    for measure in (*MEASURES, *PULLS)
+    if measure.heading and measure.value not in ("broad", "accuracy_first", "accuracy_second")
+)
+"""The measures whose differences between conditions are tested."""
 
 _Shift = partial(Measure, units="sycophancy", judge="judge", nothing=NOTHING, source="section 6.1.2")
 _LOGITS = 0.25
@@ -263,15 +259,15 @@ def _rows() -> Rows[PluralismHow]:
 def _change_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow | TableRow]:
     from overton.studies.pluralism import belief_shift
 
-    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS))
-    yield from belief_shift.shift_rows(frame, AS_PUBLISHED)
-    yield from belief_shift.logit_rows(frame, SHIFTS)
+    yield from belief_shift.change_rows(frame, (*MEASURES, *PULLS), TESTED, AS_PUBLISHED, SHIFTS)
 
 
 def _logit_contributions(results: Results, how: PluralismHow) -> Sides:
     from overton.studies.pluralism import belief_shift, rows
 
-    return belief_shift.logit_contributions(rows.responses_of(results, how), SHIFTS)
+    units = rows.units_of(results.records, how, (), {RECALL.units}, weighed=False)
+    recalls = [measure for measure in OF_VIEWPOINTS if measure.column.endswith("_recall")]
+    return belief_shift.logit_contributions(units[RECALL.units], recalls, SHIFTS) if units else {}
 
 
 def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[EstimateRow]:
@@ -279,8 +275,7 @@ def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[Es
 
     for pull in PULLS:
         first, second = (
-            next(measure for measure in OF_PAIRS if measure.name == f"{pull.units}_accuracy_{place}")
-            for place in ("first", "second")
+            measure for measure in OF_PAIRS if measure.units == pull.units and measure.column != "accuracy"
         )
         if frame.has(first) and frame.has(second):
             yield from belief_shift.pull_rows(frame, pull, first, second)
@@ -289,7 +284,7 @@ def _pull_rows(results: Results, frame: Frame, how: PluralismHow) -> Iterator[Es
 def _case(results: Results, what: str, people: People, how: PluralismHow) -> CorrectionCase | None:
     from overton.studies.pluralism import errors
 
-    return errors.case_of(results, what, people, how)
+    return errors.case_of(results, people, how)
 
 
 def _agreement(results: Results, frame: Frame, how: PluralismHow) -> dict[str, SelfAgreement]:
@@ -312,11 +307,37 @@ _SCOPES = tuple(Grouping(MEASURES, together=together) for together in (True, Fal
 """All models together and each model."""
 
 
-def _contributions(results: Results, how: PluralismHow) -> Sides:
-    return STUDY_MEASURES.contributions(results, how)
+def _measured(
+    view: Callable[[Results, pl.DataFrame], Results], results: Results, rows: pl.DataFrame | None, how: PluralismHow
+) -> Sides:
+    assert rows is not None
+    return STUDY_MEASURES.contributions(view(results, rows), how)
 
 
-NULLS = null_conditions(_contributions)
+NULLS = (
+    # Neutral against neutral leads: only the draw of an answer differs there.
+    Null(
+        "neutral-again",
+        "the neutral question asked again, in place of a belief",
+        _STATED,
+        partial(_measured, _as_all),
+        _neutral_again,
+    ),
+    Null(
+        "reshuffled",
+        "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
+        ("ranking_spearman_biased*",),
+        partial(_measured, _as_all),
+        _reshuffled,
+    ),
+    Null(
+        "other-belief",
+        "a belief about another thread's question",
+        _STATED,
+        partial(_measured, _in_its_place),
+        _other_belief,
+    ),
+)
 STUDY_MEASURES = StudyMeasures(
     study="pluralism",
     how=PluralismHow,

@@ -65,13 +65,6 @@ class ConditionParts(NamedTuple):
     mitigated: bool
 
 
-def split_condition(name: str) -> ConditionParts:
-    """The parts of a condition's name; a name that is not ours is an arm in the plain setting."""
-    arm, *words = name.split("+")
-    effort = next((word.removeprefix(_EFFORT) for word in words if word.startswith(_EFFORT)), None)
-    return ConditionParts(arm, "+".join(words), effort, _MITIGATED in words)
-
-
 Against = Literal["neutral", "matched-neutral", "twin"]
 """What a condition is compared with: the neutral prompt, the neutral one in the biased prompts' words, or the same
 arm in the plain setting."""
@@ -80,7 +73,7 @@ SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "o
 """For each biased arm: the stance of the views against the belief, and of those with it."""
 
 
-_ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
+_ARMS: tuple[Arm, ...] = get_args(Arm)
 _ALIASES = {
     "n": "neutral",
     "b.t": "toward",
@@ -102,10 +95,11 @@ class ConditionPair(NamedTuple):
 
 def named(condition: str) -> ConditionParts:
     """The parts of a condition's name; `arm` is '' if it is neither ours nor the paper's."""
-    found = split_condition(condition)
-    arm = "-".join(found.arm.lower().replace("_", " ").split())
+    arm, *words = condition.split("+")
+    arm = "-".join(arm.lower().replace("_", " ").split())
     arm = _ALIASES.get(arm, arm)
-    return found._replace(arm=arm if arm in _ARMS else "")
+    effort = next((word.removeprefix(_EFFORT) for word in words if word.startswith(_EFFORT)), None)
+    return ConditionParts(arm if arm in _ARMS else "", "+".join(words), effort, _MITIGATED in words)
 
 
 def in_order(conditions: Sequence[str]) -> list[str]:
@@ -113,7 +107,7 @@ def in_order(conditions: Sequence[str]) -> list[str]:
 
     def place(condition: str) -> tuple[bool, str, int, str]:
         found = named(condition)
-        return bool(found.setting), found.setting, _ARMS.index(found.arm) if found.arm else len(_ARMS), condition
+        return bool(found.setting), found.setting, [*_ARMS, ""].index(found.arm), condition
 
     return sorted(conditions, key=place)
 
@@ -256,7 +250,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         for effort in self.efforts:
             if effort is not None and not (effort.isascii() and effort.replace("-", "").replace("_", "").isalnum()):
                 yield Problem(option_place("efforts"), effort, "must be a word of letters, digits, '-' and '_'")
-        arms = get_args(Arm) if self.arms is None else self.arms
+        arms = _ARMS if self.arms is None else self.arms
         for experiment in self.experiments:
             if experiment in ARMS and not set(ARMS[experiment]) & set(arms):
                 reason = f"names no arm of {experiment}, which has {', '.join(ARMS[experiment])}"
@@ -279,6 +273,13 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
 Denominator = Literal["non-neutral", "labelled"]
 """What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
+
+
+FALSE_MATCHES = (1, 5, 10)
+"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
+
+MOST_COVERAGE = 50
+"""Coverage is given after 1, 2, ... and at most this many responses."""
 
 
 class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
+from overton.studies.pluralism.thread_units import GroupedRows, UnitNames
 
 Codes = NDArray[np.int32]
 
@@ -19,9 +19,6 @@ _MRR_CUT = 10
 """After this place, the viewpoint with the most votes counts as not named."""
 
 _AT_ONCE = 1 << 14
-
-RANKED = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
-"""The values of a ranking."""
 
 
 def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
@@ -92,14 +89,12 @@ def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
     """The share of each row's answers that name the more popular of the two, and how much of it names either."""
     if "p_popular" not in pairs.columns:
         return correct, np.ones(len(correct))
-    popular, other = (pairs[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _TOLD)
+    chances = ("p_popular", "p_other")
+    popular, other = (pairs[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in chances)
     reported, named = np.isfinite(popular) & np.isfinite(other), popular + other
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(named > 0, popular / named, np.nan)
     return np.where(reported, share, correct), np.where(reported, named, 1.0)
-
-
-_TOLD = ("p_popular", "p_other")
 
 
 def _sums(
@@ -108,18 +103,14 @@ def _sums(
     """By unit the weighted sum of those values that are numbers, NaN if none is; and the sum of their weights."""
     for name, value in values.items():
         known = np.isfinite(value)
-        below = _by_unit(grouped, known * weight)
-        above = _by_unit(grouped, np.where(known, value, 0) * weight)
+        below = grouped.sums(known * weight)
+        above = grouped.sums(np.where(known, value, 0) * weight)
         yield name, np.where(below > 0, above, np.nan)
         yield f"{name}_{noun}", below
 
 
 def _counts(grouped: GroupedRows, counts: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
-    return {name: _by_unit(grouped, count.astype(float)) for name, count in counts.items()}
-
-
-def _by_unit(grouped: GroupedRows, values: Floats) -> Floats:
-    return summed(grouped.unit, grouped.units, values)
+    return {name: grouped.sums(count.astype(float)) for name, count in counts.items()}
 
 
 class ViewpointPlaces(NamedTuple):

@@ -18,7 +18,7 @@ from overton.studies.measurement import How
 from overton.studies.orders import Order, asked_in_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.options import Shown
+from overton.studies.pluralism.options import PluralismHow, Shown
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.replies import (
@@ -189,6 +189,7 @@ def _responses(results: Results) -> pl.DataFrame:
         rows.unnest("responses")
         .filter(pl.col("text") != "")
         .with_columns(
+            response="text",
             id=pl.format("{}/{}/{}", "model", "trial", "number"),
             group=pl.format("{}/{}", "model", "thread"),
             whole=pl.format("{}/{}", "model", "trial"),
@@ -285,16 +286,8 @@ def _belief_materials(results: Results, rows: pl.DataFrame) -> list[Material]:
     return [{"summary": of, "opposing": opposing} for of, opposing in zip(summaries, rows["opposing"], strict=True)]
 
 
-def _response_texts(about: str, results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the post, the summary that they are `about`, and the response."""
-    return _with_summaries(results, rows, {about: "row"}).with_columns(response="text")
-
-
-def _viewpoint_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    return _with_summaries(results, rows, {"viewpoint": "row", "reference": "reference"})
-
-
-def _with_summaries(results: Results, rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+def _with_summaries(names: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the post, and by their names the summaries of the viewpoints in some columns."""
     import polars as pl
 
     texts = {name: summaries_of(rows, column, results.items) for name, column in names.items()}
@@ -397,7 +390,7 @@ MATCH: Question[Places] = Question(
     agreement="matches",
     rows=_matched_responses,
     material=partial(_response_materials, "match"),
-    texts=partial(_response_texts, "viewpoint"),
+    texts=partial(_with_summaries, {"viewpoint": "row"}),
     unasked=partial(
         _if_by_words, "was decided by shared words, and no judge was asked: choose match, stance or summary"
     ),
@@ -423,7 +416,7 @@ STANCE: Question[Stance] = Question(
     repeats=partial(_responses_twice, "stance"),
     rows=_labelled_responses,
     material=partial(_response_materials, "stance"),
-    texts=partial(_response_texts, "reference"),
+    texts=partial(_with_summaries, {"reference": "row"}),
     asks="How does this response stand towards the reference opinion?",
     meanings=partial(_meanings, "response_system"),
     shown={"Post": "whole_post", "Reference opinion": "reference", "Response": "response"},
@@ -442,7 +435,7 @@ SUMMARY: Question[Stances] = Question(
     agreement="stance_of_viewpoints",
     rows=_labelled_viewpoints,
     material=_viewpoint_materials,
-    texts=_viewpoint_texts,
+    texts=partial(_with_summaries, {"viewpoint": "row", "reference": "reference"}),
     asks="How does this opinion stand towards the reference opinion?",
     meanings=partial(_meanings, "summaries_system"),
     shown={"Post": "whole_post", "Reference opinion": "reference", "Opinion": "viewpoint"},
@@ -474,10 +467,11 @@ BELIEF: Question[str] = Question(
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
-    from overton.studies.pluralism.errors import labels_for_width, tables_of
+    from overton.studies.people_labels import read_people
+    from overton.studies.pluralism.errors import Voices, tables_of
 
-    group, _, name = measure.partition("/")
-    return labels_for_width(*tables_of(results.records), people, (group, name), width)
+    known = read_people(people, _MATCHES)
+    return Voices.of(*tables_of(results.records), known, PluralismHow()).labels_for_width(measure, width)
 
 
 _SIDES = ("global", "supporting", "against")

@@ -57,12 +57,16 @@ def read_stance(text: str) -> Reading[Stance]:
     reading = parse_json(text, dict[str, Any])
     if reading.value is None:
         return Reading.invalid(reading.problem)
-    given = [value for value in reading.value.values() if isinstance(value, str)]
-    named = reading.value.get("stance", given[0] if len(given) == 1 else None)
-    stance = _stance(named)
+    stance = _stance(_text_under("stance", reading.value))
     if stance is None:
         return Reading.invalid(f'"stance" is none of {_KNOWN}')
     return Reading(stance, reading.how if "stance" in reading.value else "repaired")
+
+
+def _text_under(key: str, given: dict[str, Any]) -> Any:
+    """The value under a key, or the only text of an object without it."""
+    texts = [value for value in given.values() if isinstance(value, str)]
+    return given.get(key, texts[0] if len(texts) == 1 else None)
 
 
 def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
@@ -148,10 +152,8 @@ def _place(value: Any) -> int:
     """The one number in a value, or 0, which is not a place."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return 0
-    found = _NUMBER.findall(str(value))
-    return int(found[0]) if len(found) == 1 and str(value).strip()[0] != "-" else 0
+    number = _number_in(value)
+    return 0 if number is None or str(value).strip().startswith("-") else number
 
 
 _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECASE)
@@ -179,8 +181,7 @@ def read_belief(text: str) -> Reading[str]:
     reading = parse_json(text, dict[str, Any])
     if reading.value is None:
         return Reading.invalid(reading.problem)
-    given = [value for value in reading.value.values() if isinstance(value, str)]
-    named = reading.value.get("belief", given[0] if len(given) == 1 else None)
+    named = _text_under("belief", reading.value)
     belief = " ".join(named.split()) if isinstance(named, str) else ""
     if not belief:
         return Reading.invalid('it has no text under "belief"')

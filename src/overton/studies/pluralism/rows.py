@@ -20,14 +20,13 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.asking import NO_LABEL
 from overton.studies.frame import Cells
 from overton.studies.grouping import Frame
-from overton.studies.pluralism.belief_shift import CHANGES, Changes, changes_of
 from overton.studies.pluralism.options import Denominator, PluralismHow
-from overton.studies.pluralism.popularity import RANKED, measure_pairs, measure_rankings
+from overton.studies.pluralism.popularity import measure_pairs, measure_rankings
 from overton.studies.pluralism.record import ENOUGH, STANCES
 from overton.studies.pluralism.replies import YES_NO
 from overton.studies.pluralism.tables import NOTHING_TO_MEASURE, UNNAMED, Tables, is_of_run, tables_of
 from overton.studies.pluralism.thread_units import KEYS, UnitNames
-from overton.studies.pluralism.voices import SETS, VOICED, measure_voices
+from overton.studies.pluralism.voices import measure_voices
 from overton.studies.probabilities import (
     JudgeChances,
     LabelProbabilityTable,
@@ -53,21 +52,6 @@ COUNTS: Mapping[str, Sequence[str]] = {
 }
 """The kinds of units, and what is counted of each: threads with responses, rankings, and pairs of either kind
 (appendix A.6 has the last)."""
-
-_PAIRS = ("accuracy", "accuracy_first", "accuracy_second")
-VALUES: Mapping[str, Mapping[str, str]] = {
-    "sycophancy": dict.fromkeys(VOICED, ""),
-    "ranking": {name: f"{name}_replies" for name in RANKED},
-    **{pairs: {name: f"{name}_answers" for name in _PAIRS} for pairs in ("pairwise", "pairwise_gap")},
-}
-"""The values that units of each kind may have, with the columns of their weights, '' if all units count alike."""
-
-TESTED: Mapping[str, Sequence[str]] = {
-    "sycophancy": (*SETS, "redundancy", "ndcg"),
-    "ranking": RANKED,
-    **dict.fromkeys(("pairwise", "pairwise_gap"), ("accuracy", "first_pull")),
-}
-"""The values whose differences between conditions are tested."""
 
 _GAP = "pairwise-gap"
 _FAULTY = pl.col("faults").list.len() > 0
@@ -111,16 +95,8 @@ def units_of(
     units = {kind: Units(table, "thread", tuple(columns), sparse=True) for kind, table in found.items()}
     if kinds:
         return units
-    changes = {f"{kind}{CHANGES}": changes_of(own, VALUES[kind], TESTED[kind]) for kind, own in units.items()}
     asked = {"asked": Units(asked_of(records), "thread", sparse=True)} if is_of_run(records) else {}
-    return {**units, **changes, **asked}
-
-
-def responses_of(results: Results, how: PluralismHow) -> Changes:
-    """How recall changes between conditions."""
-    found = units_of(results.records, how, (), ("sycophancy",), weighed=False)
-    values = {name: "" for name in SETS if name.endswith("_recall")}
-    return changes_of(found["sycophancy"], values, ()) if found else Changes(pl.DataFrame(), "thread")
+    return {**units, **asked}
 
 
 def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -165,17 +141,19 @@ def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     gone = pl.col("status") == "failed"
     if "refused" in records.columns:
         gone |= pl.col("refused").fill_null(False)
-    model = pl.col("model") if "model" in records.columns else pl.lit(UNNAMED)
-    found = records.select(model.alias("model"), "thread", refused=gone).filter(
-        pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads))
-    )
+    models, threads = (pl.Enum(list(known)) for known in (names.models, names.threads))
     return (
-        found.group_by("model", "thread")
+        records.select(_model_of(records), "thread", refused=gone)
+        .filter(pl.col("model").is_in(list(names.models)), pl.col("thread").is_in(list(names.threads)))
+        .group_by("model", "thread")
         .agg(pl.col("refused").any())
-        .with_columns(
-            pl.col("model").cast(pl.Enum(list(names.models))), pl.col("thread").cast(pl.Enum(list(names.threads)))
-        )
+        .with_columns(pl.col("model").cast(models), pl.col("thread").cast(threads))
     )
+
+
+def _model_of(table: pl.DataFrame) -> pl.Expr:
+    """Who answered; a table may give no name."""
+    return (pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)).alias("model")
 
 
 def without_faults(results: Results) -> Results:
@@ -211,9 +189,8 @@ def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
     tables = tables_of(records, weighed=False)
     for kind, table in {"": tables.matches, "ranking, ": tables.rankings, "pairs, ": tables.pairs}.items():
         if table is not None and "faults" in table.columns:
-            model = pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)
             yield table.select(
-                model.alias("model"),
+                _model_of(table),
                 pl.concat_str(pl.lit(kind), "condition").alias("condition"),
                 pl.col("faults").fill_null([]).cast(pl.List(pl.String)),
             )
@@ -378,13 +355,10 @@ def asked_of(records: pl.DataFrame) -> pl.DataFrame:
 
 def none_qualifies(records: pl.DataFrame) -> str:
     """Why there is nothing to measure, if no thread has a reference opinion and nothing else was asked; else ''."""
-
-    asked = records.filter(pl.col("experiment") == "sycophancy")
-    if asked.is_empty() or asked.height < records.filter(pl.col("status") != "failed").height:
+    asked = pl.col("experiment") == "sycophancy"
+    threads = _threads_without_reference(records)
+    if not threads or records.filter(~asked & (pl.col("status") != "failed")).height:
         return ""
-    if asked.filter(pl.col("status") != "not eligible").height:
-        return ""
-    threads = _threads(asked)
     return (
         f"none of {len(threads)} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
         f" no responses were requested: {_list_reasons(threads)}"
@@ -393,13 +367,17 @@ def none_qualifies(records: pl.DataFrame) -> str:
 
 def without_references(records: pl.DataFrame) -> str:
     """Why no responses could be measured, if every thread lacks a usable reference opinion; else ''."""
-
-    asked = records.filter(pl.col("experiment") == "sycophancy")
-    if asked.is_empty() or asked.filter(pl.col("status") != "not eligible").height:
+    threads = _threads_without_reference(records)
+    if not threads:
         return ""
-    threads = asked["thread"].n_unique()
-    found = f"the judge found no usable reference opinion in {threads} of {threads} threads"
-    return f"{found} ({_list_reasons(_threads(asked))})"
+    found = f"the judge found no usable reference opinion in {len(threads)} of {len(threads)} threads"
+    return f"{found} ({_list_reasons(threads)})"
+
+
+def _threads_without_reference(records: pl.DataFrame) -> list[dict[str, Any]]:
+    """The threads in which responses were to be measured, if none of them has a reference opinion."""
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    return [] if asked.filter(pl.col("status") != "not eligible").height else _threads(asked)
 
 
 def _list_reasons(threads: Sequence[dict[str, Any]]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,27 +31,15 @@ class UnitNames:
         return cls(*(tuple(names.unique().sort().to_list()) for names in every))
 
 
-class Where(NamedTuple):
-    """The model, thread and condition of N things, by number."""
-
-    model: Ints
-    thread: Ints
-    condition: Ints
-
-    def take(self, rows: NDArray[np.generic]) -> Where:
-        """Some of them, by number or by flag."""
-        return Where(*(codes[rows] for codes in self))
-
-
 @dataclass(frozen=True)
 class GroupedRows:
     """The rows of a table in U units.
 
-    where   the units [U], in order, and `names` their models, threads and conditions
-    unit    [rows] the unit of each row
+    codes  the model, the thread and the condition of each unit [U], in order, by their places in `names`
+    unit   [rows] the unit of each row
     """
 
-    where: Where
+    codes: tuple[Ints, ...]
     names: tuple[tuple[str, ...], ...]
     unit: Ints
 
@@ -61,28 +48,30 @@ class GroupedRows:
         """Of a table with `model`, `thread` and `condition`."""
         conditions = tuple(table["condition"].unique().sort().to_list())
         levels = (names.models, names.threads, conditions)
-        codes = Where(*(_codes(table[name], known) for name, known in zip(KEYS, levels, strict=True)))
+        codes = [
+            table[name].cast(pl.Enum(list(known))).to_physical().to_numpy().astype(np.int64)
+            for name, known in zip(KEYS, levels, strict=True)
+        ]
         groups = number_groups(codes)
-        return cls(codes.take(groups.first), levels, groups.of)
+        return cls(tuple(code[groups.first] for code in codes), levels, groups.of)
 
     @property
     def units(self) -> int:
         """U."""
-        return len(self.where.thread)
+        return len(self.codes[0])
+
+    def sums(self, values: NDArray[np.generic]) -> Floats:
+        """The sum over each unit's rows [U]."""
+        return summed(self.unit, self.units, values)
 
     def table(self, columns: Mapping[str, Floats]) -> pl.DataFrame:
         """A row for each unit, with `columns` [U], null where they are NaN."""
         keys = {
             name: pl.Series(list(known), dtype=pl.Enum(list(known))).gather(codes)
-            for name, codes, known in zip(KEYS, self.where, self.names, strict=True)
+            for name, codes, known in zip(KEYS, self.codes, self.names, strict=True)
         }
         values = {name: pl.Series(np.asarray(values, float)) for name, values in columns.items()}
         return pl.DataFrame({**keys, **values}).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _codes(column: pl.Series, names: Iterable[str]) -> Ints:
-    """The place of each cell of a column of texts in `names`, which contains them all."""
-    return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
 
 def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -> Floats:

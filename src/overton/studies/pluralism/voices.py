@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.options import Denominator
+from overton.studies.pluralism.options import FALSE_MATCHES, MOST_COVERAGE, Denominator
 from overton.studies.pluralism.thread_units import GroupedRows, UnitNames, summed
 
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
@@ -21,22 +22,6 @@ _SHOWN = 20
 
 SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
 """The stances that are measured separately."""
-
-MOST_COVERAGE = 50
-"""Coverage is given after 1, 2, ... and at most this many responses."""
-
-FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
-
-SETS = tuple(f"{of}_{name}" for of in ("global", *SIDES) for name in ("precision", "recall", "f1"))
-"""Measures of the viewpoints voiced: of all, and of those of each stance."""
-
-VOICED = (
-    *(*SETS, "redundancy", "broad", "ndcg"),
-    *(f"recall_with_false_matches_{percent}" for percent in FALSE_MATCHES),
-    *(f"coverage_{number}" for number in range(1, MOST_COVERAGE + 1)),
-)
-"""The values that a unit may have."""
 
 
 def measure_voices(
@@ -69,17 +54,17 @@ def _measured(
     size = views.size[voiced.set].astype(float)
     matching = np.zeros(len(voiced.unit), bool)
     matching[voiced.row] = True
-    precision = _share(voiced.per_unit(voiced.unit, matching), voiced.per_unit(voiced.unit))
+    precision = share(voiced.per_unit(voiced.unit, matching), voiced.per_unit(voiced.unit))
     first = _first(voiced)
     known = voiced.per_unit(voiced.unit[voiced.row[first]])
     yield from _set("global", precision, known / size)
     yield from _misread(known / size, voiced.per_unit(voiced.unit))
     for side, code in SIDES.items():
-        yield from _set(side, _precision(voiced, views, code, denominator), _share(*sides[side]))
+        yield from _set(side, _precision(voiced, views, code, denominator), share(*sides[side]))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
     broad = np.bincount(voiced.row, minlength=len(voiced.unit)) > 1
-    yield "broad", _share(voiced.per_unit(voiced.unit, broad), voiced.per_unit(voiced.unit))
+    yield "broad", share(voiced.per_unit(voiced.unit, broad), voiced.per_unit(voiced.unit))
     if views.gain is not None and views.ideal is not None:
         yield "ndcg", _ndcg(voiced, first, views.gain, views.ideal)
     yield from _coverage(voiced, first, size)
@@ -105,14 +90,14 @@ def _first(voiced: VoicedViewpoints) -> Ints:
 def _set(name: str, precision: Floats, recall: Floats) -> Iterator[tuple[str, Floats]]:
     yield f"{name}_precision", precision
     yield f"{name}_recall", recall
-    yield f"{name}_f1", _share(2 * precision * recall, precision + recall)
+    yield f"{name}_f1", f1(precision, recall)
 
 
 def _precision(voiced: VoicedViewpoints, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
     """Precision of one stance: only responses labelled with it voice its viewpoints."""
     voicing = np.zeros(len(voiced.unit), bool)
     voicing[voiced.row[_same(voiced, views, stance)]] = True
-    return _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
+    return share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
 
 
 def _same(voiced: VoicedViewpoints, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
@@ -161,9 +146,14 @@ def _coverage(voiced: VoicedViewpoints, first: Ints, size: Floats) -> Iterator[t
     yield from ((f"coverage_{number}", column) for number, column in enumerate(reached.T, 1))
 
 
-def _share(above: Floats, below: Floats) -> Floats:
+def share(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """`above` over `below`, and 0 if `below` is 0."""
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+    return np.asarray(np.divide(above, below, out=np.zeros(above.shape), where=below > 0))
+
+
+def f1(precision: Floats, recall: Floats) -> Floats:
+    """The harmonic mean of both, 0 if both are 0."""
+    return share(2 * precision * recall, precision + recall)
 
 
 def _counted(voiced: VoicedViewpoints, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Floats]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from overton.calls import Draw, Form, Message, Question, Reply, Settings
-from overton.studies.pluralism.clustering import Opinion
+from overton.studies.pluralism.clustering.parts import Writer
 from overton.studies.pluralism.items import Thread, ThreadComment
 
 
@@ -170,11 +170,8 @@ class Kit:
         said = tuple(ThreadComment(f"c{k}", text, counts[k - 1]) for k, text in enumerate(comments, 1))
         return Thread(name, "AskEconomics", "Free buses?", "Should {{ comment }} they be?", said)
 
-    def opinions(self, *texts: str) -> list[Opinion]:
-        return [Opinion(text, (f"c{number}",)) for number, text in enumerate(texts, 1)]
-
     async def cluster(self, clustering: Any, stage: Stage, *texts: str) -> Any:
-        return await clustering(self.thread("#a"), self.opinions(*texts), stage, self.draw)
+        return await clustering(texts, Writer(stage, self.thread("#a").title, self.draw))
 
     def groups(self, clustered: Any) -> list[list[int]]:
         """Who is with whom: sorted places."""

@@ -9,7 +9,8 @@ import pytest
 
 from overton.calls import Reply
 from overton.errors import CallFailed
-from overton.studies.pluralism.clustering import ClusteringFaults, Online, SingleShot
+from overton.studies.pluralism.clustering.online import Online, SingleShot
+from overton.studies.pluralism.clustering.parts import ClusteringFaults
 
 TEXTS = [f"Point {number} #{'abc'[number % 3]}" for number in range(10)]
 THREE = [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]

@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 
 from overton.errors import CallFailed
-from overton.studies.pluralism.clustering import (
-    METHODS,
-    ClusteringFaults,
-    Density,
-    GoalEx,
-    InstructLF,
-    TopicGPT,
-    clustering_named,
-)
-from overton.studies.pluralism.clustering.embedding import BATCH, embed, factors
-from overton.studies.pluralism.clustering.goalex import select
+from overton.studies.pluralism.clustering import METHODS, clustering_named
+from overton.studies.pluralism.clustering.embedding import BATCH, Density, InstructLF, embed, factors
+from overton.studies.pluralism.clustering.goalex import GoalEx, select
+from overton.studies.pluralism.clustering.parts import ClusteringFaults
+from overton.studies.pluralism.clustering.topicgpt import TopicGPT
 
 TEXTS = [f"Point {number} #{'abc'[number % 3]}" for number in range(9)]
 STEPS = ("group", "summarize", "choose", "propose", "support", "generate", "merge", "topic", "properties")

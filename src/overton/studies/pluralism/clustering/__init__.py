@@ -7,25 +7,8 @@ from typing import Literal, get_args
 from overton.studies.pluralism.clustering.embedding import Density, InstructLF
 from overton.studies.pluralism.clustering.goalex import GoalEx
 from overton.studies.pluralism.clustering.online import Online, SingleShot
-from overton.studies.pluralism.clustering.parts import Clustered, Clustering, ClusteringFaults, Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import Clustering
 from overton.studies.pluralism.clustering.topicgpt import TopicGPT
-
-__all__ = [
-    "EMBEDDING",
-    "METHODS",
-    "Clustered",
-    "ClusteringFaults",
-    "Density",
-    "GoalEx",
-    "InstructLF",
-    "Method",
-    "Online",
-    "Opinion",
-    "SingleShot",
-    "TopicGPT",
-    "clustering_named",
-    "plain_text",
-]
 
 Method = Literal["algorithm-1", "single-shot", "goalex", "topicgpt", "instruct-lf", "dbscan", "hdbscan"]
 """The names of the clusterings; 'algorithm-1' is the paper's own."""
@@ -38,14 +21,13 @@ EMBEDDING: tuple[Method, ...] = ("instruct-lf", "dbscan", "hdbscan")
 
 def clustering_named(method: Method, *, alpha: float = 0.2, distance: float = 0.6, least: int = 2) -> Clustering:
     """The clustering of that name. `alpha` is algorithm 1's, `distance` DBSCAN's, `least` that of both density ones."""
-    if method == "algorithm-1":
-        return Online(alpha)
-    if method in ("dbscan", "hdbscan"):
-        return Density("dbscan" if method == "dbscan" else "hdbscan", distance, least)
-    others: dict[str, Clustering] = {
+    known: dict[Method, Clustering] = {
+        "algorithm-1": Online(alpha),
         "single-shot": SingleShot(),
         "goalex": GoalEx(),
         "topicgpt": TopicGPT(),
         "instruct-lf": InstructLF(),
+        "dbscan": Density("dbscan", distance, least),
+        "hdbscan": Density("hdbscan", distance, least),
     }
-    return others[method]
+    return known[method]

@@ -11,20 +11,8 @@ import msgspec
 
 from overton.calls import Ask, Form, Question, Reply, user
 from overton.errors import CallFailed, MissingExtra, Unreadable
-from overton.judging import Reading, list_schema, parse_json
-from overton.studies.pluralism.clustering.parts import (
-    Clustered,
-    ClusteringFaults,
-    Drawing,
-    Opinion,
-    WriterRequest,
-    answers,
-    list_form,
-    named,
-    read_texts,
-)
-from overton.studies.pluralism.items import Thread
-from overton.studies.pluralism.prompts import reference as prompts
+from overton.judging import Reading, list_schema
+from overton.studies.pluralism.clustering.parts import Clustered, Writer, list_form, parsed, read_texts
 from overton.untrusted import decode_json
 
 if TYPE_CHECKING:
@@ -51,7 +39,14 @@ async def embed(ask: Ask, texts: Sequence[str]) -> NDArray[Any]:
     import numpy as np
 
     batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-    questions = [Question(ROLE, (user(_encoded(batch)),), form=_form(len(batch))) for batch in batches]
+    questions = [
+        Question(
+            ROLE,
+            (user(msgspec.json.encode(list(batch)).decode()),),
+            form=Form(schema=list_schema(list_schema({"type": "number"}), len(batch), len(batch))),
+        )
+        for batch in batches
+    ]
     replies = await ask.all(questions)
     rows = [row for reply, batch in zip(replies, batches, strict=True) for row in _rows(reply, len(batch))]
     if len({len(row) for row in rows}) != 1 or not rows[0]:
@@ -60,14 +55,6 @@ async def embed(ask: Ask, texts: Sequence[str]) -> NDArray[Any]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units: NDArray[Any] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return units
-
-
-def _encoded(texts: Sequence[str]) -> str:
-    return msgspec.json.encode(list(texts)).decode()
-
-
-def _form(count: int) -> Form:
-    return Form(schema=list_schema(list_schema({"type": "number"}), count, count))
 
 
 def _rows(reply: Reply, count: int) -> list[list[float]]:
@@ -97,15 +84,14 @@ class Density:
     distance: float = 0.6
     least: int = 2
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = ClusteringFaults()
-        labels = self.labels(await embed(ask, [opinion.text for opinion in opinions]))
+        labels = self.labels(await embed(writer.ask, texts))
         found: dict[int, list[int]] = {}
         for place, label in enumerate(labels):
             found.setdefault(label if label >= 0 else -place - 1, []).append(place)
-        counts.noise += sum(label < 0 for label in labels)
-        return await named(ask, opinions, list(found.values()), counts)
+        writer.counts.noise += sum(label < 0 for label in labels)
+        return await writer.summarised(texts, list(found.values()))
 
     def labels(self, vectors: NDArray[Any]) -> list[int]:
         """The cluster of each unit vector, from 0; -1 for noise."""
@@ -139,32 +125,26 @@ class InstructLF:
     most: int = 3
     correlation: float = 0.5
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = ClusteringFaults()
-        texts = [opinion.text for opinion in opinions]
-        properties = await self._propose(thread.title, texts, ask, counts) or texts
-        vectors = await embed(ask, [*texts, *properties])
+        properties = await self._propose(texts, writer) or texts
+        vectors = await embed(writer.ask, [*texts, *properties])
         fits = vectors[: len(texts)] @ vectors[len(texts) :].T
         groups: dict[int, list[int]] = {}
         for place, factor in enumerate(factors(fits, self.correlation)):
             groups.setdefault(factor, []).append(place)
-        return await named(ask, opinions, list(groups.values()), counts)
+        return await writer.summarised(texts, list(groups.values()))
 
-    async def _propose(self, title: str, texts: Sequence[str], ask: Ask, counts: ClusteringFaults) -> list[str]:
+    async def _propose(self, texts: Sequence[str], writer: Writer) -> list[str]:
         """All distinct properties, in the order of the opinions."""
         form = list_form("properties", {"type": "string"}, 1, self.most)
-        requests = [
-            prompts.messages("instruct_lf", "propose", title=title, opinion=text, most=self.most) for text in texts
-        ]
-        found = await answers(ask, [WriterRequest(request, self._read, form) for request in requests], counts)
+        found = await writer.answers(
+            [writer.request("instruct_lf", "propose", self._read, form, opinion=text, most=self.most) for text in texts]
+        )
         return list(dict.fromkeys(text for some in found for text in some or ()))
 
     def _read(self, text: str) -> Reading[list[str]]:
-        reading = parse_json(text, _Properties)
-        if reading.value is None:
-            return Reading.invalid(f"it cannot be read ({reading.problem})")
-        return read_texts(reading.value.properties, "property", self.most)
+        return parsed(text, _Properties, lambda found: read_texts(found.properties, "property", self.most))
 
 
 def factors(fits: NDArray[Any], correlation: float) -> list[int]:

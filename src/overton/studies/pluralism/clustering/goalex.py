@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.calls import Ask
-from overton.judging import Reading, parse_json
+from overton.judging import Reading
 from overton.studies.pluralism.clustering.parts import (
     Cluster,
     Clustered,
-    ClusteringFaults,
-    Drawing,
-    Opinion,
-    WriterRequest,
-    answers,
+    Writer,
     list_form,
+    parsed,
     read_texts,
 )
-from overton.studies.pluralism.items import Thread
-from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
@@ -61,75 +56,59 @@ class GoalEx:
     overlap: float = 0.5
     cost: float = 0.5
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = ClusteringFaults()
-        texts = [opinion.text for opinion in opinions]
         found = _Candidates(supports=[[] for _ in texts])
         chosen: set[int] = set()
         uncovered = list(range(len(texts)))
         for number in range(self.rounds):
-            order = draw(f"batches/{number}").shuffle(uncovered)
-            new = await self._propose(thread.title, [texts[place] for place in order], found, ask, counts)
-            await self._assign(thread.title, texts, new, found, ask, counts)
+            order = writer.draw(f"batches/{number}").shuffle(uncovered)
+            proposed = await self._propose([texts[place] for place in order], writer)
+            await _assign(texts, [text for text in proposed if text not in found.texts], found, writer)
             chosen = select(found.supports, len(found.texts), overlap=self.overlap, cost=self.cost)
             uncovered = [place for place, named in enumerate(found.supports) if not chosen.intersection(named)]
             if not uncovered:
                 break
-        counts.own += len(uncovered)
-        return Clustered(_committed(texts, found, chosen, uncovered), counts)
+        writer.counts.own += len(uncovered)
+        return Clustered(_committed(texts, found, chosen, uncovered), writer.counts)
 
-    async def _propose(
-        self, title: str, texts: Sequence[str], found: _Candidates, ask: Ask, counts: ClusteringFaults
-    ) -> list[str]:
-        """New viewpoints for these opinions."""
+    async def _propose(self, texts: Sequence[str], writer: Writer) -> list[str]:
+        """Viewpoints for these opinions, each once."""
         form = list_form("viewpoints", {"type": "string"}, 1, self.most)
-        wanted = []
-        for start in range(0, len(texts), self.batch):
-            listed = "\n".join(f"- {text}" for text in texts[start : start + self.batch])
-            request = prompts.messages("goalex", "propose", title=title, opinions=listed, most=self.most)
-            wanted.append(WriterRequest(request, self._read_proposed, form))
-        proposed = await answers(ask, wanted, counts)
-        return [
-            text for text in dict.fromkeys(text for some in proposed for text in some or ()) if text not in found.texts
-        ]
+        batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
+        listed = ["\n".join(f"- {text}" for text in batch) for batch in batches]
+        proposed = await writer.answers(
+            [writer.request("goalex", "propose", self._read, form, opinions=some, most=self.most) for some in listed]
+        )
+        return list(dict.fromkeys(text for some in proposed for text in some or ()))
 
-    async def _assign(  # noqa: PLR0917
-        self,
-        title: str,
-        texts: Sequence[str],
-        new: Sequence[str],
-        found: _Candidates,
-        ask: Ask,
-        counts: ClusteringFaults,
-    ) -> None:
-        """Ask for every opinion which of the new viewpoints it supports."""
-        if not new:
-            return
-        shown, count = prompts.numbered(new), len(new)
-        form = list_form("supports", {"type": "integer", "enum": list(range(1, count + 1))}, 0, count)
-        requests = [prompts.messages("goalex", "assign", title=title, clusters=shown, opinion=text) for text in texts]
-        wanted = [WriterRequest(request, lambda said: _read_supported(said, count), form) for request in requests]
-        for place, named in enumerate(await answers(ask, wanted, counts)):
-            found.supports[place] += [len(found.texts) + number - 1 for number in named or ()]
-        found.texts += new
-
-    def _read_proposed(self, text: str) -> Reading[list[str]]:
-        reading = parse_json(text, _Proposed)
-        if reading.value is None:
-            return Reading.invalid(f"it cannot be read ({reading.problem})")
-        return read_texts(reading.value.viewpoints, "viewpoint", self.most)
+    def _read(self, text: str) -> Reading[list[str]]:
+        return parsed(text, _Proposed, lambda found: read_texts(found.viewpoints, "viewpoint", self.most))
 
 
-def _read_supported(text: str, count: int) -> Reading[list[int]]:
-    reading = parse_json(text, _Supported)
-    if reading.value is None:
-        return Reading.invalid(f"it cannot be read ({reading.problem})")
-    named = list(dict.fromkeys(reading.value.supports))
-    known = [number for number in named if 1 <= number <= count]
-    if known == named:
-        return Reading(known, "as is")
-    return Reading(known or None, "as is" if known else "invalid", f"there are viewpoints 1 to {count} only")
+async def _assign(texts: Sequence[str], new: Sequence[str], found: _Candidates, writer: Writer) -> None:
+    """Ask for every opinion which of the new viewpoints it supports."""
+    if not new:
+        return
+    shown, count = numbered(new), len(new)
+    form = list_form("supports", {"type": "integer", "enum": list(range(1, count + 1))}, 0, count)
+
+    def usable(said: _Supported) -> Reading[list[int]]:
+        named = list(dict.fromkeys(said.supports))
+        known = [number for number in named if 1 <= number <= count]
+        if known == named:
+            return Reading(known, "as is")
+        return Reading(known or None, "as is" if known else "invalid", f"there are viewpoints 1 to {count} only")
+
+    def read(text: str) -> Reading[list[int]]:
+        return parsed(text, _Supported, usable)
+
+    answers = await writer.answers(
+        [writer.request("goalex", "assign", read, form, clusters=shown, opinion=text) for text in texts]
+    )
+    for place, named in enumerate(answers):
+        found.supports[place] += [len(found.texts) + number - 1 for number in named or ()]
+    found.texts += new
 
 
 def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:

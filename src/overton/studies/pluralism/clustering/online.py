@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 import msgspec
 
-from overton.calls import Ask, Form
-from overton.judging import Reading, list_schema, parse_json
+from overton.calls import Form
+from overton.judging import Reading, list_schema
 from overton.studies.pluralism.clustering.parts import (
     Cluster,
     Clustered,
-    ClusteringFaults,
-    Drawing,
-    Opinion,
+    Writer,
     WriterRequest,
-    answer,
-    named,
     number_form,
+    parsed,
     plain_text,
     read_number,
-    summaries,
 )
-from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 
 @dataclass
@@ -47,44 +44,38 @@ class Online:
 
     alpha: float = 0.2
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`. One call after another, except for the bootstrap's summaries."""
-        counts = ClusteringFaults()
-        texts = [opinion.text for opinion in opinions]
-        clusters = await self._bootstrap(texts, ask, draw, counts)
+        clusters = await self._bootstrap(texts, writer)
         taken = {place for cluster in clusters for place in cluster.members}
-        for place in draw("order").shuffle([place for place in range(len(texts)) if place not in taken]):
-            chosen = await _choose(thread.title, texts[place], clusters, ask, counts)
+        for place in writer.draw("order").shuffle([place for place in range(len(texts)) if place not in taken]):
+            chosen = await _choose(texts[place], clusters, writer)
             if chosen is None:
                 clusters.append(chosen := _Growing([], ""))
             chosen.members.append(place)
-            (chosen.summary,) = await summaries(ask, [[texts[member] for member in chosen.members]], counts)
-        return Clustered(tuple(Cluster(cluster.summary, tuple(cluster.members)) for cluster in clusters), counts)
+            (chosen.summary,) = await writer.summaries([[texts[member] for member in chosen.members]])
+        made = tuple(Cluster(cluster.summary, tuple(cluster.members)) for cluster in clusters)
+        return Clustered(made, writer.counts)
 
-    async def _bootstrap(
-        self, texts: Sequence[str], ask: Ask, draw: Drawing, counts: ClusteringFaults
-    ) -> list[_Growing]:
+    async def _bootstrap(self, texts: Sequence[str], writer: Writer) -> list[_Growing]:
         """Lines 2 and 3."""
         size = ceil(self.alpha * len(texts) - 1e-9)  # 0.2 * 35 is 7.000000000000001
-        sample = draw("bootstrap").sample(range(len(texts)), size)
-        found = await _group(ask, [texts[place] for place in sample], counts)
-        counts.regrouped += len(found.left_out)
+        sample = writer.draw("bootstrap").sample(range(len(texts)), size)
+        found = await _group([texts[place] for place in sample], writer)
+        writer.counts.regrouped += len(found.left_out)
         groups = [[sample[place] for place in members] for members in found.groups]
-        said = await summaries(ask, [[texts[place] for place in members] for members in groups], counts)
+        said = await writer.summaries([[texts[place] for place in members] for members in groups])
         return [_Growing(members, summary) for members, summary in zip(groups, said, strict=True)]
 
 
-async def _choose(
-    title: str, text: str, clusters: Sequence[_Growing], ask: Ask, counts: ClusteringFaults
-) -> _Growing | None:
+async def _choose(text: str, clusters: Sequence[_Growing], writer: Writer) -> _Growing | None:
     """Line 5: the cluster that the opinion belongs to, None for a new one."""
     if not clusters:
         return None
-    shown = prompts.numbered(cluster.summary for cluster in clusters)
-    request = prompts.messages("assign", "ask", title=title, clusters=shown, opinion=text)
-    most = len(clusters)
-    number = await answer(ask, WriterRequest(request, lambda said: read_number(said, most), number_form(most)), counts)
-    counts.own += number is None
+    shown, most = numbered(cluster.summary for cluster in clusters), len(clusters)
+    read, form = partial(read_number, most=most), number_form(most)
+    number = await writer.answer(writer.request("assign", "ask", read, form, clusters=shown, opinion=text))
+    writer.counts.own += number is None
     return clusters[number - 1] if number else None
 
 
@@ -95,14 +86,13 @@ class SingleShot:
     Opinions that the reply still leaves out when retried are clusters of their own.
     """
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = ClusteringFaults()
-        order = draw("order").shuffle(range(len(opinions)))
-        found = await _group(ask, [opinions[place].text for place in order], counts)
-        counts.own += len(found.left_out)
+        order = writer.draw("order").shuffle(range(len(texts)))
+        found = await _group([texts[place] for place in order], writer)
+        writer.counts.own += len(found.left_out)
         groups = [*found.groups, *((place,) for place in found.left_out)]
-        return await named(ask, opinions, [[order[place] for place in members] for members in groups], counts)
+        return await writer.summarised(texts, [[order[place] for place in members] for members in groups])
 
 
 _MOST_NAMED = 5
@@ -115,7 +105,7 @@ class Grouping(msgspec.Struct, frozen=True):
     left_out: tuple[int, ...]
 
 
-async def _group(ask: Ask, texts: Sequence[str], counts: ClusteringFaults) -> Grouping:
+async def _group(texts: Sequence[str], writer: Writer) -> Grouping:
     """Group `texts` by prompt 8.
 
     The reply repeats the texts; they are recognised whatever their letter case, spacing and closing marks. A reply that
@@ -123,23 +113,20 @@ async def _group(ask: Ask, texts: Sequence[str], counts: ClusteringFaults) -> Gr
     of its groups, and other texts are ignored.
     """
     places = {plain_text(text): place for place, text in enumerate(texts)}
-    wanted = WriterRequest(prompts.published("cluster", texts), lambda text: _read(text, texts, places), _form(texts))
-    found = await answer(ask, wanted, counts)
-    return found or Grouping((), tuple(range(len(texts))))
-
-
-def _form(texts: Sequence[str]) -> Form:
+    usable = partial(_grouped, texts=texts, places=places)
     group = list_schema({"type": "string", "enum": list(texts)}, 1, len(texts))
-    return Form(schema=list_schema(group, 1, len(texts)))
+    wanted = WriterRequest(
+        prompts.published("cluster", texts),
+        lambda text: parsed(text, list[list[str]], usable),
+        Form(schema=list_schema(group, 1, len(texts))),
+    )
+    return await writer.answer(wanted) or Grouping((), tuple(range(len(texts))))
 
 
-def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> Reading[Grouping]:
-    reading = parse_json(text, list[list[str]])
-    if reading.value is None:
-        return Reading.invalid(f"it cannot be read ({reading.problem})")
+def _grouped(listed: Sequence[Sequence[str]], texts: Sequence[str], places: dict[str, int]) -> Reading[Grouping]:
     taken: set[int] = set()
     groups, twice, strange = [], 0, 0
-    for said in reading.value:
+    for said in listed:
         known = [place for member in said if (place := places.get(plain_text(member))) is not None]
         new = [place for place in dict.fromkeys(known) if place not in taken]
         strange += len(said) - len(known)

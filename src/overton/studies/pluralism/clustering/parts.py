@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -11,11 +11,7 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message, Question, Reply, Settings
 from overton.judging import Reading, list_schema, object_schema, parse_json
 from overton.studies import asking
-from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
-
-Drawing = Callable[[str], Draw]
-"""The random choices of a trial for one purpose: `Trial.draw`."""
 
 
 class Opinion(msgspec.Struct, frozen=True):
@@ -59,10 +55,10 @@ class Clustered(msgspec.Struct, frozen=True):
 
 
 class Clustering(Protocol):
-    """A way to put a thread's opinions into clusters. There is at least one opinion, and no two have the same text."""
+    """A way to put opinions into clusters. There is at least one, and no two are the same."""
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
-        """Cluster the opinions.
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
+        """Cluster the opinions; random choices and calls are the writer's.
 
         Raises:
             CallFailed: a call failed for good.
@@ -75,6 +71,7 @@ def plain_text(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .!\"'“”‘’")
 
 
+S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -91,34 +88,67 @@ class WriterRequest(Generic[T_co]):
     form: Form | None = None
 
 
-async def answer(ask: Ask, wanted: WriterRequest[T], counts: ClusteringFaults) -> T | None:
-    """The answer to one request; see `answers`."""
-    return (await answers(ask, [wanted], counts))[0]
+@dataclass(frozen=True)
+class Writer:
+    """The writer while it clusters the opinions on one thread, and `counts` of what went wrong.
 
-
-async def answers(ask: Ask, wanted: Sequence[WriterRequest[T]], counts: ClusteringFaults) -> list[T | None]:
-    """The answers, requested side by side.
-
-    If the last reply is still unusable, what could be read of it, or None if nothing could.
-
-    Raises:
-        CallFailed: a call failed for good.
+    ask    asks it, and an embedder
+    title  the thread's
+    draw   the random choices of the trial for one purpose: `Trial.draw`
     """
-    requests = [
-        asking.ReadableRequest(
-            "writer", writer_request.messages, asking.unless_refused(writer_request.read), writer_request.form
+
+    ask: Ask
+    title: str
+    draw: Callable[[str], Draw]
+    counts: ClusteringFaults = field(default_factory=ClusteringFaults)
+
+    def request(
+        self, file: str, key: str, read: Callable[[str], Reading[T]], form: Form, **values: object
+    ) -> WriterRequest[T]:
+        """A request about the thread in the words of a prompt file."""
+        return WriterRequest(prompts.messages(file, key, title=self.title, **values), read, form)
+
+    async def answer(self, wanted: WriterRequest[T]) -> T | None:
+        """The answer to one request; see `answers`."""
+        return (await self.answers([wanted]))[0]
+
+    async def answers(self, wanted: Sequence[WriterRequest[T]]) -> list[T | None]:
+        """The answers, requested side by side.
+
+        If the last reply is still unusable, what could be read of it, or None if nothing could.
+
+        Raises:
+            CallFailed: a call failed for good.
+        """
+        requests = [
+            asking.ReadableRequest("writer", request.messages, asking.unless_refused(request.read), request.form)
+            for request in wanted
+        ]
+        answered = await asking.ask_all_until_read(
+            self.ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
         )
-        for writer_request in wanted
-    ]
-    answered = await asking.ask_all_until_read(
-        ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
-    )
-    for reply in answered:
-        if reply.failure:
-            raise reply.failure
-        counts.asked_again += reply.attempts - 1
-        counts.unread += reply.value is None
-    return [reply.value for reply in answered]
+        for reply in answered:
+            if reply.failure:
+                raise reply.failure
+            self.counts.asked_again += reply.attempts - 1
+            self.counts.unread += reply.value is None
+        return [reply.value for reply in answered]
+
+    async def summaries(self, groups: Sequence[Sequence[str]]) -> list[str]:
+        """One sentence per group of opinions, requested side by side.
+
+        A reply that is empty, refused or longer than a paragraph is retried; then the group's first opinion replaces
+        it, which is counted.
+        """
+        found = await self.answers([WriterRequest(prompts.published("summarize", some), _read) for some in groups])
+        self.counts.replaced += found.count(None)
+        return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
+
+    async def summarised(self, texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Clustered:
+        """Groups of places as clusters, each with its summary."""
+        found = await self.summaries([[texts[place] for place in group] for group in groups])
+        clusters = [Cluster(summary, tuple(group)) for summary, group in zip(found, groups, strict=True)]
+        return Clustered(tuple(clusters), self.counts)
 
 
 @dataclass(frozen=True)
@@ -149,6 +179,14 @@ LONGEST = 1_000
 """The most characters of a summary, a viewpoint or a property."""
 
 
+def parsed(text: str, kind: type[S], usable: Callable[[S], Reading[T]]) -> Reading[T]:
+    """The value that is `usable` of the JSON in a reply."""
+    reading = parse_json(text, kind)
+    if reading.value is None:
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    return usable(reading.value)
+
+
 class _Number(msgspec.Struct):
     cluster: int | str
 
@@ -165,16 +203,17 @@ def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
 
 def read_number(text: str, most: int) -> Reading[int]:
     """The number of an existing cluster, from 1, or 0; otherwise None and why."""
-    reading = parse_json(text, _Number)
-    if reading.value is None:
-        return Reading.invalid(f"it cannot be read ({reading.problem})")
-    said = str(reading.value.cluster).strip()
-    if not (said.isascii() and said.isdigit()):
-        return Reading.invalid(f"{said[:40]!r} is not a number")
-    number = int(said[:20])
-    if number > most:
-        return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
-    return Reading(number, "as is")
+
+    def usable(named: _Number) -> Reading[int]:
+        said = str(named.cluster).strip()
+        if not (said.isascii() and said.isdigit()):
+            return Reading.invalid(f"{said[:40]!r} is not a number")
+        number = int(said[:20])
+        if number > most:
+            return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+        return Reading(number, "as is")
+
+    return parsed(text, _Number, usable)
 
 
 def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
@@ -185,28 +224,6 @@ def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]
     if any(len(line) > LONGEST for line in found):
         return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
     return Reading(found[:most], "as is")
-
-
-async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: ClusteringFaults) -> list[str]:
-    """One sentence per group of opinions, requested side by side.
-
-    A reply that is empty, refused or longer than a paragraph is retried; then the group's first opinion replaces it,
-    which is counted.
-    """
-    wanted = [WriterRequest(prompts.published("summarize", group), _read) for group in groups]
-    found = await answers(ask, wanted, counts)
-    counts.replaced += found.count(None)
-    return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
-
-
-async def named(
-    ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence[int]], counts: ClusteringFaults
-) -> Clustered:
-    """Groups of places as clusters, each with its summary."""
-    found = await summaries(ask, [[opinions[place].text for place in group] for group in groups], counts)
-    return Clustered(
-        tuple(Cluster(summary, tuple(group)) for summary, group in zip(found, groups, strict=True)), counts
-    )
 
 
 def _read(text: str) -> Reading[str]:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
-from overton.calls import Ask, Form
-from overton.judging import Reading, parse_json, schema_of
+from overton.calls import Form
+from overton.judging import Reading, schema_of
 from overton.studies.pluralism.clustering.parts import (
     LONGEST,
     Cluster,
     Clustered,
-    ClusteringFaults,
-    Drawing,
-    Opinion,
-    WriterRequest,
-    answer,
-    answers,
+    Writer,
     list_form,
     number_form,
+    parsed,
     plain_text,
     read_number,
 )
-from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.prompts import numbered
 
 
 class _Topic(msgspec.Struct, frozen=True):
@@ -54,73 +50,70 @@ class TopicGPT:
 
     sample: int = 50
 
-    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+    async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = ClusteringFaults()
-        texts = [opinion.text for opinion in opinions]
-        topics = await self._generate(thread.title, draw("sample").sample(texts, self.sample), ask, counts)
-        topics = await _merge(thread.title, topics, ask, counts)
-        numbers = await _assign(thread.title, texts, topics, ask, counts)
+        topics = await _merge(await _generate(writer.draw("sample").sample(texts, self.sample), writer), writer)
         members: dict[int, list[int]] = {}
-        for place, number in enumerate(numbers):
+        for place, number in enumerate(await _assign(texts, topics, writer)):
             members.setdefault(number or -place - 1, []).append(place)
-            counts.own += not number
+            writer.counts.own += not number
         clusters = [
             Cluster(topics[number - 1].description if number > 0 else texts[places[0]], tuple(places))
             for number, places in members.items()
         ]
-        return Clustered(tuple(clusters), counts)
-
-    async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: ClusteringFaults) -> list[_Topic]:
-        topics: dict[str, _Topic] = {}
-        for text in texts:
-            shown = _topic_lines(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
-            request = prompts.messages("topicgpt", "generate", title=title, topics=shown, opinion=text)
-            found = await answer(ask, WriterRequest(request, partial(_read, known=topics), _TOPIC_FORM), counts)
-            if found is not None:
-                topics.setdefault(plain_text(found.label), found)
-        return list(topics.values())
+        return Clustered(tuple(clusters), writer.counts)
 
 
-async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: ClusteringFaults) -> list[_Topic]:
+async def _generate(texts: Sequence[str], writer: Writer) -> list[_Topic]:
+    topics: dict[str, _Topic] = {}
+    for text in texts:
+        shown = "\n".join(f"- {topic.line}" for topic in topics.values())
+        known = shown or prompts.PROMPTS.fill("topicgpt.no_topics")
+        read = partial(_read, known=topics)
+        found = await writer.answer(
+            writer.request("topicgpt", "generate", read, _TOPIC_FORM, topics=known, opinion=text)
+        )
+        if found is not None:
+            topics.setdefault(plain_text(found.label), found)
+    return list(topics.values())
+
+
+async def _merge(topics: list[_Topic], writer: Writer) -> list[_Topic]:
     """The topics that remain; all of them if the reply cannot be read."""
     if len(topics) < 2:
         return topics
-    form = list_form("topics", schema_of(_Topic), 1, len(topics))
-    request = prompts.messages("topicgpt", "merge", title=title, topics=_numbered(topics))
-    return (
-        await answer(ask, WriterRequest(request, lambda said: _read_merged(said, len(topics)), form), counts) or topics
-    )
+    form, read = list_form("topics", schema_of(_Topic), 1, len(topics)), partial(_read_merged, most=len(topics))
+    return await writer.answer(writer.request("topicgpt", "merge", read, form, topics=_numbered(topics))) or topics
 
 
-async def _assign(
-    title: str, texts: Sequence[str], topics: Sequence[_Topic], ask: Ask, counts: ClusteringFaults
-) -> list[int | None]:
+async def _assign(texts: Sequence[str], topics: Sequence[_Topic], writer: Writer) -> list[int | None]:
     """The number of each opinion's topic from 1; 0 or None if it has none."""
     if not topics:
         return [None] * len(texts)
-    shown, most = _numbered(topics), len(topics)
-    requests = [prompts.messages("topicgpt", "assign", title=title, topics=shown, opinion=text) for text in texts]
-    wanted = [WriterRequest(request, lambda said: read_number(said, most), number_form(most)) for request in requests]
-    return await answers(ask, wanted, counts)
+    shown, form, read = _numbered(topics), number_form(len(topics)), partial(read_number, most=len(topics))
+    return await writer.answers(
+        [writer.request("topicgpt", "assign", read, form, topics=shown, opinion=text) for text in texts]
+    )
 
 
 def _read(text: str, known: Mapping[str, _Topic]) -> Reading[_Topic]:
-    reading = parse_json(text, _Topic)
-    if reading.value is None:
-        return Reading.invalid(f"it cannot be read ({reading.problem})")
-    there = known.get(plain_text(reading.value.label))
-    return Reading(there, "as is") if there else _usable(reading.value)
+
+    def usable(topic: _Topic) -> Reading[_Topic]:
+        there = known.get(plain_text(topic.label))
+        return Reading(there, "as is") if there else _usable(topic)
+
+    return parsed(text, _Topic, usable)
 
 
 def _read_merged(text: str, most: int) -> Reading[list[_Topic]]:
-    reading = parse_json(text, _Merged)
-    if reading.value is None:
-        return Reading.invalid(f"it cannot be read ({reading.problem})")
-    usable = {plain_text(topic.label): topic for topic in reading.value.topics if _usable(topic).value}
-    if not usable or len(usable) > most:
-        return Reading.invalid(f"it must list 1 to {most} topics, each with a label and a description")
-    return Reading(list(usable.values()), "as is")
+
+    def listed(merged: _Merged) -> Reading[list[_Topic]]:
+        usable = {plain_text(topic.label): topic for topic in merged.topics if _usable(topic).value}
+        if not usable or len(usable) > most:
+            return Reading.invalid(f"it must list 1 to {most} topics, each with a label and a description")
+        return Reading(list(usable.values()), "as is")
+
+    return parsed(text, _Merged, listed)
 
 
 def _usable(topic: _Topic) -> Reading[_Topic]:
@@ -131,9 +124,5 @@ def _usable(topic: _Topic) -> Reading[_Topic]:
     return Reading(_Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), "as is")
 
 
-def _topic_lines(topics: Iterable[_Topic]) -> str:
-    return "\n".join(f"- {topic.line}" for topic in topics)
-
-
 def _numbered(topics: Sequence[_Topic]) -> str:
-    return prompts.numbered(topic.line for topic in topics)
+    return numbered(topic.line for topic in topics)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isnan
 from typing import Any
 
-from overton.statistics import Estimate
 from overton.studies.charts import Axis, difference_axis
 from overton.studies.frame import Analysis
+from overton.studies.layouts import MeasureColumn
 from overton.studies.numbers import number, rounded_p
 from overton.studies.pluralism.findings import total_of
 from overton.studies.pluralism.layouts.report_rows import (
     AGAINST,
     EXPERIMENTS,
-    MEASURES,
+    HEADINGS,
+    HEADS,
     ReportRows,
     condition_words,
-    drawn,
     heads,
 )
-from overton.studies.pluralism.measures import FALSE_MATCHES, IN_PAIRS
-from overton.studies.pluralism.options import SHIFTS, Against, named
+from overton.studies.pluralism.measures import IN_PAIRS, OF_VIEWPOINTS
+from overton.studies.pluralism.options import FALSE_MATCHES, SHIFTS, Against, named
 from overton.studies.pluralism.rows import REASONS
 from overton.studies.probabilities import probabilities_section, weighing_notes, weighing_section
 from overton.studies.sections import (
@@ -31,7 +31,6 @@ from overton.studies.sections import (
     Cell,
     Chart,
     Column,
-    EmptyCell,
     Exhibit,
     Method,
     Section,
@@ -39,9 +38,7 @@ from overton.studies.sections import (
 )
 from overton.studies.warnings import fault_section
 
-_NOT_THERE = EmptyCell("not in this table")
 _UNJUDGED = ("faults", "ranking", "pairs")
-_HEADS = [Column("Model"), Column("Condition")]
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
@@ -90,7 +87,7 @@ def _shifts(view: ReportRows) -> Section | None:
     exhibits: list[Exhibit] = []
     for against in _BASELINES:
         if any(against in view.changes("suppression", None, condition) for condition in biased):
-            exhibits += [*_shift_charts(view, biased, against), *_shift_tables(view, biased, against)]
+            exhibits += [*_shift_charts(view, biased, against), *_shift_tables(view, against)]
     if not exhibits:
         return None
     parts = [*_asymmetry_callouts(view, biased), *exhibits, Method(_SHIFTS_METHOD)]
@@ -109,70 +106,45 @@ def _asymmetry_callouts(view: ReportRows, biased: Sequence[str]) -> Iterator[Cal
         yield Callout(f"With '{condition_words(condition)}', {lost} more than {gained}.", summary=True)
 
 
-def _shift(
-    view: ReportRows, name: str, against: Against, where: tuple[str | None, str, str | None], variant: str = "plain"
-) -> Estimate | None:
-    """A shift of a model in a condition and a community, from a neutral condition."""
-    row = view.changes(name, *where, variant).get(against)
-    return None if row is None else row.number
-
-
-def _published(  # noqa: PLR0917
-    view: ReportRows, part: str, against: Against, model: str | None, condition: str, community: str | None
-) -> Estimate | None:
-    return _shift(view, f"{part}_as_published", against, (model, condition, community))
-
-
 def _shift_charts(view: ReportRows, biased: Sequence[str], against: Against) -> Iterator[Chart]:
     """Suppression and amplification on one scale, so that their lengths are comparable."""
-    made = {part: view.dots(biased, partial(_published, view, part, against)) for part in _DRAWN}
-    axis = difference_axis("Recall towards the belief", [dot.estimate for dots in made.values() for dot in dots])
-    for part, found in made.items():
+    shifts = {part: MeasureColumn(f"{part}_as_published", against=against) for part in _DRAWN}
+    drawn = [dot.estimate for shift in shifts.values() for dot in view.dots(shift, biased)]
+    axis = difference_axis("Recall towards the belief", drawn)
+    for part, shift in shifts.items():
         title = f"{_DRAWN[part]}, against {AGAINST[against]}"
         about = f"{_DRAWN[part]}, in recall, for each model and biased condition against {AGAINST[against]}."
-        yield Chart(f"{part}-{against}", title, about, drawn(biased, found, axis), source="figure 3")
+        yield view.chart(f"{part}-{against}", title, about, shift, biased, axis, "figure 3")
 
 
-def _shift_tables(view: ReportRows, biased: Sequence[str], against: Against) -> Iterator[Table]:
+def _shift_tables(view: ReportRows, against: Against) -> Iterator[Table]:
     """All communities together; if there are several, then each."""
-    title = f"Shifts towards the belief, against {AGAINST[against]}"
     note = (
         "Suppression, amplification and asymmetry (the first minus the second) in logits; as published, in percentage "
         "points of recall."
     )
-    clean = any(view.changes("suppression", None, condition, None, "without_faults") for condition in biased)
-    columns = [*_HEADS, *(Column(part, "value") for part in _PARTS)]
-    columns += [Column(f"{part}, as published", "points", detail=part == "Asymmetry") for part in _PARTS]
-    columns += [Column(f"{part}, without faults of form", "value", detail=True) for part in _PARTS if clean]
-    names = [(part.lower(), "plain") for part in _PARTS]
-    names += [(f"{part.lower()}_as_published", "plain") for part in _PARTS]
-    names += [(part.lower(), "without_faults") for part in _PARTS if clean]
-
-    def rows(community: str | None) -> Iterator[list[Cell]]:
-        for model, condition in view.scopes("sycophancy", biased, community):
-            where = (model, condition, community)
-            cells = [_shift(view, name, against, where, variant) for name, variant in names]
-            if cells[0] is not None:
-                yield [*heads(model, condition), *(_NOT_THERE if cell is None else cell for cell in cells)]
-
-    yield from _with_communities(view, Table(title, columns, list(rows(None)), note, "figure 3", summary=True), rows)
+    shift = partial(MeasureColumn, against=against)
+    columns = [shift(part.lower(), part) for part in _PARTS]
+    columns += [
+        shift(f"{part.lower()}_as_published", f"{part}, as published", detail=part == "Asymmetry") for part in _PARTS
+    ]
+    without = partial(shift, variant="without_faults", detail=True)
+    columns += [without(part.lower(), f"{part}, without faults of form") for part in _PARTS]
+    title = f"Shifts towards the belief, against {AGAINST[against]}"
+    yield from _by_community(view, title, {"sycophancy": columns}, note=note, source="figure 3")
 
 
-def _with_communities(
-    view: ReportRows, together: Table, rows: Callable[[str | None], Iterator[list[Cell]]], note: str | None = None
+def _by_community(
+    view: ReportRows, title: str, columns: Mapping[str, Sequence[MeasureColumn]], **more: Any
 ) -> Iterator[Table]:
     """A table over all communities; if there are several, then one with the rows of each."""
-    yield together
+    yield view.table(title, columns, summary=True, **more)
     *several, _ = view.communities
     if several:
-        apart = [[community or "", *row] for community in several for row in rows(community)]
-        columns, title = [Column("Community"), *together.columns], f"{together.title}, by community"
-        yield Table(title, columns, apart, together.note if note is None else note, together.source)
+        yield view.table(f"{title}, by community", columns, several, **more)
 
 
-_SETS = tuple(
-    name for side in ("Supporting", "Against", "Global") for name, title in MEASURES.items() if title.startswith(side)
-)
+_SETS = sorted(OF_VIEWPOINTS, key=lambda measure: measure.heading.startswith("Global"))
 _FIRST = ("Supporting R", "Against R", "Global P", "Global R")
 _SOURCES = "tables 4 to 6"
 _AFTER = (1, 2, 3, 5, 10, 20, 50)
@@ -193,34 +165,34 @@ def _voices(view: ReportRows) -> Section | None:
     if not conditions:
         return None
     exhibits: list[Exhibit] = [
-        _number_chart(
-            view,
-            name,
-            conditions,
-            (f"recall-{side}", f"Recall of {views}"),
+        view.chart(
+            f"recall-{side}",
+            f"Recall of {views}",
             f"For each model, the mean share of {views} that its responses voice under each condition.",
+            MeasureColumn(name),
+            conditions,
             Axis(f"Recall of {views} (%)", 0, 1, "share"),
             _SOURCES,
         )
         for name, (side, views) in _RECALLS.items()
     ]
+    sets = [MeasureColumn(measure.name, kind="value", detail=measure.heading not in _FIRST) for measure in _SETS]
     for community in view.communities:
-        exhibits += [_sets(view, community, conditions), _coverage(view, community, conditions)]
+        exhibits += [_tested(view, "Precision, recall and F1", {"sycophancy": sets}, community, _SOURCES)]
+        exhibits += [_coverage(view, community)]
     return Section("voices", "Viewpoints that are voiced", [*exhibits, Method(_voices_method(view))])
 
 
-def _number_chart(  # noqa: PLR0917
+def _tested(
     view: ReportRows,
-    measure: str,
-    conditions: Sequence[str],
-    named_as: tuple[str, str],
-    about: str,
-    axis: Axis,
+    title: str,
+    columns: Mapping[str, Sequence[MeasureColumn]],
+    community: str | None,
     source: str,
-) -> Chart:
-    """A measure's numbers by model and condition."""
-    made = view.dots(conditions, lambda *where: view.number(measure, *where))
-    return Chart(*named_as, about, drawn(conditions, made, axis), source=source)
+) -> Table:
+    """A table of a community, or of all, with differences from neutral."""
+    titled, summary = view.title(title, community), community is None
+    return view.table(titled, columns, [community], tested=True, source=source, summary=summary)
 
 
 def _voices_method(view: ReportRows) -> str:
@@ -237,52 +209,22 @@ def _voices_method(view: ReportRows) -> str:
     )
 
 
-def _table_of(
-    view: ReportRows, kind: str, conditions: Sequence[str], community: str | None, columns: Mapping[str, Column]
-) -> tuple[list[Column], list[list[Cell]]]:
-    """Measures of an experiment by model and condition, with threads and differences from neutral."""
-    measures = list(columns)
-    titles = [*_HEADS, Column("Threads", "count"), *columns.values(), Column("Differs from neutral")]
-    rows: list[list[Cell]] = [
-        [
-            *heads(model, condition),
-            view.counts(kind, model, condition, community)["threads"],
-            *(view.number(name, model, condition, community) or _NOT_THERE for name in measures),
-            view.differs(measures, model, condition, community),
-        ]
-        for model, condition in view.scopes(kind, conditions, community)
-    ]
-    return titles, rows
-
-
-def _sets(view: ReportRows, community: str | None, conditions: Sequence[str]) -> Table:
-    columns = {name: Column(MEASURES[name], "value", detail=MEASURES[name] not in _FIRST) for name in _SETS}
-    titles, rows = _table_of(view, "sycophancy", conditions, community, columns)
-    title, note = view.title("Precision, recall and F1", community), view.differs_note("sycophancy", community)
-    return Table(title, titles, rows, note=note, source=_SOURCES, summary=community is None)
-
-
-def _coverage(view: ReportRows, community: str | None, conditions: Sequence[str]) -> Table:
+def _coverage(view: ReportRows, community: str | None) -> Table:
     last = max(
         int(row.measure.rpartition("_")[2])
         for row in view.analysis.rows
         if row.measure.startswith("sycophancy_coverage_")
     )
     after = sorted({*(place for place in _AFTER if place < last), last})
-    missing = {row["what"] for row in view.analysis.counts["not_computed"]}
-    shown = [name for name in ("redundancy", "broad", "ndcg") if name not in missing]
-    columns = [*_HEADS, *(Column(f"After {place}", "value") for place in after)]
-    columns += [Column(MEASURES[f"sycophancy_{name}"], "value") for name in shown]
-    names = [f"sycophancy_{name}" for name in (*(f"coverage_{place}" for place in after), *shown)]
-    rows: list[list[Cell]] = [
-        [
-            *heads(model, condition),
-            *(view.number(name, model, condition, community) or _NOT_THERE for name in names),
-        ]
-        for model, condition in view.scopes("sycophancy", conditions, community)
-    ]
-    note = "Coverage: recall of all viewpoints after this many responses. Broad responses match several viewpoints."
-    return Table(view.title("Coverage, redundancy and NDCG", community), columns, rows, note, "section 4.2")
+    columns = [MeasureColumn(f"sycophancy_coverage_{place}", f"After {place}", "value") for place in after]
+    columns += [MeasureColumn(f"sycophancy_{name}", kind="value") for name in ("redundancy", "broad", "ndcg")]
+    return view.table(
+        view.title("Coverage, redundancy and NDCG", community),
+        {"sycophancy": columns},
+        [community],
+        note="Coverage: recall of all viewpoints after this many responses. Broad responses match several viewpoints.",
+        source="section 4.2",
+    )
 
 
 _LENIENCY = (
@@ -296,17 +238,17 @@ _LENIENCY = (
 
 def _leniency(view: ReportRows) -> Section | None:
     """What false matches would do to recall at this run's number of responses."""
-    names = ("sycophancy_recall", *(f"sycophancy_recall_with_false_matches_{percent}" for percent in FALSE_MATCHES))
-    rows: list[list[Cell]] = [
-        [*heads(model, condition), *(view.number(name, model, condition) or _NOT_THERE for name in names)]
-        for model, condition in view.scopes("sycophancy", view.conditions("sycophancy"), None)
+    columns = [
+        MeasureColumn("sycophancy_recall", "Recall", "value"),
+        *(
+            MeasureColumn(f"sycophancy_recall_with_false_matches_{percent}", f"With {percent}% false matches", "value")
+            for percent in FALSE_MATCHES
+        ),
     ]
     each = _responses_per_thread(view.analysis)
-    if not rows or not each:
+    if not each:
         return None
-    columns = [*_HEADS, Column("Recall", "value")]
-    columns += [Column(f"With {percent}% false matches", "value") for percent in FALSE_MATCHES]
-    table = Table("Recall with a lenient matcher", columns, rows, summary=True)
+    table = view.table("Recall with a lenient matcher", {"sycophancy": columns}, summary=True)
     found = ", ".join(
         f"{number(1 - (1 - percent / 100) ** each, 'share')} with {percent}%" for percent in FALSE_MATCHES
     )
@@ -341,27 +283,23 @@ def _ranking(view: ReportRows) -> Section | None:
     conditions, source = view.conditions("ranking"), "tables 3, 8 and 9"
     if not conditions:
         return None
-    about = "For each model, the rank correlation of its ranking with the votes, under each condition."
     axis = Axis("Spearman's rho", 0, 1, "value", mark=0, step=0.5)
     exhibits: list[Exhibit] = [
-        _number_chart(
-            view,
-            "ranking_spearman",
+        view.chart(
+            "ranking-spearman",
+            "Ranking accuracy",
+            "For each model, the rank correlation of its ranking with the votes, under each condition.",
+            MeasureColumn("ranking_spearman"),
             conditions,
-            ("ranking-spearman", "Ranking accuracy"),
-            about,
             axis,
             f"{source}, figure 5",
         )
     ]
-    columns = {
-        f"ranking_{name}": Column(MEASURES[f"ranking_{name}"], "value", detail=name in _BESIDE) for name in _RANKING
-    }
-    for community in view.communities:
-        titles, rows = _table_of(view, "ranking", conditions, community, columns)
-        title, note = view.title("Ranking accuracy", community), view.differs_note("ranking", community)
-        exhibits.append(Table(title, titles, rows, note=note, source=source, summary=community is None))
-    exhibits += _compared(view, "ranking", list(columns), "rankings")
+    columns = [MeasureColumn(f"ranking_{name}", kind="value", detail=name in _BESIDE) for name in _RANKING]
+    exhibits += [
+        _tested(view, "Ranking accuracy", {"ranking": columns}, community, source) for community in view.communities
+    ]
+    exhibits += _compared(view, "ranking", [column.measure for column in columns], "rankings")
     return Section("ranking", "Popularity ranked", [*exhibits, Method(_RANKING_METHOD)])
 
 
@@ -380,9 +318,8 @@ def _pairs(view: ReportRows) -> Section | None:
     if not asked:
         return None
     why = {row["what"]: row["why"] for row in view.analysis.counts["not_computed"]}
-    shown = [name for name in _OF_PAIRS if "first_pull" not in why or name == "accuracy"]
     exhibits: list[Exhibit] = [_accuracy_chart(view, name) for name in asked]
-    exhibits += _pairings(view, asked, shown)
+    exhibits += _pairings(view, asked)
     for name in asked:
         exhibits += _compared(view, name, [f"{name}_accuracy", f"{name}_first_pull"], _PAIRINGS[name].lower())
     if "first_pull" in why:
@@ -395,29 +332,24 @@ def _accuracy_chart(view: ReportRows, pairs: str) -> Chart:
     anchors = ((0.5, "tosses a coin, or always takes the first"), (1.0, "always right"))
     axis = Axis("Accuracy (%)", 0, 1, "share", mark=0.5, anchors=anchors)
     about = "For each model, how often it names the more popular of two viewpoints, under each condition."
-    name = (f"{pairs.replace('_', '-')}-accuracy", f"Accuracy in pairs: {_PAIRINGS[pairs].lower()}")
-    return _number_chart(view, f"{pairs}_accuracy", view.conditions(pairs), name, about, axis, "figure 4")
+    return view.chart(
+        f"{pairs.replace('_', '-')}-accuracy",
+        f"Accuracy in pairs: {_PAIRINGS[pairs].lower()}",
+        about,
+        MeasureColumn(f"{pairs}_accuracy"),
+        view.conditions(pairs),
+        axis,
+        "figure 4",
+    )
 
 
-def _pairings(view: ReportRows, asked: Sequence[str], shown: Sequence[str]) -> Iterator[Table]:
+def _pairings(view: ReportRows, asked: Sequence[str]) -> Iterator[Table]:
     """All communities together; if there are several, then each."""
-
-    def rows(community: str | None) -> Iterator[list[Cell]]:
-        for pairs in asked:
-            columns = {f"{pairs}_{name}": Column("") for name in shown}
-            _, found = _table_of(view, pairs, view.conditions(pairs), community, columns)
-            yield from ([_PAIRINGS[pairs], *row] for row in found)
-
-    columns = [Column("Pairs"), *_HEADS, Column("Threads", "count")]
-    columns += [
-        Column(MEASURES[f"pairwise_{name}"], "points" if name == "first_pull" else "share", detail=name in _BESIDE)
-        for name in shown
-    ]
-    columns.append(Column("Differs from neutral"))
-    note = " ".join(dict.fromkeys(view.differs_note(name, None) for name in asked))
-    source = "figure 4 and table 12"
-    together = Table("Accuracy by choice of pairs", columns, list(rows(None)), note, source, summary=True)
-    yield from _with_communities(view, together, rows, note="")
+    columns = {
+        pairs: [MeasureColumn(f"{pairs}_{name}", detail=name in _BESIDE) for name in _OF_PAIRS] for pairs in asked
+    }
+    title, source = "Accuracy by choice of pairs", "figure 4 and table 12"
+    yield from _by_community(view, title, columns, named=_PAIRINGS, tested=True, source=source)
 
 
 def _compared(view: ReportRows, kind: str, measures: Sequence[str], what: str) -> Iterator[Table]:
@@ -428,7 +360,7 @@ def _compared(view: ReportRows, kind: str, measures: Sequence[str], what: str) -
         if test["facet"] is None and test["variant"] == "plain"
     }
     rows: list[list[Cell]] = []
-    for model, condition in view.scopes(kind, view.conditions(kind), None):
+    for model, condition in view.scopes(kind):
         if not named(condition).arm:
             continue
         changes = [(name, view.changes(name, model, condition)) for name in measures]
@@ -436,10 +368,10 @@ def _compared(view: ReportRows, kind: str, measures: Sequence[str], what: str) -
             for name, found in changes:
                 if row := found.get(against):
                     other, test = condition_words(row.against or ""), tests.get((name, model, condition, row.against))
-                    named_as = [*heads(model, condition), other, MEASURES[name]]
+                    named_as = [*heads(model, condition), other, HEADINGS[name]]
                     rows.append([*named_as, row.number, _p_value(test)])
     if rows:
-        columns = [*_HEADS, Column("Against"), Column("Measure"), Column("Difference", "value"), Column("p")]
+        columns = [*HEADS, Column("Against"), Column("Measure"), Column("Difference", "value"), Column("p")]
         corrected = "P values corrected within each measure (Holm), uncorrected in brackets; Wilcoxon signed-rank."
         note = f"Over the threads that have both. {corrected}"
         yield Table(f"Conditions compared: {what}", columns, rows, note=note)
@@ -478,34 +410,21 @@ def _faults(view: ReportRows) -> Iterator[Section]:
 
 def _without_faults(view: ReportRows, *, compared: bool) -> Iterator[Table]:
     """Numbers with and without faults, or differences from neutral."""
+    against, note = ("neutral", _FROM_NEUTRAL) if compared else (None, "")
     for kind, measures in _HEADLINES.items():
-        rows: list[list[Cell]] = []
-        for model, condition in view.scopes(kind, view.conditions(kind), None):
-            cells = [
-                _of_variant(view, name, model, condition, variant, compared=compared)
-                for name in measures
-                for variant in ("plain", "without_faults")
-            ]
-            if any(cell is not None for cell in cells[1::2]):
-                rows.append([*heads(model, condition), *(_NOT_THERE if cell is None else cell for cell in cells)])
-        if rows:
-            columns = [Column(f"{MEASURES[name]}{more}", "value") for name in measures for more in ("", ", without")]
-            against, note = " against neutral" if compared else "", ""
-            if compared:
-                note = "Differences from the neutral condition on the threads that have both."
-            title = f"{EXPERIMENTS[kind]}{against} with and without faults of form"
-            yield Table(title, [*_HEADS, *columns], rows, note, summary=not compared)
+        columns = [
+            MeasureColumn(name, f"{HEADINGS[name]}{more}", "value", variant=variant, against=against)
+            for name in measures
+            for variant, more in (("plain", ""), ("without_faults", ", without"))
+        ]
+        beside = " against neutral" if compared else ""
+        title = f"{EXPERIMENTS[kind]}{beside} with and without faults of form"
+        table = view.table(title, {kind: columns}, needed="without_faults", note=note, summary=not compared)
+        if table.rows:
+            yield table
 
 
-def _of_variant(
-    view: ReportRows, name: str, model: str | None, condition: str, variant: str, *, compared: bool
-) -> Estimate | None:
-    if not compared:
-        return view.number(name, model, condition, variant=variant)
-    row = view.changes(name, model, condition, variant=variant).get("neutral")
-    return None if row is None else row.number
-
-
+_FROM_NEUTRAL = "Differences from the neutral condition on the threads that have both."
 _NOTES = {
     "sycophancy": (
         "Unmatched responses have no usable answer from the matcher and are left out; unlabelled ones count only "
@@ -529,10 +448,10 @@ def _behind(view: ReportRows) -> Section:
 
 def _counted(view: ReportRows, kind: str) -> Table:
     names = [name for name in view.analysis.counts[kind][0] if name not in ("model", "facet", "condition")]
-    columns = [*_HEADS, *(Column(name.replace("_", " ").capitalize(), "count") for name in names)]
+    columns = [*HEADS, *(Column(name.replace("_", " ").capitalize(), "count") for name in names)]
     rows: list[list[Cell]] = [
         [*heads(model, condition), *(view.counts(kind, model, condition)[name] for name in names)]
-        for model, condition in view.scopes(kind, view.conditions(kind), None)
+        for model, condition in view.scopes(kind)
     ]
     note = f"{_NOTES.get(kind, '')} {_ALL}".strip()
     return Table(f"{EXPERIMENTS[kind]} that were measured", columns, rows, note=note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -10,39 +10,13 @@ from typing import Any
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.frame import Analysis, EstimateRow
+from overton.studies.layouts import MeasureColumn
+from overton.studies.pluralism.measures import MEASURES, PULLS
 from overton.studies.pluralism.options import Against, compared_with, in_order, named
 from overton.studies.pluralism.tables import UNNAMED
-from overton.studies.sections import Cell
+from overton.studies.sections import Cell, Chart, Column, EmptyCell, Table
 
-MEASURES = {
-    "sycophancy_global_precision": "Global P",
-    "sycophancy_recall": "Global R",
-    "sycophancy_global_f1": "Global F1",
-    "sycophancy_supporting_precision": "Supporting P",
-    "sycophancy_supporting_recall": "Supporting R",
-    "sycophancy_supporting_f1": "Supporting F1",
-    "sycophancy_against_precision": "Against P",
-    "sycophancy_against_recall": "Against R",
-    "sycophancy_against_f1": "Against F1",
-    "sycophancy_redundancy": "Redundancy",
-    "sycophancy_broad": "Broad",
-    "sycophancy_ndcg": "NDCG",
-    "ranking_spearman": "Spearman's rho",
-    "ranking_kendall": "Kendall's tau",
-    "ranking_top_1": "Top-1",
-    "ranking_position_accuracy": "Positions right",
-    "ranking_mrr_at_10": "MRR@10",
-    **{
-        f"{pairs}_{name}": title
-        for pairs in ("pairwise", "pairwise_gap")
-        for name, title in (
-            ("accuracy", "Accuracy"),
-            ("accuracy_first", "Popular one first"),
-            ("accuracy_second", "Popular one second"),
-            ("first_pull", "Pull of the first"),
-        )
-    },
-}
+HEADINGS = {measure.name: measure.heading for measure in (*MEASURES, *PULLS)}
 """Headings of measures in tables."""
 
 EXPERIMENTS = {
@@ -81,6 +55,8 @@ def model_words(name: str | None) -> str:
 
 
 _ALPHA = 0.05
+HEADS = [Column("Model"), Column("Condition")]
+_NOT_THERE = EmptyCell("not in this table")
 
 
 @dataclass(frozen=True)
@@ -129,31 +105,16 @@ class ReportRows:
         facet, where = _where(condition, community)
         return self._counts.get((kind, model, facet, where))
 
-    def scopes(self, kind: str, conditions: Sequence[str], community: str | None) -> Iterator[tuple[str | None, str]]:
+    def scopes(self, kind: str, community: str | None = None) -> Iterator[tuple[str | None, str]]:
         """Models and conditions that have units."""
         for model in self.models:
-            for condition in conditions:
+            for condition in self.conditions(kind):
                 if self.counts(kind, model, condition, community):
                     yield model, condition
 
-    def number(
-        self,
-        measure: str,
-        model: str | None,
-        condition: str,
-        community: str | None = None,
-        *,
-        variant: str = "plain",
-        against: str | None = None,
-    ) -> Estimate | None:
-        """A number; None if there is none."""
-        facet, where = _where(condition, community)
-        row = self.analysis.row(measure, model=model, facet=facet, condition=where, variant=variant, against=against)
-        return None if row is None else row.number
-
     def changes(
         self, measure: str, model: str | None, condition: str, community: str | None = None, variant: str = "plain"
-    ) -> dict[Against, EstimateRow]:
+    ) -> dict[str, EstimateRow]:
         """A measure's differences from the conditions that a condition is compared with."""
         facet, where = _where(condition, community)
         rows = self.analysis.rows_of(measure, facet, model=model, condition=where, variant=variant)
@@ -163,7 +124,7 @@ class ReportRows:
         """Which measures differ from neutral, corrected, with the direction: 'Against R lower, Global P lower'."""
         rows = ((name, self.changes(name, model, condition, community).get("neutral")) for name in measures)
         return ", ".join(
-            f"{MEASURES[name]} {'higher' if row.number.value > 0 else 'lower'}"
+            f"{HEADINGS[name]} {'higher' if row.number.value > 0 else 'lower'}"
             for name, row in rows
             if row is not None and row.p is not None and row.p < _ALPHA
         )
@@ -192,9 +153,88 @@ class ReportRows:
             return False
         return compared_with(condition.partition(" / ")[0], str(test["against"])) == "neutral"
 
-    def dots(
-        self, conditions: Sequence[str], picked: Callable[[str | None, str, str | None], Estimate | None]
-    ) -> list[Dot]:
+    def cells(
+        self, columns: Sequence[MeasureColumn], model: str | None, condition: str, community: str | None
+    ) -> list[Estimate | None]:
+        """The numbers of a row; a column that is `against` has differences from that."""
+        facet, where = _where(condition, community)
+        rows = (
+            self.analysis.row(column.measure, model=model, facet=facet, condition=where, variant=column.variant)
+            if column.against is None
+            else self.changes(column.measure, model, condition, community, column.variant).get(column.against)
+            for column in columns
+        )
+        return [None if row is None else row.number for row in rows]
+
+    def rows(
+        self, kind: str, columns: Sequence[MeasureColumn], community: str | None, *, tested: bool = False
+    ) -> Iterator[list[Cell]]:
+        """A row for each model and condition of an experiment; with the threads before its numbers, and what differs
+        from neutral after them, if the measures are `tested`."""
+        measures = [column.measure for column in columns]
+        for model, condition in self.scopes(kind, community):
+            cells: list[Cell] = [*self.cells(columns, model, condition, community)]
+            if tested:
+                threads = self.counts(kind, model, condition, community)["threads"]
+                cells = [threads, *cells, self.differs(measures, model, condition, community)]
+            yield [*heads(model, condition), *cells]
+
+    def table(
+        self,
+        title: str,
+        columns: Mapping[str, Sequence[MeasureColumn]],
+        communities: Sequence[str | None] = (None,),
+        *,
+        named: Mapping[str, str] | None = None,
+        tested: bool = False,
+        needed: str = "plain",
+        note: str = "",
+        **more: Any,
+    ) -> Table:
+        """A table of numbers, each experiment with its `columns`.
+
+        `named` are the experiments in words, for a column of their own. Rows have numbers of the variant `needed`, and
+        a column without numbers is left out.
+        """
+        *_, own = columns.values()
+        first = [*(["Community"] if len(communities) > 1 else []), *(["Pairs"] if named else [])]
+        made = [*map(Column, first), *HEADS, *([Column("Threads", "count")] if tested else [])]
+        counts = [len(made) + at for at, column in enumerate(own) if column.variant == needed]
+        made += [_column(column, self.analysis) for column in own]
+        made += [Column("Differs from neutral")] if tested else []
+        rows = [
+            [*[community or ""][: len(communities) - 1], *([named[kind]] if named else []), *row]
+            for community in communities
+            for kind, numbers in columns.items()
+            for row in self.rows(kind, numbers, community, tested=tested)
+        ]
+        rows = [row for row in rows if any(row[at] is not None for at in counts)]
+        kept = [at for at, _ in enumerate(made) if not rows or any(row[at] is not None for row in rows)]
+        cells = [[_NOT_THERE if row[at] is None else row[at] for at in kept] for row in rows]
+        if tested and len(communities) == 1:
+            note = " ".join(dict.fromkeys(self.differs_note(kind, communities[0]) for kind in columns))
+        return Table(title, [made[at] for at in kept], cells, note, **more)
+
+    def chart(  # noqa: PLR0917
+        self,
+        name: str,
+        title: str,
+        about: str,
+        column: MeasureColumn,
+        conditions: Sequence[str],
+        axis: Axis,
+        source: str,
+    ) -> Chart:
+        """A measure's numbers by model, with a series for each condition, and a panel for each community if there are
+        several."""
+        made = self.dots(column, conditions)
+        rows = list(dict.fromkeys(dot.row for dot in made))
+        panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))
+        series = series_of([condition_words(name) for name in conditions])
+        draw = partial(dots, made, rows, series, axis, panels=panels)
+        return Chart(name, title, about, draw, source=source)
+
+    def dots(self, column: MeasureColumn, conditions: Sequence[str]) -> list[Dot]:
         """A dot for each model, community and condition."""
         several = len(self.communities) > 1
         return [
@@ -202,8 +242,14 @@ class ReportRows:
             for community in self.communities
             for model in self.models
             for series, condition in enumerate(conditions)
-            if (found := picked(model, condition, community)) is not None
+            for found in self.cells([column], model, condition, community)
+            if found is not None
         ]
+
+
+def _column(column: MeasureColumn, analysis: Analysis) -> Column:
+    kind = column.kind or analysis.measures[column.measure].kind
+    return Column(column.title or HEADINGS[column.measure], kind, detail=column.detail)
 
 
 def _where(condition: str, community: str | None) -> tuple[str | None, str]:
@@ -214,10 +260,3 @@ def _where(condition: str, community: str | None) -> tuple[str | None, str]:
 def heads(model: str | None, condition: str) -> list[Cell]:
     """The cells that name a row."""
     return [model_words(model), condition_words(condition)]
-
-
-def drawn(conditions: Sequence[str], made: Sequence[Dot], axis: Axis) -> Any:
-    """A chart of dots by model, with a series for each condition."""
-    rows = list(dict.fromkeys(dot.row for dot in made))
-    panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))
-    return partial(dots, made, rows, series_of([condition_words(name) for name in conditions]), axis, panels=panels)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from overton.calls import Message, system, user
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.options import ThreadCondition
-from overton.studies.prompts import Prompts, enclosing
+from overton.studies.prompts import Prompts, enclosing, numbered
 
 _safe = enclosing("post", "reference_opinion", "opinion", "opinions", "response")
 
@@ -40,72 +41,52 @@ def generation_messages(
     return system(_system("generation.published.", condition)), user(filled)
 
 
-def ranking_messages(
-    thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
+def popularity_messages(
+    what: Literal["ranking", "pair"],
+    thread: ReferenceThread,
+    summaries: Sequence[str],
+    condition: ThreadCondition,
+    belief: str,
 ) -> tuple[Message, ...]:
-    """The request for a ranking of `summaries` by popularity, numbered in this order (prompts 6 and 7, or ours)."""
-    return _popularity("ranking", thread, summaries, condition, belief)
+    """The request for a ranking of `summaries` by popularity, numbered in this order (prompts 6 and 7, or ours); or the
+    question which of two is more popular (prompts 4 and 5, or ours)."""
+    kind = _kind(condition)
+    name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
+    shown = numbered(" ".join(summary.split()) for summary in summaries)
+    filled = _filled(name, belief=belief, post=post_text(thread), summaries=shown, number=len(summaries))
+    return system(_system(f"popularity.published.{what}_", condition)), user(filled)
 
 
-def pair_messages(
-    thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
-) -> tuple[Message, ...]:
-    """The question which of two summaries is more popular (prompts 4 and 5, or ours)."""
-    return _popularity("pair", thread, summaries, condition, belief)
-
-
-def summaries_messages(
-    thread: ReferenceThread, reference: int, order: Sequence[int] | None = None
-) -> tuple[Message, ...]:
+def summaries_messages(thread: ReferenceThread, reference: int, order: Sequence[int]) -> tuple[Message, ...]:
     """The request for the stances of all other summaries towards the one at place `reference` (from 1).
 
-    They are shown as in the thread, or in the `order` of these places; each keeps its place as its number.
+    They are shown in the `order` of these places; each keeps its place as its number.
     """
-    known = range(1, len(thread.viewpoints) + 1) if order is None else order
-    others = {place: thread.viewpoints[place - 1].summary for place in known if place != reference}
-    return _judged(
-        "summaries",
-        post=_enclosed(post_text(thread)),
-        reference=_enclosed(thread.viewpoints[reference - 1].summary),
-        summaries=_numbered(others),
-        count=len(others),
-    )
+    summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
+    shown = "\n".join(f"{place}. {' '.join(summaries[place - 1].split())}" for place in order)
+    return _judged("summaries", thread, reference=summaries[reference - 1], summaries=shown, count=len(order))
 
 
 def response_messages(thread: ReferenceThread, reference: str, response: str) -> tuple[Message, ...]:
     """The request for a response's stance towards the summary `reference`."""
-    return _judged(
-        "response",
-        post=_enclosed(post_text(thread)),
-        reference=_enclosed(reference),
-        response=_enclosed(response),
-    )
+    return _judged("response", thread, reference=reference, response=response)
 
 
-def matching_messages(
-    thread: ReferenceThread, response: str, order: Sequence[int] | None = None
-) -> tuple[Message, ...]:
-    """The request for all summaries that a response entails, numbered from 1 as in the thread, or in the `order` of
-    these places."""
-    places = range(1, len(thread.viewpoints) + 1) if order is None else order
-    summaries = {number: thread.viewpoints[place - 1].summary for number, place in enumerate(places, 1)}
-    return _judged(
-        "matching",
-        post=_enclosed(post_text(thread)),
-        summaries=_numbered(summaries),
-        response=_enclosed(response),
-    )
+def matching_messages(thread: ReferenceThread, response: str, order: Sequence[int]) -> tuple[Message, ...]:
+    """The request for all summaries that a response entails, numbered from 1 in the `order` of these places."""
+    shown = numbered(" ".join(thread.viewpoints[place - 1].summary.split()) for place in order)
+    return _judged("matching", thread, summaries=shown, response=response)
 
 
 def entailment_messages(thread: ReferenceThread, summary: str, response: str) -> tuple[Message, ...]:
     """The question whether a response entails one summary."""
-    return _judged("pair", post=_enclosed(post_text(thread)), summary=_enclosed(summary), response=_enclosed(response))
+    return _judged("pair", thread, summary=summary, response=response)
 
 
 def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
     """The request to rewrite a summary, or its negation, in the first person."""
     name = f"judge.belief_{'opposing' if opposing else 'toward'}"
-    return system(_filled("judge.belief_system")), user(_filled(name, summary=_enclosed(summary)))
+    return system(_filled("judge.belief_system")), user(_filled(name, summary=_safe(summary.strip())))
 
 
 def complaint(problem: str) -> str:
@@ -118,16 +99,6 @@ def nothing() -> str:
     return PROMPTS.fill("judge.complaint_nothing")
 
 
-def _popularity(
-    what: str, thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
-) -> tuple[Message, ...]:
-    kind = _kind(condition)
-    name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
-    listed = "\n".join(f"{number}. {' '.join(summary.split())}" for number, summary in enumerate(summaries, 1))
-    filled = _filled(name, belief=belief, post=post_text(thread), summaries=listed, number=len(summaries))
-    return system(_system(f"popularity.published.{what}_", condition)), user(filled)
-
-
 def _kind(condition: ThreadCondition) -> str:
     return {"neutral": "neutral", "matched-neutral": "matched"}.get(condition.arm, "biased")
 
@@ -138,22 +109,15 @@ def _system(prefix: str, condition: ThreadCondition) -> str:
     return f"{text} {PROMPTS.fill('generation.ours.mitigation')}" if condition.mitigated else text
 
 
-def _judged(what: str, **values: object) -> tuple[Message, ...]:
-    return system(_filled(f"judge.{what}_system")), user(_filled(f"judge.{what}_message", **values))
-
-
-def _numbered(summaries: dict[int, str]) -> str:
-    return "\n".join(f"{number}. {_enclosed(' '.join(summary.split()))}" for number, summary in summaries.items())
+def _judged(what: str, thread: ReferenceThread, **values: object) -> tuple[Message, ...]:
+    """The judge's prompt about a thread; values can neither end the part that they are in nor pose as another."""
+    safe = {place: _safe(str(value).strip()) for place, value in {"post": post_text(thread), **values}.items()}
+    return system(_filled(f"judge.{what}_system")), user(_filled(f"judge.{what}_message", **safe))
 
 
 def _counted(count: int) -> str:
     words = load("generation")["words"]["counts"]
     return str(words[count - 1]) if count <= len(words) else str(count)
-
-
-def _enclosed(text: str) -> str:
-    """A text that is safe inside a part of a prompt."""
-    return _safe(text.strip())
 
 
 def _filled(name: str, **values: object) -> str:

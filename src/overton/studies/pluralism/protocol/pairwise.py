@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from overton.calls import Ask, Draw, Form, Message, Reply
+from overton.calls import Ask, Draw, Form, Reply
 from overton.judging.option_probabilities import probabilities_at
 from overton.studies.asking import sampled_replies
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
 from overton.studies.pluralism.protocol.trials import (
+    THOUGHT,
     ThreadTrial,
     TrialFailed,
     belief_of,
@@ -45,7 +45,7 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     try:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
-        messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
+        messages = prompts.popularity_messages("pair", trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_WEIGHED if trial.shares else _FORM)
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
@@ -55,7 +55,11 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     row = changed(row, **reply_columns([reply]), faults=faults, picked=picked, correct=correct)
     if not trial.shares:
         return row
-    return changed(row, **_chances(trial, reply), sampled=await _singles(trial, messages, ask))
+    sampled = None
+    if trial.sampled:  # the trial is drawn to calibrate the probabilities
+        singles = await sampled_replies(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
+        sampled = tuple([_named(trial, read_pick(single.text)) for single in singles])
+    return changed(row, **_chances(trial, reply), sampled=sampled)
 
 
 def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
@@ -68,21 +72,12 @@ def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
     return {} if found is None else {"p_popular": found[popular], "p_other": found[other]}
 
 
-async def _singles(trial: ThreadTrial, messages: Sequence[Message], ask: Ask) -> tuple[str, ...] | None:
-    """What single answers name, if this trial is drawn to calibrate the probabilities."""
-    if not trial.sampled:
-        return None
-    replies = await sampled_replies(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
-    return tuple([_named(trial, read_pick(reply.text)) for reply in replies])
-
-
 def _named(trial: ThreadTrial, picked: int | None) -> str:
     if picked is None:
         return "neither"
     return "popular" if (picked == 1) == trial.popular_first else "other"
 
 
-_THOUGHT = "</think>"
 _ALONE = re.compile(r"[\W_]*(?:(?:opinion|summary|option|answer)\W*)*([12])[\W_]*", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,])([12])(?!\w|[.,]\d)")
 _COUNTED = re.compile(r"\b(?:of|both|between|the|these)\s+2\b|\b1\s*(?:-|–|and|or|/|,)\s*2\b", re.IGNORECASE)
@@ -106,18 +101,13 @@ def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int
     'most-popular': the viewpoint with the most votes and random ones with strictly fewer; 'random-gap': random pairs
     whose votes differ by `gap` or more.
     """
-    possible = _with_most_popular(thread) if pairing == "most-popular" else _far_apart(thread, gap)
-    return Draw(f"{seed}/{thread.id}/pairwise/{pairing}").sample(list(possible), count)
-
-
-def _with_most_popular(thread: ReferenceThread) -> Iterator[RankedPair]:
     ranked = by_votes(thread)
-    yield from (RankedPair(ranked[0], other) for other in ranked[1:] if other.votes < ranked[0].votes)
-
-
-def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[RankedPair]:
-    pairs = (RankedPair(first, second) for first, second in combinations(by_votes(thread), 2))
-    return (pair for pair in pairs if pair.gap >= gap)
+    pairs = [RankedPair(first, second) for first, second in combinations(ranked, 2)]
+    if pairing == "most-popular":
+        possible = [pair for pair in pairs if pair.popular is ranked[0] and pair.gap > 0]
+    else:
+        possible = [pair for pair in pairs if pair.gap >= gap]
+    return Draw(f"{seed}/{thread.id}/pairwise/{pairing}").sample(possible, count)
 
 
 def read_pick(text: str) -> int | None:
@@ -126,7 +116,7 @@ def read_pick(text: str) -> int | None:
     The answer is the reply, or its first or last line, if that is nothing but a number ('2', 'Option 2.', '**1**');
     otherwise the only one of the two numbers that the reply contains.
     """
-    said = text.rpartition(_THOUGHT)[2].strip()
+    said = text.rpartition(THOUGHT)[2].strip()
     lines = said.splitlines() or [""]
     alone = {int(match[1]) for line in (lines[0], lines[-1]) if (match := _ALONE.fullmatch(line.strip()))}
     if len(alone) == 1:
@@ -141,7 +131,7 @@ def pick_place(text: str) -> int | None:
 
     If a line is the answer it is in that line, preferably the first; otherwise where the number first occurs.
     """
-    picked, start = read_pick(text), text.rfind(_THOUGHT) + 1
+    picked, start = read_pick(text), text.rfind(THOUGHT) + 1
     if picked is None:
         return None
     places = [match.start() for match in _NUMBER.finditer(text, start) if int(match[1]) == picked]

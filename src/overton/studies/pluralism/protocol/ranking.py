@@ -11,6 +11,7 @@ from overton.judging import list_schema, object_schema
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import Viewpoint, by_votes
 from overton.studies.pluralism.protocol.trials import (
+    THOUGHT,
     ThreadTrial,
     TrialFailed,
     belief_of,
@@ -40,26 +41,13 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     try:
         row = changed(row, belief=await belief_of(trial, least, ask))
         summaries = [viewpoint.summary for viewpoint in shown]
-        messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
+        messages = prompts.popularity_messages("ranking", trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     faults = faults_in(reply, messages, summaries)
-    return _read(changed(row, **reply_columns([reply]), faults=faults), reply.text, summaries)
-
-
-def _form_of(count: int) -> Form:
-    """`count` of the numbers 1 to `count`: one can be missing only if another is repeated, which no schema can exclude.
-
-    An object, since endpoints hold no reply to a bare list.
-    """
-    numbers = {"type": "integer", "enum": list(range(1, count + 1))}
-    return Form(schema=object_schema(ranking=list_schema(numbers, count, count)))
-
-
-def _read(row: Record, text: str, summaries: Sequence[str]) -> Record:
-    ranking = read_ranking(text, summaries)
-    if ranking is None:
+    row = changed(row, **reply_columns([reply]), faults=faults)
+    if (ranking := read_ranking(reply.text, summaries)) is None:
         return row
     return changed(
         row,
@@ -71,13 +59,21 @@ def _read(row: Record, text: str, summaries: Sequence[str]) -> Record:
     )
 
 
+def _form_of(count: int) -> Form:
+    """`count` of the numbers 1 to `count`: one can be missing only if another is repeated, which no schema can exclude.
+
+    An object, since endpoints hold no reply to a bare list.
+    """
+    numbers = {"type": "integer", "enum": list(range(1, count + 1))}
+    return Form(schema=object_schema(ranking=list_schema(numbers, count, count)))
+
+
 _END = r"(?!\w|\.\d|,\d{3})"
 _RUN = re.compile(rf"(?<![\w.,])\d{{1,6}}{_END}(?:(?: ?(?:[,;>=]|->|→) ?| )\d{{1,6}}{_END})+")
 _DRESS = re.compile(r"[\s\"'*_#\[\](){}`]+")
 _LINE_NUMBER = re.compile(r"^[ \t]*[*_(#]{0,6} ?\d{1,6}[.):]", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*[*_(#]{0,6} ?(\d{1,6})[.):*_]+[ \t]*(.*)$", re.MULTILINE)
 _NAMED = re.compile(r"[*_\"'(\[#]*(?:(?:summary|opinion|number|no\.?)\s*)?#?(\d{1,6})\b", re.IGNORECASE)
-_THOUGHT = "</think>"
 
 
 class Ranking(NamedTuple):
@@ -113,7 +109,7 @@ def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:
     Summary 4') or the words of summaries; otherwise nothing is read. Any other numbers are summaries.
     """
     count = len(summaries)
-    said = text.rpartition(_THOUGHT)[2]
+    said = text.rpartition(THOUGHT)[2]
     runs = _RUN.findall(_DRESS.sub(" ", _LINE_NUMBER.sub("|", said)))
     known = [len(_known(_numbers(run), count)) for run in runs]
     if max(known, default=0) > 1:

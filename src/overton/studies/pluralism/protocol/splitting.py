@@ -8,6 +8,7 @@ from textwrap import dedent
 from typing import Literal, NamedTuple
 
 from overton.judging import parse_json
+from overton.studies.pluralism.protocol.trials import THOUGHT
 
 SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 
@@ -24,7 +25,6 @@ class SplitResponses(NamedTuple):
     by: SplitBy
 
 
-_THOUGHT = "</think>"
 # The start of a line with a number: heading signs, signs of emphasis, a word, the number, a mark.
 _MARK = re.compile(
     r"^(?P<indent>[ \t]{0,8})(?P<before>[#>]{0,6} ?[*_(\[\"]{0,4})"
@@ -46,12 +46,12 @@ def split_responses(reply: str, asked: int) -> SplitResponses:
     JSON, bullets, and rules; then, if there are at least half as many as requested, paragraphs, without a first one
     that ends in a colon. Otherwise the reply is one response. An empty reply contains none.
     """
-    said = dedent(reply.rpartition(_THOUGHT)[2]).strip("\n")
+    said = dedent(reply.rpartition(THOUGHT)[2]).strip("\n")
     if not said.strip():
         return SplitResponses((), "whole")
     ways: tuple[tuple[SplitBy, Callable[[str], Sequence[str]]], ...] = (
         ("numbers", _by_numbers),
-        ("json", _by_json),
+        ("json", lambda text: parse_json(text, list[str]).value or []),
         ("bullets", _by_bullets),
         ("rules", _RULE.split),
     )
@@ -82,11 +82,6 @@ def _opened(mark: re.Match[str]) -> str:
     """The emphasis that starts before a number and ends after it: '**1. Kind:** Go.' is '**Kind:** Go.'"""
     signs = _EMPHASISED.search(mark["before"])
     return signs[0] if signs and signs[0] not in mark["mark"] else ""
-
-
-def _by_json(text: str) -> list[str]:
-    reading = parse_json(text, list[str])
-    return reading.value or []
 
 
 def _by_bullets(text: str) -> list[str]:

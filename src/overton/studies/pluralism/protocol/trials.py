@@ -18,6 +18,9 @@ from overton.studies.pluralism.options import ARMS, Experiment, Options, Pairing
 from overton.studies.pluralism.questions import BELIEF, QUESTIONS
 from overton.studies.pluralism.record import Record
 
+THOUGHT = "</think>"
+"""The end of a model's thoughts; its answer follows."""
+
 
 class ThreadTrial(Trial, frozen=True):
     """One thread in one condition of one experiment.
@@ -117,9 +120,8 @@ def new_row(trial: ThreadTrial) -> Record:
     )
 
 
-def changed(record: Record, **fields: Any) -> Record:
-    """The row with these columns."""
-    return msgspec.structs.replace(record, **fields)
+changed = msgspec.structs.replace
+"""The row with these columns."""
 
 
 async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:

@@ -13,17 +13,9 @@ import msgspec
 from overton.calls import Ask, Form, Settings, Trial
 from overton.errors import CallFailed, InputError, MissingExtra, Problem
 from overton.studies.options import Demands, Option, StudyOptions
-from overton.studies.pluralism.clustering import (
-    EMBEDDING,
-    METHODS,
-    Clustered,
-    ClusteringFaults,
-    Method,
-    Opinion,
-    clustering_named,
-)
+from overton.studies.pluralism.clustering import EMBEDDING, METHODS, Method, clustering_named
 from overton.studies.pluralism.clustering.embedding import ROLE
-from overton.studies.pluralism.clustering.parts import WriterSettings
+from overton.studies.pluralism.clustering.parts import Clustered, ClusteringFaults, Opinion, Writer, WriterSettings
 from overton.studies.pluralism.items import THREADS, AtomicOpinion, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.references.opinions import CommentOpinions, decompose, opinions_of
@@ -128,7 +120,7 @@ async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[BuiltReferences]:
         return [row]
     clustering = clustering_named(trial.method, alpha=options.alpha, distance=options.distance, least=options.least)
     try:
-        clustered = await clustering(thread, opinions, asking, trial.draw)
+        clustered = await clustering([opinion.text for opinion in opinions], Writer(asking, thread.title, trial.draw))
     except CallFailed as failed:
         return [msgspec.structs.replace(row, status="failed", problem=str(failed))]
     return [

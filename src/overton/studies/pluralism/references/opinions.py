@@ -10,7 +10,7 @@ import msgspec
 from overton.calls import Ask, Form, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.asking import ask_until_read, side_by_side
-from overton.studies.pluralism.clustering import Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import Opinion, plain_text
 from overton.studies.pluralism.items import Thread, ThreadComment
 from overton.studies.pluralism.prompts import reference as prompts
 

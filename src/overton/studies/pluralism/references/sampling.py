@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
@@ -183,10 +183,19 @@ class Sampled:
 def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> ThreadSurvey:
     """Steps 1 to 4. Memory grows with the usable posts, not with the size of what is read."""
     options = options or SamplingOptions()
-    choice = _Posts(options)
+    read = in_year = 0
+    unusable: Counter[str] = Counter()
     known: dict[str, _Counted] = {}
     for post in posts:
-        if post.id not in known and choice.usable(post):
+        if post.id in known:
+            continue
+        read += 1
+        if options.year is not None and _year(post) != options.year:
+            continue
+        in_year += 1
+        if reason := _why_no_thread(post):
+            unusable[reason] += 1
+        else:
             known[post.id] = _Counted(post.subreddit or "", post.author)
     left_out: Counter[str] = Counter()
     enough = options.max_comments + 1  # more are not remembered: the post has too many
@@ -202,7 +211,18 @@ def survey(posts: Iterable[Post], comments: Iterable[Comment], options: Sampling
     for name, counted in known.items():
         if options.min_comments <= len(counted.comments) <= options.max_comments:
             right.setdefault(counted.community, []).append(name)
-    return ThreadSurvey(options, tuple(_first_steps(choice, known, left_out, right, options)), right)
+    counts = [len(counted.comments) for counted in known.values()]
+    few, many = (sum(count < options.min_comments for count in counts), sum(count >= enough for count in counts))
+    note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
+    steps = (
+        SamplingStep(1, "posts of the year", in_year, f"{read:,} read; {options.year or 'any year'}"),
+        SamplingStep(2, "posts that still exist", len(known), f"left out: {_listed(unusable)}"),
+        SamplingStep(
+            3, "posts with comments by readers", sum(map(bool, counts)), f"comments left out: {_listed(left_out)}"
+        ),
+        SamplingStep(4, "threads with a suitable number of comments", sum(map(len, right.values())), note),
+    )
+    return ThreadSurvey(options, steps, right)
 
 
 def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
@@ -230,7 +250,9 @@ def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Com
         raise InputError(f"post {missing[0]} has changed since the first reading; start again")
     remover = Remover()
     threads = [_thread(names[name], drawn[name], said[name].values(), remover) for name in names]
-    return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
+    removed = f"removed: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
+    removal = SamplingStep(6, "names and identifiers removed", len(threads), removed)
+    return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), removal))
 
 
 def _draw_names(surveyed: ThreadSurvey) -> dict[str, str]:
@@ -266,26 +288,6 @@ def _votes(comment: Comment) -> int:
     return round(comment.score) if comment.score is not None and isfinite(comment.score) else 0
 
 
-class _Posts:
-    """Steps 1 and 2 on one post after another, with counts."""
-
-    def __init__(self, options: SamplingOptions) -> None:
-        self.read = self.in_year = 0
-        self.left_out: Counter[str] = Counter()
-        self._year = options.year
-
-    def usable(self, post: Post) -> bool:
-        """Whether the post is from the year, and still visible to readers."""
-        self.read += 1
-        if self._year is not None and _year(post) != self._year:
-            return False
-        self.in_year += 1
-        reason = _why_no_thread(post)
-        if reason:
-            self.left_out[reason] += 1
-        return not reason
-
-
 def _year(post: Post) -> int | None:
     when = seconds(post.created_utc)
     return datetime.fromtimestamp(when, UTC).year if when is not None and abs(when) < 2e11 else None
@@ -314,23 +316,6 @@ def _why_left_out(comment: Comment, author: str | None, options: SamplingOptions
     return "by the post's author" if own else ""
 
 
-def _first_steps(
-    choice: _Posts,
-    known: Mapping[str, _Counted],
-    left_out: Counter[str],
-    right: Mapping[str, list[str]],
-    options: SamplingOptions,
-) -> Iterator[SamplingStep]:
-    yield SamplingStep(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
-    yield SamplingStep(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
-    several = sum(bool(counted.comments) for counted in known.values())
-    yield SamplingStep(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
-    few = sum(len(counted.comments) < options.min_comments for counted in known.values())
-    many = sum(len(counted.comments) > options.max_comments for counted in known.values())
-    note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
-    yield SamplingStep(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
-
-
 def _draw_step(surveyed: ThreadSurvey, threads: Iterable[Thread]) -> SamplingStep:
     taken = Counter(thread.community for thread in threads)
     found = sorted(surveyed.posts.items())
@@ -338,11 +323,6 @@ def _draw_step(surveyed: ThreadSurvey, threads: Iterable[Thread]) -> SamplingSte
     options = surveyed.options
     note = f"at most {options.sample:,} per community, by seed {options.seed}: {', '.join(shares) or 'none'}"
     return SamplingStep(5, "threads drawn", taken.total(), note)
-
-
-def _removal_step(remover: Remover, threads: list[Thread]) -> SamplingStep:
-    note = f"removed: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
-    return SamplingStep(6, "names and identifiers removed", len(threads), note)
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from overton.calls import Message, system, user
 from overton.studies.prompts import Prompts, enclosing
@@ -46,8 +46,3 @@ def complaint(problem: str) -> str:
 def published(key: str, opinions: Sequence[str]) -> tuple[Message, ...]:
     """Prompt 8 ('cluster') or 9 ('summarize') of the paper for these opinions."""
     return system(PROMPTS.fill(f"published.{key}")), user(json.dumps(list(opinions), indent=2, ensure_ascii=False))
-
-
-def numbered(lines: Iterable[str]) -> str:
-    """The lines with their numbers from 1."""
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))

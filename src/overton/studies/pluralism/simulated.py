@@ -1,0 +1,382 @@
+"""A model to measure and a judge whose parameters are known: which views are left out once the user's belief is known.
+
+Both know the threads with their votes, and read from the messages what they are asked. Viewpoints at odd places of a
+thread are one camp, those at even places the other: a viewpoint supports those of its own camp and is against the
+others, whatever their summaries say. Randomness follows from the request's seed. Only if each response is requested
+separately, the views that the model voices follow from the messages, so that all its responses leave out the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Annotated, Any
+
+import msgspec
+
+from overton.calls import Answerer, Draw, Reply, Request
+from overton.errors import RejectedError
+from overton.studies.options import Option
+from overton.studies.orders import same_but_for_order
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.record import STANCES, Stance
+from overton.studies.simulated import SeededAnswerer, parameters_of, weighed_reply
+
+
+def _chance(said: str) -> Option:
+    return Option(f"Chance that {said}", least=0, most=1)
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A simulated pluralist. The first four are for each viewpoint of a thread.
+
+    Recall without a belief is `voice` on average, of views against a stated belief `voice * (1 - suppress)`, of views
+    with it `voice + (1 - voice) * amplify`. The mean rank correlation of rankings is 1 - `noise`.
+    """
+
+    voice: Annotated[float, _chance("it is voiced if nothing is said about what the user believes")] = 0.8
+    suppress: Annotated[float, _chance("one against the user's belief that would be voiced is left out")] = 0.4
+    amplify: Annotated[float, _chance("one with the user's belief that would be left out is voiced")] = 0.1
+    heed: Annotated[float, Option("Share of suppression that asking for every view undoes", least=0, most=1)] = 0.5
+    noise: Annotated[float, _chance("a ranking is drawn at random; otherwise it is the true one")] = 0.4
+    flatter: Annotated[float, _chance("the view in which the user believes is then ranked first")] = 0.2
+    first: Annotated[float, _chance("of two views the first-named is picked whatever it says")] = 0.1
+    yielding: Annotated[float, _chance("otherwise the view in which the user believes is picked")] = 0.1
+    accuracy: Annotated[float, _chance("otherwise the more popular one is picked")] = 0.8
+
+
+class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A simulated judge; all 0 is an exact one."""
+
+    invalid: Annotated[float, _chance("a reply cannot be used")] = 0.0
+    miss: Annotated[float, _chance("a viewpoint that a response voices is not matched to it")] = 0.0
+    extra: Annotated[float, _chance("one that it does not voice is matched to it (leniency)")] = 0.0
+    wrong: Annotated[float, _chance("a response gets one of the two wrong stances")] = 0.0
+
+
+_BELIEVES, _DENIES = "I believe this: ", "I do not believe this: "
+"""How the simulated judge rewrites a summary, and its negation."""
+
+_LISTED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+
+
+def camp(place: int) -> int:
+    """1 for viewpoints at odd places of a thread (from 1), 2 for those at even ones."""
+    return 2 - place % 2
+
+
+def _plain(text: str) -> str:
+    """A text with white space collapsed."""
+    return " ".join(text.split())
+
+
+def _listed(text: str) -> dict[int, str]:
+    """Numbered lines by their numbers."""
+    return {int(number): _plain(line) for number, line in _LISTED.findall(text)}
+
+
+class _World:
+    """Threads by their posts, and viewpoints by their summaries."""
+
+    def __init__(self, threads: Sequence[ReferenceThread]) -> None:
+        self._threads: Mapping[str, ReferenceThread] = {_plain(prompts.post_text(thread)): thread for thread in threads}
+
+    def thread(self, post: str) -> ReferenceThread | None:
+        """The thread whose post this is."""
+        return self._threads.get(_plain(post))
+
+    @staticmethod
+    def place(thread: ReferenceThread, summary: str) -> int | None:
+        """The place of the viewpoint with this summary, from 1."""
+        known = _plain(summary)
+        places = enumerate(thread.viewpoints, 1)
+        return next((place for place, viewpoint in places if _plain(viewpoint.summary) == known), None)
+
+    @staticmethod
+    def voiced(thread: ReferenceThread, text: str) -> list[int]:
+        """Places of the viewpoints whose summaries occur in a text."""
+        said = _plain(text)
+        return [place for place, viewpoint in enumerate(thread.viewpoints, 1) if _plain(viewpoint.summary) in said]
+
+
+class Pluralist(SeededAnswerer):
+    """Answers as a model with known parameters would; an `Answerer`.
+
+    `name` is 'simulated/pluralist', or that followed by a name of its own ('simulated/pluralist/blunt'), so that one
+    run can have several different ones.
+    """
+
+    weighs = True
+    parameters: Parameters
+
+    def __init__(
+        self,
+        threads: Sequence[ReferenceThread],
+        name: str = "simulated/pluralist",
+        parameters: Parameters | None = None,
+    ) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+        self._world = _World(threads)
+
+    def reply(self, request: Request) -> Reply:
+        """Responses, a ranking, or a pick.
+
+        Raises:
+            RejectedError: this is not one of the study's prompts, or about a thread that it does not know.
+        """
+        what, said = _recognise_request(request.messages[-1].content)
+        thread = self._world.thread(said.get("post", ""))
+        if thread is None:
+            raise RejectedError("unknown prompt", f"{self.name} answers prompts on the threads that it was given")
+        if what == "responses":
+            return Reply(self._responses(thread, said, request))
+        draw = Draw(f"{request.seed}/{what}")
+        summaries = [self._known(thread, summary) for summary in _listed(said["summaries"]).values()]
+        believed = self._believed(thread, said)[0]
+        votes = [thread.viewpoints[place - 1].votes for place in summaries]
+        if what == "ranking":
+            return Reply(", ".join(map(str, self._ranking(summaries, votes, believed, draw))))
+        picked, first = str(self._pick(summaries, votes, believed, draw)), self._first(summaries, votes, believed)
+        return weighed_reply(request, picked, picked, {"1": first, "2": 1 - first})
+
+    def _known(self, thread: ReferenceThread, summary: str) -> int:
+        place = self._world.place(thread, summary)
+        if place is None:
+            raise RejectedError("unknown prompt", f"{self.name} knows no such summary in thread {thread.id}")
+        return place
+
+    def _believed(self, thread: ReferenceThread, said: Mapping[str, str]) -> tuple[int | None, int | None]:
+        """The place of the viewpoint that the user's belief is about, and the user's camp."""
+        belief = said.get("belief", "")
+        for words, denied in ((_BELIEVES, False), (_DENIES, True)):
+            place = self._world.place(thread, belief.removeprefix(words)) if belief.startswith(words) else None
+            if place is not None:  # a belief about something else is none about this thread
+                return place, 3 - camp(place) if denied else camp(place)
+        return None, None
+
+    def _responses(self, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> str:
+        alone = "count" not in said
+        shown = "\n\n".join(message.content for message in request.messages)
+        believed = self._believed(thread, said)[1]
+        heeded = prompts.PROMPTS.fill("generation.ours.mitigation") in request.messages[0].content
+        draw = Draw(f"{self.name}/{shown}" if alone else f"{request.seed}/voices")
+        places, order = self._voiced(thread, believed, heeded, draw), Draw(f"{request.seed}/order")
+        if alone:
+            return _write_response(thread, order.sample(places, 1))
+        count = _COUNTS.get(said["count"]) or int(said["count"])
+        groups = order.shuffle(_group_places(places, count))
+        return "\n\n".join(f"{number}. {_write_response(thread, group)}" for number, group in enumerate(groups, 1))
+
+    def _voiced(self, thread: ReferenceThread, believed: int | None, heeded: bool, draw: Draw) -> list[int]:
+        """Places of the viewpoints that are voiced."""
+        parameters, places = self.parameters, range(1, len(thread.viewpoints) + 1)
+        words = [word / 2**64 for word in draw.words(3 * len(places))]
+        suppress = parameters.suppress * (1 - parameters.heed * heeded)
+        voiced = []
+        for place, voice, left_out, added in zip(places, words[::3], words[1::3], words[2::3], strict=True):
+            says = voice < parameters.voice
+            if believed == camp(place):
+                says = says or added < parameters.amplify
+            elif believed is not None:
+                says = says and left_out >= suppress
+            voiced += [place] * says
+        return voiced
+
+    def _ranking(self, places: Sequence[int], votes: Sequence[int], believed: int | None, draw: Draw) -> list[int]:
+        """Numbers of the summaries shown, the most popular first."""
+        noise, flatter, *words = draw.words(2 + len(places))
+        random = noise / 2**64 < self.parameters.noise
+        order = sorted(range(len(places)), key=lambda index: words[index] if random else -votes[index])
+        if believed in places and flatter / 2**64 < self.parameters.flatter:
+            order.sort(key=lambda index: places[index] != believed)
+        return [index + 1 for index in order]
+
+    def _pick(self, places: Sequence[int], votes: Sequence[int], believed: int | None, draw: Draw) -> int:
+        first, yields, right = (word / 2**64 for word in draw.words(3))
+        if first < self.parameters.first:
+            return 1
+        if believed in places and yields < self.parameters.yielding:
+            return places.index(believed) + 1
+        popular = votes.index(max(votes)) + 1
+        return popular if right < self.parameters.accuracy else 3 - popular
+
+    def _first(self, places: Sequence[int], votes: Sequence[int], believed: int | None) -> float:
+        """The probability that it picks the first of two."""
+        parameters = self.parameters
+        knows = parameters.accuracy if votes[0] >= votes[1] else 1 - parameters.accuracy
+        yields = parameters.yielding if believed in places else 0.0
+        return parameters.first + (1 - parameters.first) * (yields * (places[0] == believed) + (1 - yields) * knows)
+
+
+def pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """The value of `Study.simulated` for 'pluralist' and 'pluralist/NAME'."""
+    called = f"simulated/{name}"
+    return Pluralist(threads, called, parameters_of(Parameters, called, arguments))
+
+
+def pluralist_judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """The value of `Study.simulated` for 'pluralist-judge'."""
+    return PluralistJudge(threads, parameters_of(JudgeParameters, PluralistJudge.name, arguments))
+
+
+def _group_places(places: Sequence[int], count: int) -> list[list[int]]:
+    """Viewpoints for each of `count` responses; if there are more viewpoints, those of one camp share responses."""
+    camps = [group for group in ([p for p in places if camp(p) == side] for side in (1, 2)) if group]
+    spare = count - len(places)
+    if spare >= 0:
+        return [[place] for place in places] + [[] for _ in range(spare)]
+    if len(camps) > count:
+        return [list(places)]
+    slots = [max(1, count * len(group) // len(places)) for group in camps]
+    slots[-1] = count - sum(slots[:-1])
+    shared = ([group[start::size] for start in range(size)] for group, size in zip(camps, slots, strict=True))
+    return list(chain.from_iterable(shared))
+
+
+def _write_response(thread: ReferenceThread, places: Sequence[int]) -> str:
+    if not places:
+        return "It is hard to say from here."
+    return "As I see it: " + " And: ".join(_plain(thread.viewpoints[place - 1].summary) for place in places)
+
+
+def _recognise_request(message: str) -> tuple[str, dict[str, str]]:
+    """What is requested, and what fills the prompt's places."""
+    matches = ((what, pattern.fullmatch(message)) for what, pattern in _REQUESTS)
+    return next(((what, match.groupdict()) for what, match in matches if match), ("", {}))
+
+
+_COUNTS = {word: number for number, word in enumerate(prompts.load("generation")["words"]["counts"], 1)}
+_NOT_PROMPTS = re.compile(r".*_system|mitigation")
+
+
+def _request_patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """The biased ones first: a neutral one is also the end of one that states a belief."""
+    found = []
+    for file in ("generation", "popularity"):
+        for source in ("published", "ours"):
+            for key in prompts.load(file)[source]:
+                if not _NOT_PROMPTS.fullmatch(key):
+                    what = "responses" if file == "generation" else key.partition("_")[0]
+                    found.append((key, what, prompts.PROMPTS.pattern(f"{file}.{source}.{key}")))
+    found.sort(key=lambda template: "biased" not in template[0])
+    return [(what, pattern) for _, what, pattern in found]
+
+
+_REQUESTS = _request_patterns()
+
+
+class PluralistJudge(SeededAnswerer):
+    """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
+
+    name = "simulated/pluralist-judge"
+    weighs = True
+    parameters: JudgeParameters
+    draws = "mistakes"
+
+    def __init__(self, threads: Sequence[ReferenceThread], parameters: JudgeParameters | None = None) -> None:
+        self.parameters = parameters or JudgeParameters()
+        self._world = _World(threads)
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter; later ones only if they are used."""
+        values = msgspec.structs.asdict(self.parameters)
+        values = {name: value for name, value in values.items() if value or name != "wrong"}
+        return f"{self.name} {msgspec.json.encode(values).decode()}"
+
+    def reply(self, request: Request) -> Reply:
+        """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
+
+        Raises:
+            RejectedError: this is not one of the judge's prompts, or about a thread that it does not know.
+        """
+        what, said = _recognise_question(request.messages[0].content, request.messages[1].content)
+        draw = Draw(f"{request.seed}/judge")
+        if draw.uniform() < self.parameters.invalid:
+            return Reply("It is hard to say where these stand.")
+        if what.startswith("belief"):
+            start = _DENIES if what == "belief_opposing" else _BELIEVES
+            return _json({"belief": start + _plain(said["summary"])})
+        thread = self._world.thread(said.get("post", ""))
+        if thread is None:
+            raise RejectedError(
+                "unknown prompt", f"{self.name} answers the judge's prompts on the threads it was given"
+            )
+        return self._judged(what, thread, said, request)
+
+    def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> Reply:
+        seed, draw = request.seed, Draw(f"{request.seed}/matches")
+        side = camp(self._world.place(thread, said.get("reference", "")) or 1)
+        if what == "summaries_message":
+            places = _listed(said["summaries"])
+            return _json({str(place): "supporting" if camp(place) == side else "against" for place in places})
+        if what == "response_message":
+            stance = _stance(side, self._world.voiced(thread, said["response"]))
+            given = self._mistaken(stance, Draw(f"{seed}/stance"))
+            return weighed_reply(request, _json({"stance": given}).text, given, self._stances(stance))
+        voiced = self._world.voiced(thread, said["response"])
+        if what == "matching_message":
+            numbers = {
+                self._world.place(thread, text) or 0: number for number, text in _listed(said["summaries"]).items()
+            }
+            return _json({"entailed": [numbers[place] for place in self._kept(sorted(numbers), voiced, draw)]})
+        place = self._world.place(thread, said["summary"]) or 0
+        yes = 1 - self.parameters.miss if place in voiced else self.parameters.extra
+        answer = "yes" if self._kept([place], voiced, draw) else "no"
+        return weighed_reply(request, answer, answer, {"yes": yes, "no": 1 - yes})
+
+    def _stances(self, stance: Stance) -> dict[str, float]:
+        """How likely it gives each label of a response."""
+        wrong = self.parameters.wrong
+        return {label: 1 - wrong if label == stance else wrong / (len(STANCES) - 1) for label in STANCES}
+
+    def _mistaken(self, stance: Stance, draw: Draw) -> Stance:
+        wrong, other = (word / 2**64 for word in draw.words(2))
+        others = [label for label in STANCES if label != stance]
+        return others[int(other * len(others))] if wrong < self.parameters.wrong else stance
+
+    def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
+        """Those of `places` that are matched, including mistakes."""
+        words = [word / 2**64 for word in draw.words(len(places))]
+        return [
+            place
+            for place, word in zip(places, words, strict=True)
+            if (word >= self.parameters.miss if place in voiced else word < self.parameters.extra)
+        ]
+
+
+def _stance(side: int, voiced: Sequence[int]) -> Stance:
+    """The stance of a response that voices these viewpoints towards an opinion of the camp `side`."""
+    sides = {camp(place) for place in voiced}
+    if len(sides) != 1:
+        return "neutral"
+    return "supporting" if side in sides else "against"
+
+
+def _recognise_question(instructions: str, message: str) -> tuple[str, dict[str, str]]:
+    """Which of the judge's prompts this is, and what fills its places."""
+    for is_known in (str.__eq__, same_but_for_order):
+        for name, (known, pattern) in _QUESTIONS.items():
+            match = pattern.fullmatch(message) if is_known(instructions, known) else None
+            if match:
+                return name, match.groupdict()
+    return "", {}
+
+
+def _json(value: Any) -> Reply:
+    return Reply(msgspec.json.encode(value).decode())
+
+
+_QUESTIONS = {
+    name: (
+        prompts.PROMPTS.fill(f"judge.{name.partition('_')[0]}_system").strip(),
+        prompts.PROMPTS.pattern(f"judge.{name}"),
+    )
+    for name in (
+        *("summaries_message", "response_message", "matching_message", "pair_message"),
+        *("belief_toward", "belief_opposing"),
+    )
+}
