@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any, Literal, NamedTuple, cast
@@ -11,18 +11,18 @@ import numpy as np
 
 from overton.errors import InputError
 from overton.statistics import NOT_COMPUTED, Estimate
+from overton.statistics.arrays import Flags, Ints
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.deliberation.choice_model import (
     ALL_MODELS,
     ESTIMATORS,
+    NONE,
     ChoiceFit,
+    Coefficient,
     Decisions,
     Estimator,
-    Size,
-    decisions_from_columns,
     fit,
 )
-from overton.studies.deliberation.choice_model import Coefficient as Fitted
 from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.frame import Cells, EstimateRow
@@ -97,21 +97,40 @@ def _by_goal(talks: Deliberations, goals: str) -> Iterator[tuple[str | None, Par
 
 
 def decisions_of(part: Part) -> Decisions:
-    """The part's messages as the choice model takes them; deliberations and agents by number."""
+    """The part's verdicts as the choice model takes them.
+
+    One that could not be read is no decision, nobody is counted as having heard it, and its agent has no verdict of its
+    own to keep in the next round.
+    """
     talks = part.talks
-    row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)
-    talk = part.rows[row]
-    formats = np.array([setting.format for setting in talks.settings], object)
-    names: list[str | None] = [*VERDICTS, None]
-    return decisions_from_columns(
-        discussion=talk.tolist(),
-        dilemma=talks.dilemma[talk].tolist(),
-        format=formats[talks.setting[talk]].tolist(),
-        round=(round_ + 1).tolist(),
-        position=(seat + 1).tolist(),
-        model=[talks.models[code] for code in talks.model[talk, seat].tolist()],
-        verdict=[names[code] for code in talks.verdict[talk, seat, round_].tolist()],
-        agent=seat.tolist(),
+    verdict = talks.verdict[part.rows].swapaxes(1, 2)  # in the order of speaking: [deliberations, rounds, seats]
+    made = np.nonzero(verdict >= 0)
+    row, round_, seat = made
+    in_turn = np.array([setting.format == "round-robin" for setting in talks.settings])[talks.setting[part.rows]]
+
+    def counted(heard: Callable[[Flags], Ints]) -> Ints:
+        return np.stack([heard(verdict == code)[made] for code in range(len(VERDICTS))], axis=1)
+
+    def in_earlier_rounds(said: Flags) -> Ints:
+        own = said.cumsum(1) - said
+        return np.asarray(own.sum(2, keepdims=True) - own)
+
+    def in_this_round(said: Flags) -> Ints:
+        return np.asarray((said.cumsum(2) - said) * in_turn[:, None, None])
+
+    before = np.maximum(verdict[row, round_ - 1, seat], NONE)
+    models = np.unique(talks.model[part.rows][(talks.message[part.rows] >= 0).any(2)])
+    # Dilemmas are in the order of their numbers' text: the published estimator draws them by their places.
+    place = np.argsort(np.argsort(np.arange(len(talks.dilemmas)).astype(str)))
+    return Decisions(
+        model=np.searchsorted(models, talks.model[part.rows[row], seat]).astype(np.int64),
+        dilemma=place[talks.dilemma[part.rows[row]]],
+        discussion=np.asarray(part.rows[row], np.int64),
+        own_previous=np.where(round_ > 0, before, NONE).astype(np.int64),
+        n_prev=counted(in_earlier_rounds),
+        n_within=counted(in_this_round),
+        choice=verdict[made].astype(np.int64),
+        models=tuple(talks.models[code] for code in models),
         verdicts=VERDICTS,
     )
 
@@ -184,11 +203,11 @@ def _parameters(found: GoalFit, level: float) -> Iterator[_Parameter]:
             "variant": found.variant,
         }
 
-    def coefficients(measure: str, by_model: Mapping[str, Fitted]) -> Iterator[_Parameter]:
+    def coefficients(measure: str, by_model: Mapping[str, Coefficient]) -> Iterator[_Parameter]:
         for model, fitted in by_model.items():
             yield named(measure, model), _number(fitted, made.n, method, level), _beside(fitted, fitted.odds_ratio)
 
-    def spread(measure: str, model: str | None, size: Size | None) -> Iterator[_Parameter]:
+    def spread(measure: str, model: str | None, size: Coefficient | None) -> Iterator[_Parameter]:
         if size is not None:
             number = _number(size, len(found.decisions), "Wald, of the logarithm", level)
             yield named(measure, model), number, _beside(size, None)
@@ -206,14 +225,14 @@ def _parameters(found: GoalFit, level: float) -> Iterator[_Parameter]:
         yield from spread("taste_spread", model, size)
 
 
-def _number(fitted: Fitted | Size, n: int, method: str, level: float) -> Estimate:
+def _number(fitted: Coefficient, n: int, method: str, level: float) -> Estimate:
     """A parameter and its interval; `n` counts the decisions of the fit."""
     if fitted.reason:
         method = NOT_COMPUTED + fitted.reason if isnan(fitted.estimate) else fitted.reason
     return Estimate(fitted.estimate, *fitted.interval, n, method, level)
 
 
-def _beside(fitted: Fitted | Size, odds_ratio: float | None) -> Cells:
+def _beside(fitted: Coefficient, odds_ratio: float | None) -> Cells:
     return {"se": _known(fitted.se), "odds_ratio": None if odds_ratio is None else _known(odds_ratio)}
 
 

@@ -1,6 +1,6 @@
 """The choice model of discussion (equation 2): what makes an agent keep its verdict, or adopt another's."""
 
-from overton.studies.deliberation.choice_model.design import NONE, Conformity, Decisions, decisions_from_columns
+from overton.studies.deliberation.choice_model.design import NONE, Conformity, Decisions
 from overton.studies.deliberation.choice_model.fit import (
     ALL_MODELS,
     ESTIMATORS,
@@ -8,7 +8,6 @@ from overton.studies.deliberation.choice_model.fit import (
     Coefficient,
     Estimator,
     LikelihoodRatio,
-    Size,
     fit,
 )
 
@@ -22,7 +21,5 @@ __all__ = [
     "Decisions",
     "Estimator",
     "LikelihoodRatio",
-    "Size",
-    "decisions_from_columns",
     "fit",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.arrays import Floats
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.deliberation.choice_model.design import (
     NONE,
     Block,
@@ -38,7 +38,6 @@ from overton.studies.deliberation.choice_model.random_effects import (
 from overton.studies.deliberation.choice_model.tastes import Spreads, taste_likelihood
 
 Single = NDArray[np.float32]
-Indices = NDArray[np.int64]
 Numbers = NDArray[np.floating[Any]]
 
 REFITS = 200
@@ -107,11 +106,11 @@ class _DecisionArrays:
     earlier rounds and within the round [C] each; `sizes` are K, M, D and C.
     """
 
-    model: Indices
-    dilemma: Indices
-    own: Indices
-    choice: Indices
-    voice: Indices
+    model: Ints
+    dilemma: Ints
+    own: Ints
+    choice: Ints
+    voice: Ints
     previous: Single
     within: Single
     sizes: tuple[int, int, int, int]
@@ -138,13 +137,13 @@ class _DecisionArrays:
     def __len__(self) -> int:
         return len(self.choice)
 
-    def at(self, places: Indices | slice) -> _DecisionArrays:
+    def at(self, places: Ints | slice) -> _DecisionArrays:
         """Those at some places."""
         model, dilemma, own = self.model[places], self.dilemma[places], self.own[places]
         heard = self.previous[:, places], self.within[:, places]
         return _DecisionArrays(model, dilemma, own, self.choice[places], self.voice[places], *heard, self.sizes)
 
-    def on(self, dilemmas: Indices) -> _DecisionArrays:
+    def on(self, dilemmas: Ints) -> _DecisionArrays:
         """Those on some dilemmas; the others keep their effects, which nothing moves from zero."""
         return self.at(np.flatnonzero(np.isin(self.dilemma, dilemmas)))
 
@@ -197,7 +196,7 @@ def _centred(columns: Numbers) -> Numbers:
     return np.asarray(columns - columns.mean(0))
 
 
-def _summed(group: Indices, values: Single, groups: int) -> Floats:
+def _summed(group: Ints, values: Single, groups: int) -> Floats:
     """Sums [K, groups] of values [K, N]."""
     return np.array([np.bincount(group, row, groups) for row in values], float)
 

@@ -25,16 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overton.statistics.arrays import Floats
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.deliberation.choice_model.design import Block
 from overton.studies.deliberation.choice_model.likelihood import AtPoint, Nodes, each, evaluate, modes
 from overton.studies.deliberation.choice_model.newton import LikelihoodPoint, Start, Sums, added_up
 from overton.studies.deliberation.choice_model.quadrature import Rule, normalised, principal_roots
 from overton.studies.deliberation.choice_model.random_effects import EffectSpread, JointEffects
-
-Indices = NDArray[np.int64]
 
 _SETTLED, _SWEEPS = 0.01, 2
 """In posterior standard deviations: sites are done once no mean or covariance moves further; and the most sweeps over
@@ -46,7 +43,7 @@ class ModelRows:
     """One model's rows in some dilemmas, in single precision, and which columns of the design count in them."""
 
     block: Block
-    columns: Indices
+    columns: Ints
 
 
 def rows_by_model(block: Block) -> list[ModelRows]:
