@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
+from msgspec import structs
 
 from overton.errors import InputError
 from overton.statistics import NOT_COMPUTED, Estimate
@@ -23,22 +24,17 @@ from overton.studies.deliberation.choice_model import (
     Estimator,
     fit,
 )
-from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order
+from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order, talks_from, talks_of
 from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.options import DeliberationHow
+from overton.studies.deliberation.rows import without_faults
 from overton.studies.frame import Cells, EstimateRow
+from overton.studies.grouping import Frame
+from overton.studies.results import Results
 from overton.studies.study_measures import TableRow
 
 ALL_GOALS = "all"
 """In place of the goal of a fit to decisions without a goal, or with all goals together."""
-
-
-class Fitting(NamedTuple):
-    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times longer."""
-
-    estimator: Estimator = "auto"
-    conformity: Literal["shared", "by model"] = "shared"
-    goals: Literal["apart", "together"] = "apart"
-    others: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,16 @@ class GoalFit:
     variant: str = "plain"
 
 
-def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFit]:
+def choice_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
+    """The parameters of fits; also without malformed messages, if there are any."""
+    talks, left = talks_of(frame), without_faults(results)
+    fits = fit_choices(talks, how)
+    yield from rows_of_fits(fits, how.level)
+    if left is not results and talks.weight is None:
+        yield from rows_of_fits(fit_again(talks_from(left.records), fits, how), how.level)
+
+
+def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
     """The fits for each goal, correctness first, with the chosen estimator; then with the others, if requested, whose
     names are their variants.
 
@@ -65,9 +70,9 @@ def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFi
     parts = [(goal, decisions_of(part)) for goal, part in _by_goal(talks, how.goals)]
     if talks.weight is not None:
         return [GoalFit(goal, how.estimator, decisions, None, LEFT_OUT) for goal, decisions in parts]
-    first = [_fit_goal(goal, decisions, how, level) for goal, decisions in parts]
+    first = [_fit_goal(goal, decisions, how) for goal, decisions in parts]
     more = [
-        replace(_fit_goal(goal, decisions, how._replace(estimator=name), level, refits=0, against=False), variant=name)
+        replace(_fit_goal(goal, decisions, structs.replace(how, estimator=name), refits=0, against=False), variant=name)
         for name in (ESTIMATORS if how.others else ())
         for (goal, decisions), first_fit in zip(parts, first, strict=True)
         if name != first_fit.estimator
@@ -75,12 +80,12 @@ def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFi
     return first + more
 
 
-def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: Fitting, level: float) -> list[GoalFit]:
+def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: DeliberationHow) -> list[GoalFit]:
     """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
     numbers shown side by side must differ in the verdicts alone."""
-    used = (how._replace(estimator=found.estimator) for found in first if found.variant == "plain")
+    used = (structs.replace(how, estimator=found.estimator) for found in first if found.variant == "plain")
     return [
-        replace(_fit_goal(goal, decisions_of(part), fitting, level, against=False), variant="without_faults")
+        replace(_fit_goal(goal, decisions_of(part), fitting, against=False), variant="without_faults")
         for (goal, part), fitting in zip(_by_goal(talks, how.goals), used, strict=True)
     ]
 
@@ -135,16 +140,16 @@ def decisions_of(part: Part) -> Decisions:
     )
 
 
-def _fit_goal(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> GoalFit:
+def _fit_goal(goal: str | None, decisions: Decisions, how: DeliberationHow, **slow: Any) -> GoalFit:
     """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
     try:
-        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)
+        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=how.level, **slow)
     except InputError as error:
         return GoalFit(goal, how.estimator, decisions, None, str(error))
     return GoalFit(goal, cast("Estimator", made.estimator), decisions, made)
 
 
-def choice_numbers(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
+def rows_of_fits(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
     """The parameters of fits: `inertia` and `preference` by model (and verdict), `conformity_previous` to earlier
     rounds and `conformity_within` the round for all models together or by model, and spreads of random effects.
 

@@ -18,7 +18,9 @@ from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.record import DECISIONS
+from overton.studies.grouping import Frame
 from overton.studies.groups import number_groups
+from overton.studies.units import Units
 
 Masks = NDArray[np.uint64]
 
@@ -495,3 +497,18 @@ def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
     made = sorted(set(names), key=place_of)
     code = np.array([made.index(name) for name in names])[talks.setting]
     return [Part(setting, talks, np.flatnonzero(code == number)) for number, setting in enumerate(made)]
+
+
+@dataclass(frozen=True)
+class DeliberationUnits(Units):
+    """The units 'deliberations', with the arrays that they are made from: other numbers start from these."""
+
+    talks: Deliberations | None = None
+
+
+def talks_of(frame: Frame) -> Deliberations:
+    """The arrays that a frame's units are made from."""
+    units = frame.units["deliberations"]
+    assert isinstance(units, DeliberationUnits)
+    assert units.talks is not None
+    return units.talks

@@ -21,12 +21,9 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.contrasts import (
     Contrast,
-    Difference,
     Where,
-    apart,
     compare,
     rows_of,
-    together,
 )
 from overton.studies.deliberation.deliberations import Deliberations, Part, summed
 from overton.studies.frame import EstimateRow
@@ -86,7 +83,7 @@ def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estimat
             if used:
                 places = [where._replace(against=first) for where in _uses_of(part, second, used)]
                 some, others = (ClusterSums(side.above[:, used], side.below) for side in sides)
-                yield from together(compare(resampling, [Contrast(places, some, others)]))
+                yield from compare(resampling, [Contrast(places, some, others)])
 
 
 def _uses_of(part: Part, model: str, values: Iterable[int]) -> list[Where]:
@@ -228,22 +225,12 @@ def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[E
     table 'pairs_left_out' counts both.
     """
     every = [_pairs(part) for part in parts]
-    differences = compare(resampling, (contrast for pairs in every for contrast in _questions(pairs)))
-    for difference in differences:
-        yield from _sides(difference)
-    yield from apart(differences)
+    questions = (contrast for pairs in every for contrast in _questions(pairs))
+    yield from compare(resampling, questions, corrected=False)
     for pairs in every:
         yield from _rows_by_round(pairs, resampling)
         setting = pairs.part.setting.name
         yield TableRow("pairs_left_out", {"condition": setting, "empty": pairs.empty, "unknown": pairs.unknown})
-
-
-def _sides(difference: Difference) -> Iterator[EstimateRow]:
-    """The rows of both numbers of a difference."""
-    where = difference.where
-    group, _, second = str(where.condition).rpartition(" / ")
-    for name, number in ((where.against, difference.first), (second, difference.second)):
-        yield where._replace(condition=f"{group} / {name}", against=None).row(number, difference.clusters)
 
 
 def _pairs(part: Part) -> _AgentPairs:
@@ -300,8 +287,8 @@ def _rounds(pairs: _AgentPairs) -> Iterator[tuple[list[Where], ClusterSums]]:
 def _agreement(pairs: _AgentPairs) -> Contrast:
     dilemma = np.broadcast_to(pairs.dilemma[:, None], pairs.similarity.shape)
     sides = [np.isfinite(pairs.similarity) & side for side in (~pairs.agree, pairs.agree)]
-    where = _where(pairs, "similarity_by_agreement", "verdicts", VERDICTS_OF_PAIRS)
-    return _pair(pairs.part, where, *((dilemma[side], pairs.similarity[side]) for side in sides))
+    found = [(dilemma[side], pairs.similarity[side]) for side in sides]
+    return _contrast(pairs, "similarity_by_agreement", "verdicts", VERDICTS_OF_PAIRS, found)
 
 
 def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
@@ -309,17 +296,18 @@ def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
     first = pairs.similarity[:, 0]
     last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
     both = chosen & np.isfinite(first) & np.isfinite(last)
-    where = _where(pairs, measure, "round", ROUNDS)
-    return _pair(pairs.part, where, *((pairs.dilemma[both], side[both]) for side in (first, last)))
+    return _contrast(pairs, measure, "round", ROUNDS, [(pairs.dilemma[both], side[both]) for side in (first, last)])
 
 
-def _where(pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str]) -> Where:
-    first, second = names
-    return Where(measure, None, f"pooled / {facet}", f"{pairs.part.setting.name} / {second}", first)
-
-
-def _pair(part: Part, where: Where, first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]) -> Contrast:
-    return Contrast([where], _sums(part, *first), _sums(part, *second), observed=(first[1], second[1]))
+def _contrast(
+    pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str], sides: Sequence[tuple[AnyInts, Floats]]
+) -> Contrast:
+    """Of the similarities of two groups of pairs, each with their dilemmas."""
+    setting = pairs.part.setting.name
+    before, after = (Where(measure, None, f"pooled / {facet}", f"{setting} / {name}") for name in names)
+    first, second = (_sums(pairs.part, *side) for side in sides)
+    observed = sides[0][1], sides[1][1]
+    return Contrast([after._replace(against=names[0])], first, second, (before, after), observed)
 
 
 def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:

@@ -22,7 +22,7 @@ from overton.studies.deliberation.layouts.numbers import (
     table,
     twice,
 )
-from overton.studies.deliberation.rows import INVALID_NAME, NONE, speakers
+from overton.studies.deliberation.other_numbers import INVALID_NAME, NONE, speakers
 from overton.studies.frame import Cells
 from overton.studies.numbers import Kind
 from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
