@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any, cast
@@ -19,7 +19,6 @@ from overton.studies.deliberation.choice_model import (
     ESTIMATORS,
     NONE,
     ChoiceFit,
-    Coefficient,
     Decisions,
     Estimator,
     fit,
@@ -188,57 +187,35 @@ def _fit_cells(found: GoalFit) -> Cells:
     }
 
 
-_Parameter = tuple[dict[str, Any], Estimate, Cells]
-
-
-def _parameters(found: GoalFit, level: float) -> Iterator[_Parameter]:
+def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], Estimate, Cells]]:
     """What each parameter is (columns of its row), its number, and what stands beside it."""
     made, goal = found.made, found.goal or ALL_GOALS
     if made is None:
         return
     method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
-
-    def named(measure: str, model: str | None, verdict: str = "") -> dict[str, Any]:
-        facet, condition = ("goal / verdict", f"{goal} / {verdict}") if verdict else ("goal", goal)
-        return {
-            "measure": measure,
+    by_model = {"inertia": made.inertia, "conformity_previous": made.previous, "conformity_within": made.within}
+    every = [(name, model, "", one) for name, fitted in by_model.items() for model, one in fitted.items()]
+    every += [
+        ("preference", model, verdict, one)
+        for model, fitted in made.preference.items()
+        for verdict, one in fitted.items()
+    ]
+    spreads = [("dilemma_spread", ALL_MODELS, made.dilemma_spread), ("taste_spread", ALL_MODELS, made.taste_spread)]
+    spreads += [("taste_spread", model, one) for model, one in made.taste_spreads.items()]
+    every += [(name, model, "", one) for name, model, one in spreads if one is not None]
+    for name, model, verdict, one in every:
+        fields = {
+            "measure": name,
             "model": None if model == ALL_MODELS else model,
-            "facet": facet,
-            "condition": condition,
+            "facet": "goal / verdict" if verdict else "goal",
+            "condition": f"{goal} / {verdict}" if verdict else goal,
             "variant": found.variant,
         }
-
-    def coefficients(measure: str, by_model: Mapping[str, Coefficient]) -> Iterator[_Parameter]:
-        for model, fitted in by_model.items():
-            yield named(measure, model), _number(fitted, made.n, method, level), _beside(fitted, fitted.odds_ratio)
-
-    def spread(measure: str, model: str | None, size: Coefficient | None) -> Iterator[_Parameter]:
-        if size is not None:
-            number = _number(size, len(found.decisions), "Wald, of the logarithm", level)
-            yield named(measure, model), number, _beside(size, None)
-
-    yield from coefficients("inertia", made.inertia)
-    yield from coefficients("conformity_previous", made.previous)
-    yield from coefficients("conformity_within", made.within)
-    for model, by_verdict in made.preference.items():
-        for verdict, fitted in by_verdict.items():
-            number = _number(fitted, made.n, method, level)
-            yield named("preference", model, verdict), number, _beside(fitted, fitted.odds_ratio)
-    yield from spread("dilemma_spread", None, made.dilemma_spread)
-    yield from spread("taste_spread", None, made.taste_spread)
-    for model, size in made.taste_spreads.items():
-        yield from spread("taste_spread", model, size)
-
-
-def _number(fitted: Coefficient, n: int, method: str, level: float) -> Estimate:
-    """A parameter and its interval; `n` counts the decisions of the fit."""
-    if fitted.reason:
-        method = NOT_COMPUTED + fitted.reason if isnan(fitted.estimate) else fitted.reason
-    return Estimate(fitted.estimate, *fitted.interval, n, method, level)
-
-
-def _beside(fitted: Coefficient, odds_ratio: float | None) -> Cells:
-    return {"se": _known(fitted.se), "odds_ratio": None if odds_ratio is None else _known(odds_ratio)}
+        is_spread = name.endswith("_spread")
+        why = (NOT_COMPUTED if isnan(one.estimate) else "") + one.reason if one.reason else ""
+        how = why or ("Wald, of the logarithm" if is_spread else method)
+        number = Estimate(one.estimate, *one.interval, made.n, how, level)
+        yield fields, number, {"se": _known(one.se), "odds_ratio": None if is_spread else _known(one.odds_ratio)}
 
 
 def _known(value: float) -> float | None:

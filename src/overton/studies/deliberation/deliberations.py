@@ -472,23 +472,16 @@ class Part:
         """The same with all deliberations counting alike."""
         return self if self.talks.weight is None else replace(self, talks=replace(self.talks, weight=None))
 
-    def count_agents(self, flags: Flags) -> Floats:
-        """For each dilemma, how many agents [rows, seats] have a flag; each by its deliberation's weight."""
-        many = flags.sum(1)
-        weighed = many if self.talks.weight is None else many * self.talks.weight[self.rows]
-        return summed([self.dilemma], (len(self.talks.dilemmas),), weighed)
-
-    def count_endings(self) -> Floats:
-        """For each dilemma, how many deliberations reach consensus in each round, 0 for none [dilemmas, rounds + 1]."""
-        shape = (len(self.talks.dilemmas), self.talks.verdict.shape[2] + 1)
-        weight = None if self.talks.weight is None else self.talks.weight[self.rows]
-        return summed([self.dilemma, self.talks.agreement[self.rows]], shape, weight)
-
     def count_codes(self, codes: AnyInts, width: int, chosen: Flags) -> Floats:
-        """How often the chosen agents have each code [dilemmas, width]."""
+        """How often the chosen agents [rows, seats] have each code [dilemmas, width]; each by its deliberation's
+        weight."""
         row, seat = np.nonzero(chosen)
         weight = None if self.talks.weight is None else self.talks.weight[self.rows[row]]
         return summed([self.dilemma[row], codes[row, seat]], (len(self.talks.dilemmas), width), weight)
+
+    def count_agents(self, flags: Flags) -> Floats:
+        """For each dilemma, how many agents [rows, seats] have a flag."""
+        return self.count_codes(np.zeros(flags.shape, int), 1, flags)[:, 0]
 
 
 def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:

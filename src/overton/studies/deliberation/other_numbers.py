@@ -78,11 +78,10 @@ def round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Itera
 
 def _by_round(part: Part) -> ClusterSums:
     """Deliberations in which all models gave readable verdicts by the round of their consensus, out of all of these."""
-    talks = part.talks
-    heard = part.where(~talks.has_mutes[part.rows])
-    many = None if talks.weight is None else heard.unweighted.count_endings().sum(1)
-    endings = heard.count_endings()
-    return ClusterSums(endings[:, 1:], endings.sum(1), many)
+    heard = part.where(~part.talks.has_mutes[part.rows])
+    codes, rounds = part.talks.agreement[heard.rows, None], part.talks.verdict.shape[2]
+    endings, many = (of.count_codes(codes, rounds + 1, np.ones(codes.shape, bool)) for of in (heard, heard.unweighted))
+    return ClusterSums(endings[:, 1:], endings.sum(1), None if part.talks.weight is None else many.sum(1))
 
 
 def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
