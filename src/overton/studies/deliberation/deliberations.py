@@ -142,6 +142,11 @@ class Deliberations:
         return np.where(agreed.any(1), np.argmax(agreed, axis=1) + 1, 0)
 
     @cached_property
+    def beyond(self) -> Flags:
+        """Which deliberations had a second round because the first brought no consensus [T]."""
+        return np.asarray((self.rounds > 1) & (self.agreement != 1))
+
+    @cached_property
     def agreed_verdict(self) -> AnyInts:
         """The verdict of that round [T], INVALID if there is none."""
         found = self.verdict[np.arange(len(self)), 0, np.maximum(self.agreement - 1, 0)]
@@ -465,7 +470,7 @@ class Part:
     @cached_property
     def beyond_round_1(self) -> Part:
         """The deliberations that had a second round because the first brought no consensus."""
-        return self.where((self.talks.rounds[self.rows] > 1) & (self.talks.agreement[self.rows] != 1))
+        return self.where(self.talks.beyond[self.rows])
 
     @cached_property
     def unweighted(self) -> Part:

@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
@@ -36,6 +34,7 @@ from overton.studies.deliberation.values import (
     inheritance,
     openings_known,
     pair_similarity,
+    pairs_of_agents,
 )
 from overton.studies.frame import EstimateRow
 from overton.studies.label_shares import Variants, leading
@@ -133,7 +132,7 @@ class ValueCase(CorrectionCase):
         made[np.append(~self.talks.known, True)] = 1.0
         return made
 
-    def _unused(self, message: NDArray[np.integer]) -> Iterator[Floats]:
+    def _unused(self, message: AnyInts) -> Iterator[Floats]:
         """The weight of messages not using each value [*messages, V], by draw."""
         judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
         certain = self.certain[message]
@@ -180,7 +179,7 @@ class ValueCase(CorrectionCase):
         made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
         return msgspec.structs.replace(made, n=number.plain.n)
 
-    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Floats, below: Floats) -> CorrectedSums:
+    def _by_dilemma(self, dilemma: AnyInts, above: Floats, below: Floats) -> CorrectedSums:
         """Sums of pairs or agents [1 + draws, K] by dilemma."""
         many = len(self.talks.dilemmas)
 
@@ -200,42 +199,35 @@ class ValueCase(CorrectionCase):
 
     def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         for part in self.parts:
-            pairs, setting = self._pairs(part), part.setting
+            setting = part.setting
             group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
-            for name, place, undone, part_of in self._correct_similarities(pairs, setting.name):
+            for name, place, undone, part_of in self._correct_similarities(self._pairs(part), setting.name):
                 if place in self._plain:
-                    number = _CorrectedNumber(self._plain[place], undone, part_of)
-                    yield (group, f"similarity, {name}", place), number
+                    yield (group, f"similarity, {name}", place), _CorrectedNumber(self._plain[place], undone, part_of)
 
     def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
         """All similarities of a setting: their names, their places, and their sums."""
-        sides = (self._sums(pairs, ~pairs.agree), self._sums(pairs, pairs.agree))
+        sides = (~pairs.agree, pairs.agree)
+        both = [self._sums(pairs, side) for side in sides]
         where = ("similarity_by_agreement", "pooled / verdicts", setting)
-        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, sides)
+        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, (both[0], both[1]))
         for number in range(1, pairs.agree.shape[1] + 1):
             inside = np.arange(pairs.agree.shape[1]) == number - 1
-            for name, verdicts, side in zip(
-                ("disagreement", "agreement"), VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True
-            ):
+            for name, verdicts, side in zip(("disagreement", "agreement"), VERDICTS_OF_PAIRS, sides, strict=True):
                 condition = f"{setting} / {number} / {verdicts}"
                 place: Place = ("similarity_in_round", None, condition, "pooled / round / verdicts", None)
                 yield f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",)
-        for name, chosen in (("consensus", True), ("without", False)):
-            both = self._first_and_last(pairs, consensus=chosen)
-            measure = "similarity_with_consensus" if chosen else "similarity_without_consensus"
+        for name, measure, consensus in (
+            ("consensus", "similarity_with_consensus", True),
+            ("without", "similarity_without_consensus", False),
+        ):
+            ends = self._first_and_last(pairs, consensus=consensus)
             where = (measure, "pooled / round", setting)
-            yield from _contrast(f"first and last round, {name}", where, ROUNDS, both, ("round",))
+            yield from _contrast(f"first and last round, {name}", where, ROUNDS, ends, ("round",))
 
     def _pairs(self, part: Part) -> _CorrectedPairs:
         """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
-        talks = self.talks
-        found = []
-        for first, second in combinations(range(talks.model.shape[1]), 2):
-            rows = part.rows[talks.seated[part.rows, second]]
-            verdicts = talks.verdict[rows, first]
-            agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
-            found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
-        rows, left, right, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+        talks, (rows, left, right, agree) = self.talks, pairs_of_agents(part)
         there = (left >= 0) & (right >= 0)
         there &= talks.known[left] & talks.known[right]
         above, below = np.zeros((2, len(self.weights), *left.shape))
@@ -243,7 +235,7 @@ class ValueCase(CorrectionCase):
             above[:, there], below[:, there] = self._similarity_weights(left[there], right[there])
         return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
 
-    def _similarity_weights(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
+    def _similarity_weights(self, left: AnyInts, right: AnyInts) -> tuple[Floats, Floats]:
         """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
 
         Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
@@ -266,8 +258,7 @@ class ValueCase(CorrectionCase):
     def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
         """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
         talks, every = self.talks, np.arange(len(pairs.row))
-        beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
-        chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
+        chosen = talks.beyond[pairs.row] & ((talks.agreement[pairs.row] > 0) == consensus)
         last = talks.rounds[pairs.row] - 1
         ends = [(weight[:, :, 0], weight[:, every, last]) for weight in (pairs.above, pairs.below)]
         (first, final), (in_first, in_final) = ends
@@ -278,10 +269,10 @@ class ValueCase(CorrectionCase):
         )
 
     def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        for part in self.parts:
-            known = part.where(openings_known(part))
+        for whole in self.parts:
+            part = whole.where(openings_known(whole))
             for model in part.models:
-                yield from self._correct_inheritance(known, model)
+                yield from self._correct_inheritance(part, model)
 
     def _correct_inheritance(
         self, part: Part, model: str
@@ -318,8 +309,8 @@ class _CorrectedPairs:
     """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
     the weights of their similarity and of its presence [1 + draws, K, rounds]."""
 
-    row: Ints
-    dilemma: NDArray[np.integer]
+    row: AnyInts
+    dilemma: AnyInts
     agree: Flags
     above: Floats
     below: Floats
