@@ -116,8 +116,8 @@ def test_few_decisions_give_the_effects_of_dilemmas_one_spread_for_all_verdicts(
     many = simulated(25, 40)
     assert len(few) < 750 < len(many)
 
-    def factors(decisions: Decisions, fitted: Callable[[Estimable, int], FittedCoefficients]) -> int:
-        return len(fitted(estimable_part(decisions, "shared"), len(decisions.models)).dilemma)
+    def factors(decisions: Decisions, fitted: Callable[[Estimable], FittedCoefficients]) -> int:
+        return len(fitted(estimable_part(decisions, "shared")).dilemma)
 
     assert factors(few, fit_taste_by_model) == 1
     assert factors(few, fit_taste) == factors(many, fit_taste_by_model) == 10

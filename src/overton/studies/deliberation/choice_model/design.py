@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Flags, Floats, Ints
+from overton.studies.deliberation.options import Conformity
 
 NONE = -1
 """The value of `Decisions.own_previous` if there is no own verdict to keep."""
@@ -156,9 +157,6 @@ def _distinct(table: Ints) -> tuple[Ints, Ints]:
         size *= width
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     return np.asarray(inverse, np.int64), np.asarray(first, np.int64)
-
-
-Conformity = Literal["shared", "by model"]
 
 
 class DesignColumn(NamedTuple):

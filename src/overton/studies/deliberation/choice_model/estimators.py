@@ -19,7 +19,6 @@ from overton.studies.deliberation.choice_model.design import (
     NONE,
     Block,
     ChoiceDesign,
-    Conformity,
     Decisions,
     Situations,
     blocks,
@@ -36,6 +35,7 @@ from overton.studies.deliberation.choice_model.random_effects import (
     one_size,
 )
 from overton.studies.deliberation.choice_model.tastes import Spreads, taste_likelihood
+from overton.studies.deliberation.options import Conformity
 
 Single = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]
@@ -337,47 +337,47 @@ def fit_random(estimable: Estimable) -> FittedCoefficients:
     return _spread(estimable, peak, spread)
 
 
-def fit_taste(estimable: Estimable, models: int) -> FittedCoefficients:
+def fit_taste(estimable: Estimable) -> FittedCoefficients:
     """The same with normal effects of each model in each dilemma besides, of one size."""
-    return _fit_tastes(estimable, models, np.array([_TASTE]), _spread_of(estimable))
+    return _fit_tastes(estimable, np.array([_TASTE]), _spread_of(estimable))
 
 
-def fit_taste_by_model(estimable: Estimable, models: int) -> FittedCoefficients:
+def fit_taste_by_model(estimable: Estimable) -> FittedCoefficients:
     """The same with a size for each model; none for a model without decisions."""
-    tastes = np.where(estimable.used.any(1), _TASTE, 0.0)
-    return _fit_tastes(estimable, models, tastes, _spread_of(estimable, _FEW_DECISIONS))
+    tastes = np.where(estimable.deciding, _TASTE, 0.0)
+    return _fit_tastes(estimable, tastes, _spread_of(estimable, _FEW_DECISIONS))
 
 
-def gain_by_tastes(estimable: Estimable, models: int, plain: FittedCoefficients) -> float:
+def gain_by_tastes(estimable: Estimable, plain: FittedCoefficients) -> float:
     """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
 
     Both log-likelihoods are taken as with tastes, so that what this approximation is off by cancels.
     """
     assert plain.spread is not None
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
-    rows = _rows(estimable, 1, models=models)
+    rows = _rows(estimable, 1, models=len(estimable.used))
     at = taste_likelihood(rows, Spreads(plain.spread, one_size(width), 1), finest(width), count)
     without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _zero_effects(rows, 0)).loglik
-    return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
+    return max(2 * (fit_taste(estimable).loglik - without), 0.0)
 
 
-def gain_by_model(estimable: Estimable, models: int, fitted: FittedCoefficients) -> float:
+def gain_by_model(estimable: Estimable, fitted: FittedCoefficients) -> float:
     """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
 
     `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts nearby.
     """
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1
-    deciding = estimable.used.any(1)
+    deciding = estimable.deciding
     common = float(np.sqrt(np.mean((fitted.taste if alike else fitted.taste[deciding]) ** 2)))  # whatever their signs
     tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
     near = fitted if alike else _with_tastes(fitted, common)
-    other = _fit_tastes(estimable, models, tastes, fitted.spread, near)
+    other = _fit_tastes(estimable, tastes, fitted.spread, near)
     return max(2 * (other.loglik - fitted.loglik) * (1 if alike else -1), 0.0)
 
 
 def _fit_tastes(
-    estimable: Estimable, models: int, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
+    estimable: Estimable, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
 ) -> FittedCoefficients:
     """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`, with its
     sites of expectation propagation."""
@@ -394,7 +394,7 @@ def _fit_tastes(
     else:
         parameters = np.concatenate([near.coefficients, near.dilemma, tastes])
     for part, climbs in stages:
-        rows = _rows(part, 1, models=models)
+        rows = _rows(part, 1, models=len(estimable.used))
         own = parameters[-len(tastes) :]
         parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
         latent = near.sites if near is not None and near.sites is not None else _zero_effects(rows, 0)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import exp, log, nan, sqrt
-from typing import Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtri, stdtrit
 
 from overton.errors import InputError
@@ -17,7 +15,6 @@ from overton.statistics.arrays import Floats
 from overton.statistics.estimate import NO_INTERVAL
 from overton.studies.deliberation.choice_model.design import (
     ChoiceDesign,
-    Conformity,
     Decisions,
     DesignColumn,
     count_situations,
@@ -46,6 +43,7 @@ from overton.studies.deliberation.choice_model.identification import (
     why_not,
 )
 from overton.studies.deliberation.choice_model.likelihood import one_thread_each
+from overton.studies.deliberation.options import Conformity, Estimator
 
 ALL_MODELS = "all models"
 """The key of a conformity that all models share."""
@@ -182,9 +180,12 @@ class View:
 
     def without_interval(self) -> dict[str, str]:
         """Why coefficients of inertia and conformity with an estimate have no interval, by their names in words."""
-        every = (column for column in self.design.columns if column.kind != "preference")
-        reasons = {self._words(column): self._one(column).reason for column in every if not self._reason(column)}
-        return {name: reason for name, reason in reasons.items() if reason and reason.startswith(NO_INTERVAL)}
+        found: dict[str, str] = {}
+        for kind, words in _WORDS.items():
+            for model, one in self.of_kind(kind).items():
+                if one.reason and one.reason.startswith(NO_INTERVAL):
+                    found[words if model == ALL_MODELS else f"{words} of {model}"] = one.reason
+        return found
 
     def dilemma_spread(self) -> Coefficient | None:
         """Root of the mean variance over the directions that sum to zero: the spread of independent effects.
@@ -207,8 +208,8 @@ class View:
         """The standard deviation of tastes, root mean square over models that have their own; or why there is none."""
         if not len(self.fitted.taste):
             return self._no_taste()
-        own = self.fitted.taste * self._deciding if len(self.fitted.taste) > 1 else self.fitted.taste
-        among = np.count_nonzero(self._deciding) if len(own) > 1 else 1
+        own = self.fitted.taste * self.estimable.deciding if len(self.fitted.taste) > 1 else self.fitted.taste
+        among = np.count_nonzero(self.estimable.deciding) if len(own) > 1 else 1
         estimate = sqrt(float(own @ own) / among)
         return self._of_tastes(estimate, own / (among * estimate) if estimate else np.zeros(len(own)))
 
@@ -219,18 +220,13 @@ class View:
     def _of_model(self, model: int) -> Coefficient:
         if not len(self.fitted.taste):
             return self._no_taste()
-        if not self._deciding[model]:
+        if not self.estimable.deciding[model]:
             return Coefficient(reason=f"{self.decisions.models[model]} made no decision")
         taste = float(self.fitted.taste[model])
         return self._of_tastes(abs(taste), np.eye(len(self.fitted.taste))[model] * np.sign(taste))
 
     def _no_taste(self) -> Coefficient:
         return Coefficient(reason=self.no_taste or "the effects of dilemmas are not determined either")
-
-    @property
-    def _deciding(self) -> NDArray[np.bool_]:
-        """Which models [M] made decisions."""
-        return np.asarray(self.estimable.used.any(1))
 
     def _of_tastes(self, estimate: float, slopes: Floats) -> Coefficient:
         """A spread with these slopes in the tastes' factors, which are the last parameters."""
@@ -246,10 +242,6 @@ class View:
         """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
         shared = slopes @ self.fitted.level[: len(slopes)]
         return bool(shared @ shared > _OF_LEVEL * (slopes @ slopes))
-
-    def _words(self, column: DesignColumn) -> str:
-        whose = "" if column.model is None else f" of {self.decisions.models[column.model]}"
-        return f"{_WORDS[column.kind]}{whose}"
 
     def _place(self, column: DesignColumn) -> int:
         """The place of a single coefficient among those that were fitted."""
@@ -268,7 +260,9 @@ class View:
         if reason := self._reason(column):
             return Coefficient(reason=reason)
         found = self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
-        reason = (too_few(self.decisions, column) or _too_wide(found)) if self.cautious else None
+        reason = too_few(self.decisions, column) if self.cautious else None
+        if self.cautious and not reason and found.interval[1] - found.interval[0] > _WIDEST:
+            reason = f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits"
         return msgspec.structs.replace(found, interval=(nan, nan), reason=reason) if reason else found
 
     def _number(self, weights: Floats) -> Coefficient:
@@ -298,17 +292,10 @@ class View:
         return self._number(weights)
 
 
-def _too_wide(coefficient: Coefficient) -> str | None:
-    low, high = coefficient.interval
-    return f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits" if high - low > _WIDEST else None
-
-
 def _root(variance: float) -> float:
     """A standard error; NaN if the curvature was not that of a maximum."""
     return sqrt(variance) if variance >= 0 else nan
 
-
-Estimator = Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"]
 
 ESTIMATORS: tuple[Estimator, ...] = ("taste_by_model", "taste", "random", "penalised", "as_published")
 """All but 'auto', which chooses among the first three."""
@@ -316,6 +303,7 @@ ESTIMATORS: tuple[Estimator, ...] = ("taste_by_model", "taste", "random", "penal
 _TASTES: tuple[Estimator, ...] = ("taste_by_model", "taste")
 """Those with tastes."""
 
+_AGAINST_ONE = "a spread of tastes for each model against one for all"
 _FEW = 150
 """Decisions that distinguish tastes from inertia."""
 
@@ -391,8 +379,8 @@ def fit(
             *_about_effects(decisions, estimable, used, no_taste),
             *_about_few(decisions, len(fitted.taste), view.without_interval()),
             *(_about_the_choice(estimable, used, no_taste) if estimator == "auto" else ()),
-            *(_about_the_ratio(tastes, _AGAINST_NONE) if tastes else ()),
-            *(_about_the_ratio(spreads, _AGAINST_ONE) if spreads and used == "taste" else ()),
+            *([f"likelihood ratio of models' tastes for dilemmas against none: {tastes}"] if tastes else ()),
+            *([f"likelihood ratio of {_AGAINST_ONE}: {spreads}"] if spreads and used == "taste" else ()),
             *_about_the_end(fitted, used, len(decisions)),
         ],
     )
@@ -408,9 +396,9 @@ def _fitted(
     refits: int,
 ) -> tuple[Estimator, ChoiceDesign, FittedCoefficients]:
     """By which estimator, in which design, and what it found."""
-    situations, models = count_situations(decisions), len(decisions.models)
+    situations = count_situations(decisions)
     if estimator == "penalised":
-        return estimator, *fit_penalised(situations, models, conformity, penalty)
+        return estimator, *fit_penalised(situations, len(decisions.models), conformity, penalty)
     if estimator == "as_published":
         return estimator, *fit_published(decisions, situations, conformity, refits)
     plain: Estimator = "random" if estimator == "auto" else estimator
@@ -420,7 +408,7 @@ def _fitted(
         return plain, estimable.design, fit_random(estimable)
     fits = {"taste_by_model": fit_taste_by_model, "taste": fit_taste}
     for name in _TASTES if estimator == "auto" else (estimator,):
-        found = fits[name](estimable, models)
+        found = fits[name](estimable)
         if found.converged or estimator != "auto":
             return name, estimable.design, found
     return "random", estimable.design, fit_random(estimable)
@@ -428,10 +416,9 @@ def _fitted(
 
 def _of_tastes(estimable: Estimable, plain: FittedCoefficients) -> LikelihoodRatio | None:
     """Of tastes against none, if there are two models that may differ in them."""
-    models = len(estimable.used)
-    if plain.spread is None or np.sum(estimable.used.any(1)) < 2:
+    if plain.spread is None or np.sum(estimable.deciding) < 2:
         return None
-    gain = gain_by_tastes(estimable, models, plain)
+    gain = gain_by_tastes(estimable, plain)
     return LikelihoodRatio(gain, float(chdtrc(1, gain)) / 2 if gain > 0 else 1.0)
 
 
@@ -439,8 +426,8 @@ def _of_spreads(estimable: Estimable, fitted: FittedCoefficients) -> LikelihoodR
     """Of a spread of tastes for each model against one for all, if there are tastes."""
     if not len(fitted.taste):
         return None
-    gain = gain_by_model(estimable, len(estimable.used), fitted)
-    return LikelihoodRatio(gain, float(chdtrc(np.sum(estimable.used.any(1)) - 1, gain)))
+    gain = gain_by_model(estimable, fitted)
+    return LikelihoodRatio(gain, float(chdtrc(np.sum(estimable.deciding) - 1, gain)))
 
 
 def _about_effects(decisions: Decisions, estimable: Estimable, used: Estimator, no_taste: str | None) -> Iterator[str]:
@@ -479,14 +466,6 @@ def _about_the_choice(estimable: Estimable, used: Estimator, no_taste: str | Non
         "a model's lasting taste for a verdict is not separated from inertia here, so that inertia may be taste, and"
         f" conformity hidden by it: {why}"
     )
-
-
-_AGAINST_NONE = "models' tastes for dilemmas against none"
-_AGAINST_ONE = "a spread of tastes for each model against one for all"
-
-
-def _about_the_ratio(found: LikelihoodRatio, what: str) -> Iterator[str]:
-    yield f"likelihood ratio of {what}: {found}"
 
 
 def _about_the_end(fitted: FittedCoefficients, used: Estimator, decisions: int) -> Iterator[str]:

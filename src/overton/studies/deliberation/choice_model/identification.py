@@ -15,7 +15,6 @@ from overton.statistics.logit import independent
 from overton.studies.deliberation.choice_model.design import (
     NONE,
     ChoiceDesign,
-    Conformity,
     Decisions,
     DesignColumn,
     Situations,
@@ -24,6 +23,7 @@ from overton.studies.deliberation.choice_model.design import (
     design,
 )
 from overton.studies.deliberation.choice_model.likelihood import JointFit, fit_jointly
+from overton.studies.deliberation.options import Conformity
 
 SHORT = (
     "a lasting taste for a verdict looks like inertia, because no model decided three times on a dilemma, or twice with"
@@ -53,6 +53,11 @@ class Estimable:
     kept: list[int]
     known: Flags
     start: JointFit
+
+    @property
+    def deciding(self) -> Flags:
+        """Which models [M] made decisions."""
+        return np.asarray(self.used.any(1))
 
 
 def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
