@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
@@ -483,6 +484,14 @@ class Part:
         row, seat = np.nonzero(chosen)
         weight = None if self.talks.weight is None else self.talks.weight[self.rows[row]]
         return summed([self.dilemma[row], codes[row, seat]], (len(self.talks.dilemmas), width), weight)
+
+    def share_codes(self, codes: AnyInts, width: int, chosen: Flags) -> ClusterSums:
+        """The same out of the chosen agents with any code."""
+        counts = self.count_codes(codes, width, chosen)
+        weighted = self.talks.weight is not None
+        return ClusterSums(
+            counts, counts.sum(1), self.unweighted.count_codes(codes, width, chosen).sum(1) if weighted else None
+        )
 
     def count_agents(self, flags: Flags) -> Floats:
         """For each dilemma, how many agents [rows, seats] have a flag."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -80,8 +80,8 @@ def _by_round(part: Part) -> ClusterSums:
     """Deliberations in which all models gave readable verdicts by the round of their consensus, out of all of these."""
     heard = part.where(~part.talks.has_mutes[part.rows])
     codes, rounds = part.talks.agreement[heard.rows, None], part.talks.verdict.shape[2]
-    endings, many = (of.count_codes(codes, rounds + 1, np.ones(codes.shape, bool)) for of in (heard, heard.unweighted))
-    return ClusterSums(endings[:, 1:], endings.sum(1), None if part.talks.weight is None else many.sum(1))
+    endings = heard.share_codes(codes, rounds + 1, np.ones(codes.shape, bool))
+    return endings._replace(above=endings.above[:, 1:])
 
 
 def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
@@ -107,10 +107,15 @@ def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Ite
 
 def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
     talks, rows, setting = part.talks, part.rows, part.setting
+
+    def by_verdict(verdicts: AnyInts) -> ClusterSums:
+        """How often each dilemma got each verdict, the invalid ones last."""
+        return part.share_codes(verdicts % len(_NAMES), len(_NAMES), verdicts != ABSENT)
+
     agreed = [
         Where("agreed_verdict", None, "setting / verdict", f"{setting.name} / {name}") for name in (*VERDICTS, NONE)
     ]
-    yield agreed, _by_verdict(part, talks.agreed_verdict[rows, None])
+    yield agreed, by_verdict(talks.agreed_verdict[rows, None])
     ends = {"first_verdict": talks.verdict[rows, :, 0], "last_verdict": talks.at_end[rows]}
     for model, place, seats in speakers(setting):
         facet, where = (
@@ -118,7 +123,7 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
         )
         for measure, verdicts in ends.items():
             places = [Where(measure, model, facet, f"{where} / {name}") for name in _NAMES]
-            yield places, _by_verdict(part, verdicts[:, seats])
+            yield places, by_verdict(verdicts[:, seats])
 
 
 def _at_fault_rows(rows: Sequence[EstimateRow], talks: Deliberations) -> Iterator[EstimateRow]:
@@ -159,14 +164,6 @@ def speakers(setting: Setting) -> list[tuple[str, int | None, list[int]]]:
     ]
 
 
-def _by_verdict(part: Part, verdicts: AnyInts) -> ClusterSums:
-    """How often each dilemma got each verdict, the invalid ones last."""
-    there, codes = verdicts != ABSENT, verdicts % len(_NAMES)
-    counts = part.count_codes(codes, len(_NAMES), there)
-    many = None if part.talks.weight is None else part.unweighted.count_codes(codes, len(_NAMES), there).sum(1)
-    return ClusterSums(counts, counts.sum(1), many)
-
-
 _V = len(VERDICTS)
 _ENDS: list[tuple[str, str, str | None]] = [
     *(("ended_elsewhere", first, last) for first in VERDICTS for last in VERDICTS),
@@ -175,8 +172,7 @@ _ENDS: list[tuple[str, str, str | None]] = [
 """Kinds of archetypes with first and last verdict, in this order: changes from one to another; holdouts, which never
 changed their verdict and reached no consensus (table 2's caption); no consensus, changed or not (which table 2's
 numbers may mean)."""
-_STARTS = (0, _V * _V, _V * _V + _V, _V * _V + 2 * _V)
-"""Where each kind starts, and where the last one ends."""
+_KINDS = list(dict.fromkeys(kind for kind, *_ in _ENDS))
 
 
 def _archetypes(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
@@ -195,12 +191,12 @@ def _archetypes(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estim
         yield TableRow("beyond_round_1", {**where, "deliberations": int(known.below.sum())})
         *numbers, returned = [next(found) for _ in places]
         many = known.above.sum(0).astype(int).tolist()
-        for start, stop in pairwise(_STARTS):
-            for place in sorted((place for place in range(start, stop) if many[place]), key=lambda place: -many[place]):
-                kind, first, last = _ENDS[place]
-                yield numbers[place]
-                cells: Cells = {"measure": kind, "first": first, "last": last, "count": many[place]}
-                yield TableRow("archetypes", {**where, **cells, "archetype": _path(first, last)})
+        occurring = (place for place, _ in enumerate(numbers) if many[place])
+        for place in sorted(occurring, key=lambda place: (_KINDS.index(_ENDS[place][0]), -many[place])):
+            kind, first, last = _ENDS[place]
+            yield numbers[place]
+            cells: Cells = {"measure": kind, "first": first, "last": last, "count": many[place]}
+            yield TableRow("archetypes", {**where, **cells, "archetype": _path(first, last)})
         yield returned
 
 

@@ -19,6 +19,7 @@ from overton.studies.deliberation.deliberations import (
     Deliberations,
     DeliberationUnits,
     Part,
+    pairs_of_goals,
     split,
     talks_from,
     talks_of,
@@ -224,13 +225,21 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
     stand for; and 'openings', how often each model's first verdict was which, on how many dilemmas."""
     talks = talks_of(frame)
     settings = {"setting": split(talks), "pooled": split(talks, pooled=True)}
-    counts = [
-        _count_all(talks),
-        *_count_by_model(talks),
-        *(_count_setting(part) for part in settings["setting"]),
+    by_model: list[Cells] = [
+        {"dilemmas": len(talks.dilemmas), "messages": messages, "invalid": invalid, "model": name}
+        for name, messages, invalid in messages_by_model(talks)
     ]
+    by_setting: list[Cells] = [
+        {
+            "facet": "setting",
+            "condition": part.setting.name,
+            "deliberations": int((~talks.has_mutes[part.rows]).sum()),
+        }
+        for part in settings["setting"]
+    ]
+    whole: Cells = {"model": None, "facet": None, "condition": None}
     return {
-        "counts": tuple(counts),
+        "counts": tuple({**whole, **cells} for cells in (_count_all(talks), *by_model, *by_setting)),
         "openings": tuple(_count_openings(talks)),
         "settings": tuple(
             {
@@ -258,9 +267,6 @@ def _count_all(talks: Deliberations) -> Cells:
     """
     empty = 0 if talks.masks is None else int((~talks.masks.any(1) & talks.known).sum())
     return {
-        "model": None,
-        "facet": None,
-        "condition": None,
         "deliberations": len(talks),
         "heard": int((~talks.has_mutes).sum()),
         "failed": len(talks.failed),
@@ -290,18 +296,6 @@ def messages_by_model(talks: Deliberations) -> Iterator[tuple[str, int, int]]:
         yield name, int((own & (talks.message >= 0)).sum()), int((own & (talks.verdict == INVALID)).sum())
 
 
-def _count_by_model(talks: Deliberations) -> Iterator[Cells]:
-    """Each model's messages, and those without a readable verdict."""
-    for name, messages, invalid in messages_by_model(talks):
-        counts = {"dilemmas": len(talks.dilemmas), "messages": messages, "invalid": invalid}
-        yield {"model": name, "facet": None, "condition": None, **counts}
-
-
-def _count_setting(part: Part) -> Cells:
-    heard = int((~part.talks.has_mutes[part.rows]).sum())
-    return {"model": None, "facet": "setting", "condition": part.setting.name, "deliberations": heard}
-
-
 def _count_openings(talks: Deliberations) -> Iterator[Cells]:
     for code, name in enumerate(talks.models):
         given = (talks.model == code) & (talks.first >= 0)
@@ -314,17 +308,11 @@ def _count_openings(talks: Deliberations) -> Iterator[Cells]:
 def missing(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[TableRow]:
     """Why there are no numbers of some kinds, and what is to be said with numbers."""
     talks = talks_of(frame)
-    settings = {setting.pooled._replace(goal=None): set[str | None]() for setting in talks.settings}
-    for setting in talks.settings:
-        settings[setting.pooled._replace(goal=None)].add(setting.goal)
+    pooled = [part.setting for part in split(talks, pooled=True)]
     reasons = {
-        "values": LEFT_OUT
-        if talks.weight is not None and talks.masks is not None
-        else _NO_VALUES
-        if talks.masks is None
-        else "",
-        "order": "" if any(setting.format == "round-robin" for setting in talks.settings) else _NO_ORDER,
-        "steering": "" if any(len(goals) > 1 for goals in settings.values()) else _NO_GOALS,
+        "values": _NO_VALUES if talks.masks is None else LEFT_OUT if talks.weight is not None else "",
+        "order": "" if any(setting.format == "round-robin" for setting in pooled) else _NO_ORDER,
+        "steering": "" if any(pairs_of_goals(pooled)) else _NO_GOALS,
         "crowd": "" if (talks.crowd >= 0).any() else _CROWD_UNKNOWN,
     }
     for what, why in reasons.items():
