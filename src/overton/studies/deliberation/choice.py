@@ -171,7 +171,11 @@ def _place(found: GoalFit) -> Cells:
 
 def _fit_cells(found: GoalFit) -> Cells:
     made = found.made
-    tastes, spreads = (None, None) if made is None else (made.likelihood_ratio, made.likelihood_ratio_of_spreads)
+    ratios = {} if made is None else {"tastes": made.likelihood_ratio, "spreads": made.likelihood_ratio_of_spreads}
+    tests: Cells = {}
+    for name in ("tastes", "spreads"):
+        statistic, p = (None, None) if (ratio := ratios.get(name)) is None else (ratio.statistic, ratio.p)
+        tests |= {f"{name}_statistic": statistic, f"{name}_p": p}
     return {
         **_place(found),
         "goal": found.goal,
@@ -179,10 +183,7 @@ def _fit_cells(found: GoalFit) -> Cells:
         "decisions": len(found.decisions),
         "dilemmas": found.decisions.dilemmas,
         "loglik": None if made is None else _known(made.loglik),
-        "tastes_statistic": None if tastes is None else tastes.statistic,
-        "tastes_p": None if tastes is None else tastes.p,
-        "spreads_statistic": None if spreads is None else spreads.statistic,
-        "spreads_p": None if spreads is None else spreads.p,
+        **tests,
         "not_computed": found.why,
     }
 

@@ -7,7 +7,7 @@ NumPy here and by PyTorch there, so that estimates differ by the noise of the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -68,33 +68,6 @@ _FIT, _REFIT = _StepSizes(60, 8192, 0.01), _StepSizes(20, 4096, 0.02)
 def reaches(decisions: int) -> float:
     """How far from zero the fit to so many decisions can get: the sum of all steps, each of about AdamW's rate."""
     return _FIT.rate * _FIT.epochs * ceil(decisions / _FIT.batch)
-
-
-@dataclass(frozen=True)
-class PublishedFit:
-    """Coefficients of a design's columns [P], those of every refit [R, P], and the log-likelihood without the prior."""
-
-    coefficients: Floats
-    refits: Floats
-    loglik: float
-
-
-def fit_as_published(decisions: Decisions, design: ChoiceDesign, conformity: Conformity, refits: int) -> PublishedFit:
-    """One fit, and `refits` more on dilemmas drawn with replacement; one that is drawn twice counts once.
-
-    `design` says how preferences are coded; it has all verdicts for every model.
-    """
-    rows = _DecisionArrays.of(decisions, conformity)
-    found = _fitted(rows, _FIT, np.random.default_rng(0))
-
-    def again(number: int) -> Floats:
-        rng = np.random.default_rng(number)
-        drawn = np.unique(rng.integers(decisions.dilemmas, size=decisions.dilemmas))
-        return _in_columns(rows, design, _fitted(rows.on(drawn), _REFIT, rng))
-
-    first = _in_columns(rows, design, found)
-    scattered = each(lambda number, _: again(number), range(refits), range(refits))
-    return PublishedFit(first, np.reshape(scattered, (refits, len(first))), -rows.loss(found))
 
 
 @dataclass(frozen=True)
@@ -278,13 +251,13 @@ class FittedCoefficients:
 
     kept: list[int]
     coefficients: Floats
-    spread: EffectSpread | None
-    dilemma: Floats
-    taste: Floats
     covariance: Floats
     loglik: float
     converged: bool
     level: Floats
+    spread: EffectSpread | None = None
+    dilemma: Floats = field(default_factory=lambda: np.zeros(0))
+    taste: Floats = field(default_factory=lambda: np.zeros(0))
     refits: Floats | None = None
     sites: Start | None = None
 
@@ -308,13 +281,22 @@ def fit_penalised(
 def fit_published(
     decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
 ) -> tuple[ChoiceDesign, FittedCoefficients]:
-    """The published estimator as its authors ran it, and the scatter of its refits."""
+    """The published estimator as its authors ran it, and the scatter of `refits` more fits on dilemmas drawn with
+    replacement; one that is drawn twice counts once."""
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
-    found = fit_as_published(decisions, made, conformity, refits)
-    count = len(found.coefficients)
-    scatter = np.cov(found.refits, rowvar=False) if refits > 1 else np.full((count, count), np.nan)
-    fit = JointFit(found.coefficients, scatter, [], [], found.loglik, converged=True)
-    return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
+    rows = _DecisionArrays.of(decisions, conformity)
+    found = _fitted(rows, _FIT, np.random.default_rng(0))
+    first = _in_columns(rows, made, found)
+
+    def again(number: int, _: int) -> Floats:
+        rng = np.random.default_rng(number)
+        drawn = np.unique(rng.integers(decisions.dilemmas, size=decisions.dilemmas))
+        return _in_columns(rows, made, _fitted(rows.on(drawn), _REFIT, rng))
+
+    scattered = np.reshape(each(again, range(refits), range(refits)), (refits, len(first)))
+    scatter = np.cov(scattered, rowvar=False) if refits > 1 else np.full((len(first), len(first)), np.nan)
+    fit = JointFit(first, scatter, [], [], -rows.loss(found), converged=True)
+    return made, replace(_unspread(list(range(len(first))), fit), refits=scattered)
 
 
 def fit_alike(estimable: Estimable) -> FittedCoefficients:
@@ -443,24 +425,13 @@ def _rearrange(latent: Start, rows: list[Block]) -> Start:
 def _spread(estimable: Estimable, peak: Peak, spread: EffectSpread) -> FittedCoefficients:
     count = len(estimable.kept)
     beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
-    return FittedCoefficients(
-        estimable.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level
-    )
+    found = (peak.covariance, peak.loglik, peak.converged, peak.level)
+    return FittedCoefficients(estimable.kept, beta, *found, spread, shared, own)
 
 
 def _unspread(kept: list[int], fit: JointFit) -> FittedCoefficients:
-    nothing = np.zeros(0)
-    return FittedCoefficients(
-        kept,
-        fit.coefficients,
-        None,
-        nothing,
-        nothing,
-        fit.covariance,
-        fit.loglik,
-        fit.converged,
-        np.zeros((len(fit.coefficients), 0)),
-    )
+    level = np.zeros((len(fit.coefficients), 0))
+    return FittedCoefficients(kept, fit.coefficients, fit.covariance, fit.loglik, fit.converged, level)
 
 
 def _approximately(rows: list[Block], spread: EffectSpread, start: Floats) -> tuple[JointFit, Floats]:
