@@ -252,25 +252,18 @@ def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
 
 
 def _rows_by_round(pairs: _AgentPairs, resampling: Resampling) -> Iterator[EstimateRow]:
-    """Similarity in each round that has any, of pairs that disagree and of pairs that agree."""
-    rows = list(rows_of(resampling, list(_rounds(pairs))))
-    width = pairs.similarity.shape[1]
-    for both in zip(rows[:width], rows[width:], strict=True):
-        yield from (row for row in both if both[0].n or both[1].n)
-
-
-def _rounds(pairs: _AgentPairs) -> Iterator[tuple[list[Where], ClusterSums]]:
-    """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
+    """Similarity in each round that has any, of pairs that disagree in it and of pairs that agree."""
     part, width = pairs.part, pairs.similarity.shape[1]
-    shape = (len(part.talks.dilemmas), width)
+    shape, sums = (len(part.talks.dilemmas), width), []
     for name, side in zip(VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True):
         pair, place = np.nonzero(np.isfinite(pairs.similarity) & side)
         cells = [pairs.dilemma[pair], place]
         conditions = [f"{part.setting.name} / {number} / {name}" for number in range(1, width + 1)]
-        places = [
-            Where("similarity_in_round", None, "pooled / round / verdicts", condition) for condition in conditions
-        ]
-        yield places, ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
+        where = [Where("similarity_in_round", None, "pooled / round / verdicts", condition) for condition in conditions]
+        sums.append((where, ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))))
+    rows = list(rows_of(resampling, sums))
+    for both in zip(rows[:width], rows[width:], strict=True):
+        yield from (row for row in both if both[0].n or both[1].n)
 
 
 def _agreement(pairs: _AgentPairs) -> Contrast:

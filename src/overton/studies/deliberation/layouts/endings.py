@@ -86,43 +86,31 @@ def _endings(source: ReportSource, format_: str) -> Chart:
 
 
 def _consensus_table(source: ReportSource) -> Table:
-    names = source.names
-    by_setting = {
-        "Consensus": "consensus",
-        "No consensus": "no_consensus",
-        "Rounds to consensus": "rounds_to_consensus",
-        "Consensus by majority": "consensus_by_majority",
-    }
-    numbers = {
-        title: {setting: source.shown(measure, setting.name, "setting") for setting in names.settings}
-        for title, measure in by_setting.items()
-    }
-    numbers["In round 1"] = {
-        setting: source.shown("consensus_in_round", f"{setting.name} / 1", "setting / round")
-        for setting in names.settings
-    }
-    kinds: dict[str, Kind] = {"Consensus": "share", "In round 1": "share", "No consensus": "share"}
-    kinds["Rounds to consensus"] = "value"
-    if differ := any(
-        found.value != numbers["Consensus"][setting].value
-        for setting, found in numbers["Consensus by majority"].items()
-    ):
-        kinds["Consensus by majority"] = "share"
-    rows: list[list[Cell]] = [
-        [
-            names.agents(setting),
-            names.condition(setting),
-            source.counts[None, setting.name]["deliberations"],
-            *(numbers[title][setting] for title in kinds),
-        ]
-        for setting in names.settings
+    names, settings = source.names, source.names.settings
+
+    def numbers(measure: str) -> list[Estimate]:
+        return [source.shown(measure, setting.name, "setting") for setting in settings]
+
+    reached, majority = numbers("consensus"), numbers("consensus_by_majority")
+    differ = any(one.value != other.value for one, other in zip(reached, majority, strict=True))
+    at_once = [source.shown("consensus_in_round", f"{setting.name} / 1", "setting / round") for setting in settings]
+    columns: list[tuple[str, Kind, Sequence[Cell]]] = [
+        ("Deliberations", "count", [source.counts[None, setting.name]["deliberations"] for setting in settings]),
+        ("Consensus", "share", reached),
+        ("In round 1", "share", at_once),
+        ("No consensus", "share", numbers("no_consensus")),
+        ("Rounds to consensus", "value", numbers("rounds_to_consensus")),
     ]
+    if differ:
+        columns.append(("Consensus by majority", "share", majority))
+    cells = zip(*(column for *_, column in columns), strict=True)
+    rows = [[names.agents(one), names.condition(one), *own] for one, own in zip(settings, cells, strict=True)]
     goals = {setting.goal for setting in names.settings if setting.goal}
     note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
     return table(
         "Consensus by models and format",
         ["Models", "Format"],
-        {"Deliberations": "count", **kinds},
+        {title: kind for title, kind, _ in columns},
         rows,
         note=f"{note} {_MAJORITY if differ else _NO_OTHER_MAJORITY}".strip(),
         published="section 4.1",
