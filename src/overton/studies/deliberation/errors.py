@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -43,17 +44,16 @@ from overton.studies.people_labels import People
 _APART = "explanations are drawn individually, so no deliberation is labelled completely"
 
 
-@dataclass(frozen=True)
-class _CorrectedNumber:
-    """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
-    its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
+class _UndoneNumber(NamedTuple):
+    """A number by its name and its place in the analysis, as sums by dilemma with the judge's errors undone; for a
+    difference, those of its second and of its first side. It is of one group of each kind in `part_of`, or a difference
+    of two."""
 
-    plain: Estimate
+    name: str
+    place: Place
     undone: CorrectedSums | tuple[CorrectedSums, CorrectedSums]
     part_of: tuple[str, ...] = ()
-
-
-_UndoneNumber = tuple[str, Place, CorrectedSums | tuple[CorrectedSums, CorrectedSums], tuple[str, ...]]
+    group: str | None = None
 
 
 class ValueCase(CorrectionCase):
@@ -142,32 +142,30 @@ class ValueCase(CorrectionCase):
     def numbers(self) -> Iterator[JudgedNumber]:
         """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
         everything = np.ones(1, bool)
-        for (group, name, place), _ in self._made:
-            yield JudgedNumber(group, name, everything, place)
+        for number in self._numbers.values():
+            yield JudgedNumber(number.group, number.name, everything, number.place)
 
     @cached_property
-    def _made(self) -> list[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        return [*self._similarities(), *self._inheritances()] if self.talks.masks is not None else []
-
-    @cached_property
-    def _numbers(self) -> dict[Place, _CorrectedNumber]:
-        return {place: made for (_, _, place), made in self._made}
+    def _numbers(self) -> dict[Place, _UndoneNumber]:
+        every = (*self._similarities(), *self._inheritances()) if self.talks.masks is not None else ()
+        return {number.place: number for number in every}
 
     def corrected(self, resting: JudgedNumber) -> Variants:
         """One of the numbers, in three variants."""
         number = self._numbers[resting.place or ()]
-        found = self._correct(number)
+        plain = self._plain[number.place]
+        found = self._correct(number, plain.n)
         alone = not_computed(_APART, level=self.level)
-        return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
+        return Variants(leading(found, len(self.people.id)), plain, found, alone)
 
-    def _correct(self, number: _CorrectedNumber) -> Estimate:
+    def _correct(self, number: _UndoneNumber, n: int) -> Estimate:
         if not self.weights.size:
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
         labels, why = len(self.people.id), self.depends_on(number.part_of)
         if isinstance(number.undone, CorrectedSums):
             found = corrected_ratio(number.undone, SHARE, self.resampling, labels, why)
-            return msgspec.structs.replace(found, n=number.plain.n)
+            return msgspec.structs.replace(found, n=n)
         if why:
             return not_computed(why, level=self.level)
         second, first = (corrected_ratio(sums, SHARE, self.resampling, labels) for sums in number.undone)
@@ -177,7 +175,7 @@ class ValueCase(CorrectionCase):
         moved = [moved_by(sums, self.resampling) for sums in number.undone]
         gap = moved[0].minus(moved[1], alike=True)
         made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
-        return msgspec.structs.replace(made, n=number.plain.n)
+        return msgspec.structs.replace(made, n=n)
 
     def _by_dilemma(self, dilemma: AnyInts, above: Floats, below: Floats) -> CorrectedSums:
         """Sums of pairs or agents [1 + draws, K] by dilemma."""
@@ -197,13 +195,13 @@ class ValueCase(CorrectionCase):
         rows = [row for row in every if isinstance(row, EstimateRow)]
         return {(row.measure, row.model, row.condition, row.facet, row.against): row.number for row in rows}
 
-    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+    def _similarities(self) -> Iterator[_UndoneNumber]:
         for part in self.parts:
             setting = part.setting
             group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
-            for name, place, undone, part_of in self._correct_similarities(self._pairs(part), setting.name):
-                if place in self._plain:
-                    yield (group, f"similarity, {name}", place), _CorrectedNumber(self._plain[place], undone, part_of)
+            for number in self._correct_similarities(self._pairs(part), setting.name):
+                if number.place in self._plain:
+                    yield number._replace(group=group, name=f"similarity, {number.name}")
 
     def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
         """All similarities of a setting: their names, their places, and their sums."""
@@ -216,7 +214,7 @@ class ValueCase(CorrectionCase):
             for name, verdicts, side in zip(("disagreement", "agreement"), VERDICTS_OF_PAIRS, sides, strict=True):
                 condition = f"{setting} / {number} / {verdicts}"
                 place: Place = ("similarity_in_round", None, condition, "pooled / round / verdicts", None)
-                yield f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",)
+                yield _UndoneNumber(f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",))
         for name, measure, consensus in (
             ("consensus", "similarity_with_consensus", True),
             ("without", "similarity_without_consensus", False),
@@ -268,15 +266,13 @@ class ValueCase(CorrectionCase):
             self._by_dilemma(pairs.dilemma, final * in_first * chosen, below),
         )
 
-    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+    def _inheritances(self) -> Iterator[_UndoneNumber]:
         for whole in self.parts:
             part = whole.where(openings_known(whole))
             for model in part.models:
                 yield from self._correct_inheritance(part, model)
 
-    def _correct_inheritance(
-        self, part: Part, model: str
-    ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+    def _correct_inheritance(self, part: Part, model: str) -> Iterator[_UndoneNumber]:
         """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
         changed = self.talks.changed[part.rows][row, seat]
@@ -288,8 +284,7 @@ class ValueCase(CorrectionCase):
                 sums = np.zeros((len(above), len(row)))
                 sums[:, changed] = above[:, :, self.values.index(value)]
                 undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
-                number = _CorrectedNumber(self._plain[place], undone, ("model",))
-                yield (None, f"inherited {value}", place), number
+                yield _UndoneNumber(f"inherited {value}", place, undone, ("model",))
 
     def _inheritance_weights(self, part: Part, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
@@ -325,10 +320,13 @@ def _contrast(
 ) -> Iterator[_UndoneNumber]:
     """Both numbers of a measure in a setting, and their difference."""
     (measure, facet, setting), (first, second) = where, names
-    yield f"{title}, first", (measure, None, f"{setting} / {first}", facet, None), sides[0], part_of
-    yield f"{title}, second", (measure, None, f"{setting} / {second}", facet, None), sides[1], part_of
-    place: Place = (measure, None, f"{setting} / {second}", facet, first)
-    yield f"{title}, difference", place, (sides[1], sides[0]), part_of
+    of_first, of_second, apart = (
+        (measure, None, f"{setting} / {name}", facet, against)
+        for name, against in ((first, None), (second, None), (second, first))
+    )
+    yield _UndoneNumber(f"{title}, first", of_first, sides[0], part_of)
+    yield _UndoneNumber(f"{title}, second", of_second, sides[1], part_of)
+    yield _UndoneNumber(f"{title}, difference", apart, (sides[1], sides[0]), part_of)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
