@@ -4,11 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.studies.deliberation.choice import Fitting, choice_numbers, decisions_of, fit_choices
+from overton.studies.deliberation.choice import decisions_of, fit_choices, rows_of_fits
 from overton.studies.deliberation.choice_model import NONE, fit
 from overton.studies.deliberation.deliberations import Part, Setting, talks_from
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
+from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.frame import EstimateRow
 
 
@@ -28,12 +29,12 @@ def talks(talk):
 
 def fits_of(talks, how):
     """The fits with the chosen estimator, and those with the others."""
-    every = fit_choices(talks, how, 0.95)
+    every = fit_choices(talks, how)
     return [one for one in every if one.variant == "plain"], [one for one in every if one.variant != "plain"]
 
 
 def rows_of(fits, measure):
-    made = [row for row in choice_numbers(fits, 0.95) if isinstance(row, EstimateRow)]
+    made = [row for row in rows_of_fits(fits, 0.95) if isinstance(row, EstimateRow)]
     return [row for row in made if row.measure == measure]
 
 
@@ -64,7 +65,7 @@ def test_unless_more_is_asked_for_each_goal_is_fitted_once(talks, monkeypatch):
         return fit(decisions, **how)
 
     monkeypatch.setattr("overton.studies.deliberation.choice.fit", noted)
-    chosen, others = fits_of(talks, Fitting())
+    chosen, others = fits_of(talks, DeliberationHow())
     assert asked == [("auto", 9), ("auto", 2)]
     assert [one.estimator for one in chosen] == ["taste_by_model", "random"]
     assert others == []
@@ -80,7 +81,7 @@ def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_
     )
 
     one, left = analyze(cut).counts["fits"]
-    (rest,), _ = fits_of(talks_from(said.filter(pl.col("round") < 3)), Fitting())
+    (rest,), _ = fits_of(talks_from(said.filter(pl.col("round") < 3)), DeliberationHow())
 
     assert (one["estimator"], rest.estimator) == ("taste_by_model", "random")
     assert (left["variant"], left["estimator"]) == ("without_faults", "taste_by_model")
@@ -88,14 +89,14 @@ def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_
 
 
 def test_the_others_are_fitted_where_they_are_asked_for(talks):
-    chosen, others = fits_of(talks, Fitting("penalised", others=True))
+    chosen, others = fits_of(talks, DeliberationHow(estimator="penalised", others=True))
     assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "penalised"), ("balanced", "penalised")]
     names = ["taste_by_model", "taste", "random", "as_published"]
     assert [one.estimator for one in others] == [name for name in names for _ in range(2)]
 
 
 def test_beside_the_one_that_the_decisions_choose_stand_all_others(talks):
-    chosen, others = fits_of(talks, Fitting(others=True))
+    chosen, others = fits_of(talks, DeliberationHow(others=True))
     assert [one.estimator for one in chosen] == ["taste_by_model", "random"]
     assert [(one.goal, one.estimator) for one in others] == [
         ("balanced", "taste_by_model"),
@@ -108,26 +109,27 @@ def test_beside_the_one_that_the_decisions_choose_stand_all_others(talks):
 
 
 def test_where_tastes_are_left_out_the_likelihood_ratio_goes_into_the_table(talks):
-    (left, _), _ = fits_of(talks, Fitting("random"))
-    fits, *notes = (row for row in choice_numbers([left], 0.95) if not isinstance(row, EstimateRow))
+    (left, _), _ = fits_of(talks, DeliberationHow(estimator="random"))
+    fits, *notes = (row for row in rows_of_fits([left], 0.95) if not isinstance(row, EstimateRow))
     assert (fits.table, fits.cells["tastes_statistic"]) == ("fits", left.made.likelihood_ratio.statistic)
     assert 0 <= fits.cells["tastes_p"] <= 1
     assert any("likelihood ratio" in row.cells["note"] for row in notes if row.table == "fit_notes")
 
 
 def test_goals_are_fitted_apart_or_together(talks):
-    apart, _ = fits_of(talks, Fitting("penalised"))
+    apart, _ = fits_of(talks, DeliberationHow(estimator="penalised"))
     assert [(one.goal, len(one.decisions), one.decisions.dilemmas) for one in apart] == [
         ("correctness", 9, 2),
         ("balanced", 2, 1),
     ]
-    together, _ = fits_of(talks, Fitting("penalised", goals="together"))
+    together, _ = fits_of(talks, DeliberationHow(estimator="penalised", goals="together"))
     assert [(one.goal, len(one.decisions), one.decisions.dilemmas) for one in together] == [(None, 11, 3)]
 
 
 def test_conformity_is_one_number_or_one_for_each_model(talks):
     (shared, _), (apart, _) = (
-        fits_of(talks, Fitting("penalised", conformity))[0] for conformity in ("shared", "by model")
+        fits_of(talks, DeliberationHow(estimator="penalised", conformity=conformity))[0]
+        for conformity in ("shared", "by model")
     )
     (one,) = rows_of([shared], "conformity_previous")
     assert (one.model, one.condition, one.why) == (None, "correctness", None)

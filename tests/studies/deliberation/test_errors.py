@@ -51,7 +51,7 @@ def test_values_that_the_judge_passed_over_come_back(talks: tuple[Array, Array])
     verdict, used = talks
     said = misread(np.random.default_rng(4), used, 0.3, together=False)
     case = case_of(used, verdict, said, 800)
-    truth = case_of(used, verdict, used, 400)._numbers[SAME].plain.value
+    truth = case_of(used, verdict, used, 400)._plain[SAME].value
     found = next(case.corrected(one) for one in case.listed if one.place == SAME)
     assert found.leads == "corrected"
     assert found.plain.value < truth - 0.05

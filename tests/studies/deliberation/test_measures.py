@@ -4,9 +4,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from tests.studies.deliberation.choice_model.tables import decisions_of_columns
 
 from overton.errors import InputError
-from overton.studies.deliberation.choice_model import decisions_from_columns, fit
+from overton.studies.deliberation.choice_model import fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 
@@ -91,7 +92,7 @@ def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
     part = simulated.filter(pl.col("goal") == "correctness")
     columns = {name: part[name].to_list() for name in COLUMNS}
     columns["discussion"] = columns.pop("deliberation")
-    expected = fit(decisions_from_columns(**columns, verdicts=VERDICTS))
+    expected = fit(decisions_of_columns(**columns, verdicts=VERDICTS))
     for model in ("claude", "gpt"):
         assert inertia(analysis, model).estimate == pytest.approx(expected.inertia[model].estimate, abs=1e-3)
     assert inertia(analysis, "gpt").estimate > inertia(analysis, "claude").estimate

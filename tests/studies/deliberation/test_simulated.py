@@ -20,7 +20,14 @@ from overton.studies.deliberation import STUDY, Options, Record, prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.record import Format, Goal, Instructions
-from overton.studies.deliberation.simulated import Deliberator, JudgeParameters, Parameters, ValuesJudge
+from overton.studies.deliberation.simulated import (
+    Deliberator,
+    JudgeParameters,
+    Parameters,
+    ValuesJudge,
+    deliberator,
+    values_judge,
+)
 from overton.studies.deliberation.verdicts import read_verdict
 
 MODELS = ("firm", "even", "soft")
@@ -387,10 +394,10 @@ def test_words_that_are_no_parameters_are_all_named() -> None:
         "values": "1",
     }
     with pytest.raises(InputError) as caught:
-        Deliberator.from_args([dilemma()], "simulated/deliberator", wrong)
+        deliberator([dilemma()], "deliberator", wrong)
     assert [problem.key for problem in caught.value.problems] == list(wrong)
     with pytest.raises(InputError) as caught:
-        ValuesJudge.from_args({"miss": "2", "inertia": "1"})
+        values_judge([], "values-judge", {"miss": "2", "inertia": "1"})
     assert [problem.key for problem in caught.value.problems] == ["miss", "inertia"]
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
-from overton.calls import Answerer
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
@@ -17,7 +16,7 @@ from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
-from overton.studies.simulated import degenerate
+from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import judged_by, names_in, warn_refusals
@@ -33,16 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["STUDY", "VERDICTS", "CrowdVerdicts", "Dilemma", "Options", "Record", "Verdict"]
 
 
-def _deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.deliberation.simulated import Deliberator
-
-    return Deliberator.from_args(dilemmas, f"simulated/{name}", arguments)
-
-
-def _values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.deliberation.simulated import ValuesJudge
-
-    return ValuesJudge.from_args(arguments)
+_deliberator = late_respondent("overton.studies.deliberation.simulated:deliberator")
 
 
 def _sections(analysis: Analysis, judged: str, items: Sequence[Dilemma]) -> Sequence[Section]:
@@ -158,7 +148,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     simulated={
         "deliberator": _deliberator,
         "deliberator/NAME": _deliberator,
-        "values-judge": _values_judge,
+        "values-judge": late_respondent("overton.studies.deliberation.simulated:values_judge"),
         "degenerate": degenerate,
         "degenerate/NAME": degenerate,
     },

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
+from msgspec import structs
 
 from overton.errors import InputError
 from overton.statistics import NOT_COMPUTED, Estimate
+from overton.statistics.arrays import Flags, Ints
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.deliberation.choice_model import (
     ALL_MODELS,
     ESTIMATORS,
+    NONE,
     ChoiceFit,
     Decisions,
     Estimator,
-    Size,
-    decisions_from_columns,
     fit,
 )
-from overton.studies.deliberation.choice_model import Coefficient as Fitted
-from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order
+from overton.studies.deliberation.deliberations import Deliberations, Part, Setting, in_order, talks_from, talks_of
 from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.options import DeliberationHow
+from overton.studies.deliberation.rows import without_faults
 from overton.studies.frame import Cells, EstimateRow
+from overton.studies.grouping import Frame
+from overton.studies.results import Results
 from overton.studies.study_measures import TableRow
 
 ALL_GOALS = "all"
 """In place of the goal of a fit to decisions without a goal, or with all goals together."""
-
-
-class Fitting(NamedTuple):
-    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times longer."""
-
-    estimator: Estimator = "auto"
-    conformity: Literal["shared", "by model"] = "shared"
-    goals: Literal["apart", "together"] = "apart"
-    others: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,16 @@ class GoalFit:
     variant: str = "plain"
 
 
-def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFit]:
+def choice_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
+    """The parameters of fits; also without malformed messages, if there are any."""
+    talks, left = talks_of(frame), without_faults(results)
+    fits = fit_choices(talks, how)
+    yield from rows_of_fits(fits, how.level)
+    if left is not results and talks.weight is None:
+        yield from rows_of_fits(fit_again(talks_from(left.records), fits, how), how.level)
+
+
+def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
     """The fits for each goal, correctness first, with the chosen estimator; then with the others, if requested, whose
     names are their variants.
 
@@ -65,9 +69,9 @@ def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFi
     parts = [(goal, decisions_of(part)) for goal, part in _by_goal(talks, how.goals)]
     if talks.weight is not None:
         return [GoalFit(goal, how.estimator, decisions, None, LEFT_OUT) for goal, decisions in parts]
-    first = [_fit_goal(goal, decisions, how, level) for goal, decisions in parts]
+    first = [_fit_goal(goal, decisions, how) for goal, decisions in parts]
     more = [
-        replace(_fit_goal(goal, decisions, how._replace(estimator=name), level, refits=0, against=False), variant=name)
+        replace(_fit_goal(goal, decisions, structs.replace(how, estimator=name), refits=0, against=False), variant=name)
         for name in (ESTIMATORS if how.others else ())
         for (goal, decisions), first_fit in zip(parts, first, strict=True)
         if name != first_fit.estimator
@@ -75,12 +79,12 @@ def fit_choices(talks: Deliberations, how: Fitting, level: float) -> list[GoalFi
     return first + more
 
 
-def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: Fitting, level: float) -> list[GoalFit]:
+def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: DeliberationHow) -> list[GoalFit]:
     """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
     numbers shown side by side must differ in the verdicts alone."""
-    used = (how._replace(estimator=found.estimator) for found in first if found.variant == "plain")
+    used = (structs.replace(how, estimator=found.estimator) for found in first if found.variant == "plain")
     return [
-        replace(_fit_goal(goal, decisions_of(part), fitting, level, against=False), variant="without_faults")
+        replace(_fit_goal(goal, decisions_of(part), fitting, against=False), variant="without_faults")
         for (goal, part), fitting in zip(_by_goal(talks, how.goals), used, strict=True)
     ]
 
@@ -97,35 +101,54 @@ def _by_goal(talks: Deliberations, goals: str) -> Iterator[tuple[str | None, Par
 
 
 def decisions_of(part: Part) -> Decisions:
-    """The part's messages as the choice model takes them; deliberations and agents by number."""
+    """The part's verdicts as the choice model takes them.
+
+    One that could not be read is no decision, nobody is counted as having heard it, and its agent has no verdict of its
+    own to keep in the next round.
+    """
     talks = part.talks
-    row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)
-    talk = part.rows[row]
-    formats = np.array([setting.format for setting in talks.settings], object)
-    names: list[str | None] = [*VERDICTS, None]
-    return decisions_from_columns(
-        discussion=talk.tolist(),
-        dilemma=talks.dilemma[talk].tolist(),
-        format=formats[talks.setting[talk]].tolist(),
-        round=(round_ + 1).tolist(),
-        position=(seat + 1).tolist(),
-        model=[talks.models[code] for code in talks.model[talk, seat].tolist()],
-        verdict=[names[code] for code in talks.verdict[talk, seat, round_].tolist()],
-        agent=seat.tolist(),
+    verdict = talks.verdict[part.rows].swapaxes(1, 2)  # in the order of speaking: [deliberations, rounds, seats]
+    made = np.nonzero(verdict >= 0)
+    row, round_, seat = made
+    in_turn = np.array([setting.format == "round-robin" for setting in talks.settings])[talks.setting[part.rows]]
+
+    def counted(heard: Callable[[Flags], Ints]) -> Ints:
+        return np.stack([heard(verdict == code)[made] for code in range(len(VERDICTS))], axis=1)
+
+    def in_earlier_rounds(said: Flags) -> Ints:
+        own = said.cumsum(1) - said
+        return np.asarray(own.sum(2, keepdims=True) - own)
+
+    def in_this_round(said: Flags) -> Ints:
+        return np.asarray((said.cumsum(2) - said) * in_turn[:, None, None])
+
+    before = np.maximum(verdict[row, round_ - 1, seat], NONE)
+    models = np.unique(talks.model[part.rows][(talks.message[part.rows] >= 0).any(2)])
+    # Dilemmas are in the order of their numbers' text: the published estimator draws them by their places.
+    place = np.argsort(np.argsort(np.arange(len(talks.dilemmas)).astype(str)))
+    return Decisions(
+        model=np.searchsorted(models, talks.model[part.rows[row], seat]).astype(np.int64),
+        dilemma=place[talks.dilemma[part.rows[row]]],
+        discussion=np.asarray(part.rows[row], np.int64),
+        own_previous=np.where(round_ > 0, before, NONE).astype(np.int64),
+        n_prev=counted(in_earlier_rounds),
+        n_within=counted(in_this_round),
+        choice=verdict[made].astype(np.int64),
+        models=tuple(talks.models[code] for code in models),
         verdicts=VERDICTS,
     )
 
 
-def _fit_goal(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> GoalFit:
+def _fit_goal(goal: str | None, decisions: Decisions, how: DeliberationHow, **slow: Any) -> GoalFit:
     """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
     try:
-        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)
+        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=how.level, **slow)
     except InputError as error:
         return GoalFit(goal, how.estimator, decisions, None, str(error))
     return GoalFit(goal, cast("Estimator", made.estimator), decisions, made)
 
 
-def choice_numbers(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
+def rows_of_fits(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
     """The parameters of fits: `inertia` and `preference` by model (and verdict), `conformity_previous` to earlier
     rounds and `conformity_within` the round for all models together or by model, and spreads of random effects.
 
@@ -148,7 +171,11 @@ def _place(found: GoalFit) -> Cells:
 
 def _fit_cells(found: GoalFit) -> Cells:
     made = found.made
-    tastes, spreads = (None, None) if made is None else (made.likelihood_ratio, made.likelihood_ratio_of_spreads)
+    ratios = {} if made is None else {"tastes": made.likelihood_ratio, "spreads": made.likelihood_ratio_of_spreads}
+    tests: Cells = {}
+    for name in ("tastes", "spreads"):
+        statistic, p = (None, None) if (ratio := ratios.get(name)) is None else (ratio.statistic, ratio.p)
+        tests |= {f"{name}_statistic": statistic, f"{name}_p": p}
     return {
         **_place(found),
         "goal": found.goal,
@@ -156,65 +183,40 @@ def _fit_cells(found: GoalFit) -> Cells:
         "decisions": len(found.decisions),
         "dilemmas": found.decisions.dilemmas,
         "loglik": None if made is None else _known(made.loglik),
-        "tastes_statistic": None if tastes is None else tastes.statistic,
-        "tastes_p": None if tastes is None else tastes.p,
-        "spreads_statistic": None if spreads is None else spreads.statistic,
-        "spreads_p": None if spreads is None else spreads.p,
+        **tests,
         "not_computed": found.why,
     }
 
 
-_Parameter = tuple[dict[str, Any], Estimate, Cells]
-
-
-def _parameters(found: GoalFit, level: float) -> Iterator[_Parameter]:
+def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], Estimate, Cells]]:
     """What each parameter is (columns of its row), its number, and what stands beside it."""
     made, goal = found.made, found.goal or ALL_GOALS
     if made is None:
         return
     method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
-
-    def named(measure: str, model: str | None, verdict: str = "") -> dict[str, Any]:
-        facet, condition = ("goal / verdict", f"{goal} / {verdict}") if verdict else ("goal", goal)
-        return {
-            "measure": measure,
+    by_model = {"inertia": made.inertia, "conformity_previous": made.previous, "conformity_within": made.within}
+    every = [(name, model, "", one) for name, fitted in by_model.items() for model, one in fitted.items()]
+    every += [
+        ("preference", model, verdict, one)
+        for model, fitted in made.preference.items()
+        for verdict, one in fitted.items()
+    ]
+    spreads = [("dilemma_spread", ALL_MODELS, made.dilemma_spread), ("taste_spread", ALL_MODELS, made.taste_spread)]
+    spreads += [("taste_spread", model, one) for model, one in made.taste_spreads.items()]
+    every += [(name, model, "", one) for name, model, one in spreads if one is not None]
+    for name, model, verdict, one in every:
+        fields = {
+            "measure": name,
             "model": None if model == ALL_MODELS else model,
-            "facet": facet,
-            "condition": condition,
+            "facet": "goal / verdict" if verdict else "goal",
+            "condition": f"{goal} / {verdict}" if verdict else goal,
             "variant": found.variant,
         }
-
-    def coefficients(measure: str, by_model: Mapping[str, Fitted]) -> Iterator[_Parameter]:
-        for model, fitted in by_model.items():
-            yield named(measure, model), _number(fitted, made.n, method, level), _beside(fitted, fitted.odds_ratio)
-
-    def spread(measure: str, model: str | None, size: Size | None) -> Iterator[_Parameter]:
-        if size is not None:
-            number = _number(size, len(found.decisions), "Wald, of the logarithm", level)
-            yield named(measure, model), number, _beside(size, None)
-
-    yield from coefficients("inertia", made.inertia)
-    yield from coefficients("conformity_previous", made.previous)
-    yield from coefficients("conformity_within", made.within)
-    for model, by_verdict in made.preference.items():
-        for verdict, fitted in by_verdict.items():
-            number = _number(fitted, made.n, method, level)
-            yield named("preference", model, verdict), number, _beside(fitted, fitted.odds_ratio)
-    yield from spread("dilemma_spread", None, made.dilemma_spread)
-    yield from spread("taste_spread", None, made.taste_spread)
-    for model, size in made.taste_spreads.items():
-        yield from spread("taste_spread", model, size)
-
-
-def _number(fitted: Fitted | Size, n: int, method: str, level: float) -> Estimate:
-    """A parameter and its interval; `n` counts the decisions of the fit."""
-    if fitted.reason:
-        method = NOT_COMPUTED + fitted.reason if isnan(fitted.estimate) else fitted.reason
-    return Estimate(fitted.estimate, *fitted.interval, n, method, level)
-
-
-def _beside(fitted: Fitted | Size, odds_ratio: float | None) -> Cells:
-    return {"se": _known(fitted.se), "odds_ratio": None if odds_ratio is None else _known(odds_ratio)}
+        is_spread = name.endswith("_spread")
+        why = (NOT_COMPUTED if isnan(one.estimate) else "") + one.reason if one.reason else ""
+        how = why or ("Wald, of the logarithm" if is_spread else method)
+        number = Estimate(one.estimate, *one.interval, made.n, how, level)
+        yield fields, number, {"se": _known(one.se), "odds_ratio": None if is_spread else _known(one.odds_ratio)}
 
 
 def _known(value: float) -> float | None:

@@ -21,13 +21,12 @@ from overton.statistics.tests import holm, signed_rank
 from overton.studies.frame import EstimateRow
 from overton.studies.study_measures import TableRow
 
+NOTHING = "nothing was observed"
+"""Why an estimate has no value: its denominator is empty."""
 _PROPORTIONS = "two-proportion z"
 _MCNEMAR = "McNemar, exact, over dilemmas"
 _MANN_WHITNEY = "Mann-Whitney U"
 _SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
-
-NOTHING = "nothing was observed"
-"""Why an estimate has no value: its denominator is empty."""
 
 
 class Where(NamedTuple):
@@ -80,70 +79,75 @@ class Contrast:
     observed: tuple[Floats, Floats] | None = None
 
 
-class Significance(NamedTuple):
-    """A test of no difference, two-sided: its `name`, and the P value. It is NaN if there is nothing to compare."""
+def compare(
+    resampling: Resampling, contrasts: Iterable[Contrast], *, corrected: bool = True
+) -> Iterator[EstimateRow | TableRow]:
+    """The numbers of contrasts that say what these are, and the differences of every contrast, in order, as rows; and
+    two tests of each difference in the table 'tests'.
 
-    name: str
-    p: float
-
-
-class Difference(NamedTuple):
-    """The second number minus the first, on the same dilemmas if they share any, and both numbers.
-
-    `unpaired` is the paper's test, which treats all observations as independent; `paired` is its counterpart, which
-    compares within dilemmas.
+    A difference is over the same dilemmas if the groups share any. The 'unpaired' test is the paper's, which treats all
+    observations as independent; the 'paired' one, whose P value the row has, is its counterpart, which compares within
+    dilemmas. Tests are corrected for the number of comparisons made together (Holm 1979) unless these are separate
+    questions. There are no tests (NaN) of counts with weights.
     """
-
-    where: Where
-    first: Estimate
-    second: Estimate
-    number: Estimate
-    clusters: int
-    unpaired: Significance
-    paired: Significance
-
-
-def compare(resampling: Resampling, contrasts: Iterable[Contrast]) -> list[Difference]:
-    """The differences of every contrast, in order, K of them for a contrast of K. There are no tests (NaN) of counts
-    with weights."""
     places: list[Where] = []
-    clusters: list[int] = []
-    tests: list[tuple[Significance, Significance]] = []
+    clusters: list[tuple[int, int]] = []
+    sides: list[tuple[Where, Where] | None] = []
+    tests: dict[str, list[tuple[str, float]]] = {"unpaired": [], "paired": []}
 
     def counts() -> Iterator[tuple[ClusterSums, ClusterSums]]:
         # One at a time, so that not all contrasts' dilemmas are in memory at once.
         for contrast in contrasts:
             places.extend(contrast.places)
-            clusters.extend(map(min, _clusters(contrast.first), _clusters(contrast.second)))
-            tests.extend(_tests(contrast))
+            many = list(zip(_clusters(contrast.first), _clusters(contrast.second), strict=True))
+            # Rows of means count the dilemmas of their difference.
+            clusters.extend((min(both), min(both)) if contrast.observed else both for both in many)
+            sides.extend([contrast.sides] * len(contrast.places))
+            for unpaired, paired in _tests(contrast):
+                tests["unpaired"].append(unpaired)
+                tests["paired"].append(paired)
             yield contrast.first, contrast.second
 
     estimates = [estimate for made in resampling.differences(counts(), NOTHING) for estimate in made]
-    return [
-        Difference(where, *numbers, many, *both)
-        for where, numbers, many, both in zip(places, estimates, clusters, tests, strict=True)
-    ]
+    for named, numbers, many in zip(sides, estimates, clusters, strict=True):
+        for where, number, dilemmas in zip(named or (), numbers, many, strict=False):
+            yield where.row(number, dilemmas)
+    adjusted = {kind: _adjusted(found) if corrected else [(p, 1) for _, p in found] for kind, found in tests.items()}
+    for place, (where, (_, _, number), many) in enumerate(zip(places, estimates, clusters, strict=True)):
+        yield where.row(number, min(many), _known(adjusted["paired"][place][0]))
+        for kind, found in tests.items():
+            (test, own), (p, of) = found[place], adjusted[kind][place]
+            cells = {"kind": kind, "test": test, "p": _known(own), "adjusted": _known(p), "of": of}
+            yield TableRow("tests", {**where._asdict(), **cells})
 
 
-def _tests(contrast: Contrast) -> list[tuple[Significance, Significance]]:
+def _adjusted(tests: Sequence[tuple[str, float]]) -> list[tuple[float, int]]:
+    """P values corrected for the number of comparisons, and that number."""
+    of = sum(not isnan(p) for _, p in tests)
+    return [(p, of) for p in holm(p for _, p in tests)]
+
+
+def _known(p: float) -> float | None:
+    return None if isnan(p) else p
+
+
+def _tests(contrast: Contrast) -> Iterator[tuple[tuple[str, float], tuple[str, float]]]:
+    """The names and P values of the unpaired and of the paired test of each difference, two-sided."""
     (first, first_n, _), (second, second_n, _) = contrast.first, contrast.second
+    names = (_PROPORTIONS, _MCNEMAR)
     if contrast.first.many is not None:  # weighted counts are no sample for these tests
         unpaired = paired = np.full(len(contrast.places), nan)
-        names = (_PROPORTIONS, _MCNEMAR)
     elif contrast.observed is None:
         wide = [side.reshape(len(side), -1) for side in (first, second)]
         unpaired = proportions(wide[0].sum(0), first_n.sum(), wide[1].sum(0), second_n.sum())
         paired = mcnemar(wide[0], first_n[:, None], wide[1], second_n[:, None])
-        names = (_PROPORTIONS, _MCNEMAR)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = second / second_n - first / first_n
         unpaired, paired = np.array([mann_whitney(*contrast.observed)]), np.array([signed_rank(moved)])
         names = (_MANN_WHITNEY, _SIGNED_RANK)
-    return [
-        (Significance(names[0], p), Significance(names[1], q))
-        for p, q in zip(unpaired.tolist(), paired.tolist(), strict=True)
-    ]
+    for p, q in zip(unpaired.tolist(), paired.tolist(), strict=True):
+        yield (names[0], p), (names[1], q)
 
 
 def proportions(first: Floats, first_n: float, second: Floats, second_n: float) -> Floats:
@@ -173,46 +177,3 @@ def mann_whitney(first: Floats, second: Floats) -> float:
     if not len(first) or not len(second):
         return nan
     return float(mannwhitneyu(first, second, method="asymptotic").pvalue)
-
-
-def sides_of(contrasts: Sequence[Contrast], differences: Sequence[Difference]) -> Iterator[EstimateRow]:
-    """The rows of both numbers of each difference, if its contrast says what they are."""
-    single = [contrast for contrast in contrasts for _ in contrast.places]
-    for contrast, found in zip(single, differences, strict=True):
-        if contrast.sides is not None:
-            first, second = contrast.sides
-            yield first.row(found.first, _clusters(contrast.first)[0])
-            yield second.row(found.second, _clusters(contrast.second)[0])
-
-
-def together(differences: Sequence[Difference]) -> Iterator[EstimateRow | TableRow]:
-    """Differences as rows, and both tests of each in the table 'tests'. Tests are corrected for the number of
-    comparisons made together (Holm 1979). A row's P value is that of the paired test."""
-    unpaired, paired = [found.unpaired for found in differences], [found.paired for found in differences]
-    return _rows(differences, _adjust(unpaired), _adjust(paired))
-
-
-def apart(differences: Sequence[Difference]) -> Iterator[EstimateRow | TableRow]:
-    """The same for differences that are separate questions: each test stands for itself."""
-    unpaired, paired = [(found.unpaired.p, 1) for found in differences], [(found.paired.p, 1) for found in differences]
-    return _rows(differences, unpaired, paired)
-
-
-def _adjust(tests: Sequence[Significance]) -> list[tuple[float, int]]:
-    """P values corrected for the number of comparisons, and that number."""
-    of = sum(not isnan(test.p) for test in tests)
-    return [(adjusted, of) for adjusted in holm(test.p for test in tests)]
-
-
-def _rows(
-    differences: Sequence[Difference], unpaired: Sequence[tuple[float, int]], paired: Sequence[tuple[float, int]]
-) -> Iterator[EstimateRow | TableRow]:
-    for found, *adjusted in zip(differences, unpaired, paired, strict=True):
-        yield found.where.row(found.number, found.clusters, _known(adjusted[1][0]))
-        for kind, test, (p, of) in zip(("unpaired", "paired"), (found.unpaired, found.paired), adjusted, strict=True):
-            cells = {"kind": kind, "test": test.name, "p": _known(test.p), "adjusted": _known(p), "of": of}
-            yield TableRow("tests", {**found.where._asdict(), **cells})
-
-
-def _known(p: float) -> float | None:
-    return None if isnan(p) else p

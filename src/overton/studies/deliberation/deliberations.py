@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.record import DECISIONS
+from overton.studies.grouping import Frame
 from overton.studies.groups import number_groups
+from overton.studies.units import Units
 
 Masks = NDArray[np.uint64]
 
@@ -138,6 +141,11 @@ class Deliberations:
         opening = self.verdict[:, :1]
         agreed = ((self.verdict == opening) | ~self.seated[:, :, None]).all(1) & (opening[:, 0] >= 0)
         return np.where(agreed.any(1), np.argmax(agreed, axis=1) + 1, 0)
+
+    @cached_property
+    def beyond(self) -> Flags:
+        """Which deliberations had a second round because the first brought no consensus [T]."""
+        return np.asarray((self.rounds > 1) & (self.agreement != 1))
 
     @cached_property
     def agreed_verdict(self) -> AnyInts:
@@ -463,30 +471,31 @@ class Part:
     @cached_property
     def beyond_round_1(self) -> Part:
         """The deliberations that had a second round because the first brought no consensus."""
-        return self.where((self.talks.rounds[self.rows] > 1) & (self.talks.agreement[self.rows] != 1))
+        return self.where(self.talks.beyond[self.rows])
 
     @cached_property
     def unweighted(self) -> Part:
         """The same with all deliberations counting alike."""
         return self if self.talks.weight is None else replace(self, talks=replace(self.talks, weight=None))
 
-    def count_agents(self, flags: Flags) -> Floats:
-        """For each dilemma, how many agents [rows, seats] have a flag; each by its deliberation's weight."""
-        many = flags.sum(1)
-        weighed = many if self.talks.weight is None else many * self.talks.weight[self.rows]
-        return summed([self.dilemma], (len(self.talks.dilemmas),), weighed)
-
-    def count_endings(self) -> Floats:
-        """For each dilemma, how many deliberations reach consensus in each round, 0 for none [dilemmas, rounds + 1]."""
-        shape = (len(self.talks.dilemmas), self.talks.verdict.shape[2] + 1)
-        weight = None if self.talks.weight is None else self.talks.weight[self.rows]
-        return summed([self.dilemma, self.talks.agreement[self.rows]], shape, weight)
-
     def count_codes(self, codes: AnyInts, width: int, chosen: Flags) -> Floats:
-        """How often the chosen agents have each code [dilemmas, width]."""
+        """How often the chosen agents [rows, seats] have each code [dilemmas, width]; each by its deliberation's
+        weight."""
         row, seat = np.nonzero(chosen)
         weight = None if self.talks.weight is None else self.talks.weight[self.rows[row]]
         return summed([self.dilemma[row], codes[row, seat]], (len(self.talks.dilemmas), width), weight)
+
+    def share_codes(self, codes: AnyInts, width: int, chosen: Flags) -> ClusterSums:
+        """The same out of the chosen agents with any code."""
+        counts = self.count_codes(codes, width, chosen)
+        weighted = self.talks.weight is not None
+        return ClusterSums(
+            counts, counts.sum(1), self.unweighted.count_codes(codes, width, chosen).sum(1) if weighted else None
+        )
+
+    def count_agents(self, flags: Flags) -> Floats:
+        """For each dilemma, how many agents [rows, seats] have a flag."""
+        return self.count_codes(np.zeros(flags.shape, int), 1, flags)[:, 0]
 
 
 def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
@@ -495,3 +504,18 @@ def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
     made = sorted(set(names), key=place_of)
     code = np.array([made.index(name) for name in names])[talks.setting]
     return [Part(setting, talks, np.flatnonzero(code == number)) for number, setting in enumerate(made)]
+
+
+@dataclass(frozen=True)
+class DeliberationUnits(Units):
+    """The units 'deliberations', with the arrays that they are made from: other numbers start from these."""
+
+    talks: Deliberations | None = None
+
+
+def talks_of(frame: Frame) -> Deliberations:
+    """The arrays that a frame's units are made from."""
+    units = frame.units["deliberations"]
+    assert isinstance(units, DeliberationUnits)
+    assert units.talks is not None
+    return units.talks

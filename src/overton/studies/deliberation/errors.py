@@ -16,15 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
@@ -36,6 +35,7 @@ from overton.studies.deliberation.values import (
     inheritance,
     openings_known,
     pair_similarity,
+    pairs_of_agents,
 )
 from overton.studies.frame import EstimateRow
 from overton.studies.label_shares import Variants, leading
@@ -44,17 +44,16 @@ from overton.studies.people_labels import People
 _APART = "explanations are drawn individually, so no deliberation is labelled completely"
 
 
-@dataclass(frozen=True)
-class _CorrectedNumber:
-    """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
-    its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
+class _UndoneNumber(NamedTuple):
+    """A number by its name and its place in the analysis, as sums by dilemma with the judge's errors undone; for a
+    difference, those of its second and of its first side. It is of one group of each kind in `part_of`, or a difference
+    of two."""
 
-    plain: Estimate
+    name: str
+    place: Place
     undone: CorrectedSums | tuple[CorrectedSums, CorrectedSums]
     part_of: tuple[str, ...] = ()
-
-
-_UndoneNumber = tuple[str, Place, CorrectedSums | tuple[CorrectedSums, CorrectedSums], tuple[str, ...]]
+    group: str | None = None
 
 
 class ValueCase(CorrectionCase):
@@ -133,7 +132,7 @@ class ValueCase(CorrectionCase):
         made[np.append(~self.talks.known, True)] = 1.0
         return made
 
-    def _unused(self, message: NDArray[np.integer]) -> Iterator[Floats]:
+    def _unused(self, message: AnyInts) -> Iterator[Floats]:
         """The weight of messages not using each value [*messages, V], by draw."""
         judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
         certain = self.certain[message]
@@ -143,32 +142,30 @@ class ValueCase(CorrectionCase):
     def numbers(self) -> Iterator[JudgedNumber]:
         """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
         everything = np.ones(1, bool)
-        for (group, name, place), _ in self._made:
-            yield JudgedNumber(group, name, everything, place)
+        for number in self._numbers.values():
+            yield JudgedNumber(number.group, number.name, everything, number.place)
 
     @cached_property
-    def _made(self) -> list[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        return [*self._similarities(), *self._inheritances()] if self.talks.masks is not None else []
-
-    @cached_property
-    def _numbers(self) -> dict[Place, _CorrectedNumber]:
-        return {place: made for (_, _, place), made in self._made}
+    def _numbers(self) -> dict[Place, _UndoneNumber]:
+        every = (*self._similarities(), *self._inheritances()) if self.talks.masks is not None else ()
+        return {number.place: number for number in every}
 
     def corrected(self, resting: JudgedNumber) -> Variants:
         """One of the numbers, in three variants."""
         number = self._numbers[resting.place or ()]
-        found = self._correct(number)
+        plain = self._plain[number.place]
+        found = self._correct(number, plain.n)
         alone = not_computed(_APART, level=self.level)
-        return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
+        return Variants(leading(found, len(self.people.id)), plain, found, alone)
 
-    def _correct(self, number: _CorrectedNumber) -> Estimate:
+    def _correct(self, number: _UndoneNumber, n: int) -> Estimate:
         if not self.weights.size:
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
         labels, why = len(self.people.id), self.depends_on(number.part_of)
         if isinstance(number.undone, CorrectedSums):
             found = corrected_ratio(number.undone, SHARE, self.resampling, labels, why)
-            return msgspec.structs.replace(found, n=number.plain.n)
+            return msgspec.structs.replace(found, n=n)
         if why:
             return not_computed(why, level=self.level)
         second, first = (corrected_ratio(sums, SHARE, self.resampling, labels) for sums in number.undone)
@@ -178,9 +175,9 @@ class ValueCase(CorrectionCase):
         moved = [moved_by(sums, self.resampling) for sums in number.undone]
         gap = moved[0].minus(moved[1], alike=True)
         made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
-        return msgspec.structs.replace(made, n=number.plain.n)
+        return msgspec.structs.replace(made, n=n)
 
-    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Floats, below: Floats) -> CorrectedSums:
+    def _by_dilemma(self, dilemma: AnyInts, above: Floats, below: Floats) -> CorrectedSums:
         """Sums of pairs or agents [1 + draws, K] by dilemma."""
         many = len(self.talks.dilemmas)
 
@@ -198,44 +195,37 @@ class ValueCase(CorrectionCase):
         rows = [row for row in every if isinstance(row, EstimateRow)]
         return {(row.measure, row.model, row.condition, row.facet, row.against): row.number for row in rows}
 
-    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+    def _similarities(self) -> Iterator[_UndoneNumber]:
         for part in self.parts:
-            pairs, setting = self._pairs(part), part.setting
+            setting = part.setting
             group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
-            for name, place, undone, part_of in self._correct_similarities(pairs, setting.name):
-                if place in self._plain:
-                    number = _CorrectedNumber(self._plain[place], undone, part_of)
-                    yield (group, f"similarity, {name}", place), number
+            for number in self._correct_similarities(self._pairs(part), setting.name):
+                if number.place in self._plain:
+                    yield number._replace(group=group, name=f"similarity, {number.name}")
 
     def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
         """All similarities of a setting: their names, their places, and their sums."""
-        sides = (self._sums(pairs, ~pairs.agree), self._sums(pairs, pairs.agree))
+        sides = (~pairs.agree, pairs.agree)
+        both = [self._sums(pairs, side) for side in sides]
         where = ("similarity_by_agreement", "pooled / verdicts", setting)
-        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, sides)
+        yield from _contrast("different and same verdicts", where, VERDICTS_OF_PAIRS, (both[0], both[1]))
         for number in range(1, pairs.agree.shape[1] + 1):
             inside = np.arange(pairs.agree.shape[1]) == number - 1
-            for name, verdicts, side in zip(
-                ("disagreement", "agreement"), VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True
-            ):
+            for name, verdicts, side in zip(("disagreement", "agreement"), VERDICTS_OF_PAIRS, sides, strict=True):
                 condition = f"{setting} / {number} / {verdicts}"
                 place: Place = ("similarity_in_round", None, condition, "pooled / round / verdicts", None)
-                yield f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",)
-        for name, chosen in (("consensus", True), ("without", False)):
-            both = self._first_and_last(pairs, consensus=chosen)
-            measure = "similarity_with_consensus" if chosen else "similarity_without_consensus"
+                yield _UndoneNumber(f"round {number}, {name}", place, self._sums(pairs, side & inside), ("round",))
+        for name, measure, consensus in (
+            ("consensus", "similarity_with_consensus", True),
+            ("without", "similarity_without_consensus", False),
+        ):
+            ends = self._first_and_last(pairs, consensus=consensus)
             where = (measure, "pooled / round", setting)
-            yield from _contrast(f"first and last round, {name}", where, ROUNDS, both, ("round",))
+            yield from _contrast(f"first and last round, {name}", where, ROUNDS, ends, ("round",))
 
     def _pairs(self, part: Part) -> _CorrectedPairs:
         """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
-        talks = self.talks
-        found = []
-        for first, second in combinations(range(talks.model.shape[1]), 2):
-            rows = part.rows[talks.seated[part.rows, second]]
-            verdicts = talks.verdict[rows, first]
-            agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
-            found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
-        rows, left, right, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+        talks, (rows, left, right, agree) = self.talks, pairs_of_agents(part)
         there = (left >= 0) & (right >= 0)
         there &= talks.known[left] & talks.known[right]
         above, below = np.zeros((2, len(self.weights), *left.shape))
@@ -243,7 +233,7 @@ class ValueCase(CorrectionCase):
             above[:, there], below[:, there] = self._similarity_weights(left[there], right[there])
         return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
 
-    def _similarity_weights(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
+    def _similarity_weights(self, left: AnyInts, right: AnyInts) -> tuple[Floats, Floats]:
         """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
 
         Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
@@ -266,8 +256,7 @@ class ValueCase(CorrectionCase):
     def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
         """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
         talks, every = self.talks, np.arange(len(pairs.row))
-        beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
-        chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
+        chosen = talks.beyond[pairs.row] & ((talks.agreement[pairs.row] > 0) == consensus)
         last = talks.rounds[pairs.row] - 1
         ends = [(weight[:, :, 0], weight[:, every, last]) for weight in (pairs.above, pairs.below)]
         (first, final), (in_first, in_final) = ends
@@ -277,15 +266,13 @@ class ValueCase(CorrectionCase):
             self._by_dilemma(pairs.dilemma, final * in_first * chosen, below),
         )
 
-    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
-        for part in self.parts:
-            known = part.where(openings_known(part))
+    def _inheritances(self) -> Iterator[_UndoneNumber]:
+        for whole in self.parts:
+            part = whole.where(openings_known(whole))
             for model in part.models:
-                yield from self._correct_inheritance(known, model)
+                yield from self._correct_inheritance(part, model)
 
-    def _correct_inheritance(
-        self, part: Part, model: str
-    ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
+    def _correct_inheritance(self, part: Part, model: str) -> Iterator[_UndoneNumber]:
         """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
         changed = self.talks.changed[part.rows][row, seat]
@@ -297,8 +284,7 @@ class ValueCase(CorrectionCase):
                 sums = np.zeros((len(above), len(row)))
                 sums[:, changed] = above[:, :, self.values.index(value)]
                 undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
-                number = _CorrectedNumber(self._plain[place], undone, ("model",))
-                yield (None, f"inherited {value}", place), number
+                yield _UndoneNumber(f"inherited {value}", place, undone, ("model",))
 
     def _inheritance_weights(self, part: Part, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
@@ -318,8 +304,8 @@ class _CorrectedPairs:
     """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
     the weights of their similarity and of its presence [1 + draws, K, rounds]."""
 
-    row: Ints
-    dilemma: NDArray[np.integer]
+    row: AnyInts
+    dilemma: AnyInts
     agree: Flags
     above: Floats
     below: Floats
@@ -334,10 +320,13 @@ def _contrast(
 ) -> Iterator[_UndoneNumber]:
     """Both numbers of a measure in a setting, and their difference."""
     (measure, facet, setting), (first, second) = where, names
-    yield f"{title}, first", (measure, None, f"{setting} / {first}", facet, None), sides[0], part_of
-    yield f"{title}, second", (measure, None, f"{setting} / {second}", facet, None), sides[1], part_of
-    place: Place = (measure, None, f"{setting} / {second}", facet, first)
-    yield f"{title}, difference", place, (sides[1], sides[0]), part_of
+    of_first, of_second, apart = (
+        (measure, None, f"{setting} / {name}", facet, against)
+        for name, against in ((first, None), (second, None), (second, first))
+    )
+    yield _UndoneNumber(f"{title}, first", of_first, sides[0], part_of)
+    yield _UndoneNumber(f"{title}, second", of_second, sides[1], part_of)
+    yield _UndoneNumber(f"{title}, difference", apart, (sides[1], sides[0]), part_of)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import wilson_limits
 from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.findings import EITHER, CandidateFinding, Said, either, most
+from overton.studies.findings import EITHER, CandidateFinding, either, most
 from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import number
 from overton.studies.warnings import names_of_faulty, warn_few_items
@@ -48,7 +49,27 @@ class SettingNames:
             made = Setting(str(row["format"]), None if goal is None else str(goal), agents)
             settings[str(row["facet"])].append(made)
         goals = {setting.goal for setting in settings["setting"]}
-        return cls(settings["setting"], settings["pooled"], len(goals) > 1, _without_providers(analysis.models))
+        short = {name: name.partition("#")[2] or name.partition("/")[2] or name for name in analysis.models}
+        different = len(set(short.values())) == len(short)
+        return cls(settings["setting"], settings["pooled"], len(goals) > 1, short if different else {})
+
+    @cached_property
+    def _known(self) -> dict[str, Setting]:
+        """All settings by their names, and what settings share that are compared by format or by goal."""
+        shared = [setting._replace(format="both") for setting in self.pooled]
+        shared += [setting._replace(goal=None) for setting in self.pooled]
+        return {setting.name: setting for setting in (*shared, *self.pooled, *self.settings)}
+
+    def setting_of(self, row: EstimateRow) -> Setting:
+        """The setting of a row, or what the settings share that it compares."""
+        name = str(row.condition)
+        while name not in self._known:
+            name = name[: name.rindex(" / ")]
+        return self._known[name]
+
+    def where(self, row: EstimateRow) -> str:
+        """The setting of a row in words."""
+        return self.whole(self.setting_of(row), pooled=not str(row.facet).startswith("setting"))
 
     def agents(self, setting: Setting, *, pooled: bool = False) -> str:
         """The models; with arrows if they speak in this order."""
@@ -74,15 +95,14 @@ class SettingNames:
         return list(dict.fromkeys(setting.format for setting in self.settings))
 
 
-def _without_providers(models: Sequence[str]) -> dict[str, str]:
-    short = {name: name.partition("#")[2] or name.partition("/")[2] or name for name in models}
-    return short if len(set(short.values())) == len(short) else {}
+def differences(analysis: Analysis, facet: str, *measures: str) -> list[EstimateRow]:
+    """The differences of some measures between two models, or two values of a facet, in order."""
+    return [row for row in analysis.rows if row.facet == facet and row.against is not None and row.measure in measures]
 
 
-def pairs_of_models(analysis: Analysis, measure: str, facet: str, setting: Setting) -> Iterator[EstimateRow]:
-    """The differences of a measure between the models of a setting."""
-    rows = analysis.rows_of(measure, facet, condition=setting.name)
-    yield from (row for row in rows if row.against is not None)
+def last_part(row: EstimateRow) -> str:
+    """The value of the last facet that a row is by."""
+    return str(row.condition).rpartition(" / ")[2]
 
 
 _UNITS = "dilemmas"
@@ -94,43 +114,132 @@ _ALL = ""
 """The model of a sentence that is about all of them."""
 
 
-def effects(analysis: Analysis) -> list[Said]:
+@dataclass(frozen=True)
+class _Effect:
+    """A difference that may be an effect, if there is more or less of a measure.
+
+    Its sentences name {model}, {first} and {second}, of two models or of two values of a facet, {by} how much they
+    differ, and {agents} or {where} of its setting. `key` starts its measure's key, which goes on with the `setting`.
+    """
+
+    exhibit: str
+    about: str
+    said: str
+    key: str
+    setting: bool = True
+    within: str = ""
+    unclear: str = ""
+
+
+_EFFECTS = {
+    ("consensus", "format"): _Effect(
+        "consensus",
+        "format",
+        f"{{agents}} reached consensus {EITHER} often in round-robin than in synchronous deliberations, {{by}}.",
+        "consensus",
+    ),
+    ("changed", "setting"): _Effect(
+        "changes",
+        "model",
+        f"{{second}} changed its verdict {EITHER} often than {{first}}, {{by}} ({{where}}).",
+        "changed",
+        within="{first} and {second} changed their verdicts about equally often: no difference above {most} points"
+        " ({where}).",
+        unclear="Whether {first} or {second} changed its verdict more often could not be told ({where}).",
+    ),
+    ("led_to_consensus_at_once", "pooled"): _Effect(
+        "order",
+        "order",
+        f"When {{second}} speaks first, round 1 ends in consensus {EITHER} often than when {{first}} does, {{by}}.",
+        "consensus_at_once",
+        setting=False,
+    ),
+    ("changed", "pooled / speaks"): _Effect(
+        "order",
+        "order",
+        f"{{model}} changes its verdict {EITHER} often when it speaks later than when it speaks first, {{by}}"
+        " ({agents}).",
+        "changed",
+    ),
+    ("changed", "goal"): _Effect(
+        "steering",
+        "goal",
+        f"With the goal '{{second}}', {{model}} changed its verdict {EITHER} often than with '{{first}}', {{by}}"
+        " ({where}).",
+        "changed",
+    ),
+    ("consensus", "goal"): _Effect(
+        "steering",
+        "goal",
+        f"With the goal '{{second}}', deliberations reached consensus {EITHER} often than with '{{first}}', {{by}}"
+        " ({where}).",
+        "consensus",
+    ),
+    ("verdict_is_crowds", "goal / round"): _Effect(
+        "crowd",
+        "deliberation",
+        f"Deliberating made {{model}} agree {EITHER} often with the crowd's verdict, {{by}}.",
+        "crowd",
+        setting=False,
+    ),
+}
+"""By measure and facet, in the order of findings. Intervals are over dilemmas."""
+
+
+def effects(analysis: Analysis) -> Iterator[CandidateFinding]:
     """What may make a difference: differences between groups of deliberations, and the choice model."""
-    return list(_candidates(analysis, SettingNames.of(analysis)))
-
-
-def _dilemmas(analysis: Analysis) -> int:
-    return int(analysis.counts["counts"][0]["dilemmas"] or 0)
-
-
-def _candidates(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    yield from _compare_conditions(analysis, names)
-    yield from _order_effects(analysis, names)
-    yield from _goal_effects(analysis, names)
-    yield from _crowd_effects(analysis)
+    names = SettingNames.of(analysis)
+    for facet in dict.fromkeys(facet for _, facet in _EFFECTS):
+        for row in differences(analysis, facet, *(measure for measure, own in _EFFECTS if own == facet)):
+            yield _difference(analysis, names, row, _EFFECTS[row.measure, facet])
     for fit in analysis.counts["fits"]:
         if fit["variant"] == "plain":
             yield from _choice_effects(analysis, fit)
 
 
+def _difference(analysis: Analysis, names: SettingNames, row: EstimateRow, effect: _Effect) -> CandidateFinding:
+    of_models = row.facet in {"setting", "pooled"}
+    second = row.model if of_models else last_part(row)
+    told = {"model": row.model, "first": row.against, "second": second}
+    told["by"] = f"by {number(abs(row.number.value), 'points').lstrip('+')} points"
+    key = [effect.key]
+    if row.facet != "goal / round":
+        setting = names.setting_of(row)
+        told |= {"agents": names.agents(setting, pooled=True), "where": names.where(row)}
+        key += [setting.format, setting.goal or "", *setting.agents] if effect.setting else []
+    within, unclear = effect.within, effect.unclear
+    return _candidate(
+        analysis,
+        row,
+        effect.exhibit,
+        either(effect.said.format_map(told), "more", "less"),
+        measure="/".join(filter(None, [*key, f"{second} minus {row.against}"])),
+        about=effect.about,
+        model=_ALL if of_models else row.model or _ALL,
+        within=(lambda found: within.format_map({**told, "most": most(found, "points")})) if within else None,
+        unclear=unclear.format_map(told) if unclear else None,
+    )
+
+
 def _candidate(
     analysis: Analysis,
-    model: str,
-    estimate: Estimate,
+    row: EstimateRow,
     exhibit: str,
     sides: tuple[str, str],
     *,
     measure: str,
     about: str,
+    model: str,
     within: Callable[[Estimate], str] | None = None,
     unclear: str | None = None,
 ) -> CandidateFinding:
-    """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
+    """`sides` are the sentences for an effect above zero and below."""
+    dilemmas = int(analysis.counts["counts"][0]["dilemmas"] or 0)
     return CandidateFinding(
         model=model,
-        number=estimate,
-        clusters=_dilemmas(analysis),
-        n=_dilemmas(analysis),
+        number=row.number,
+        clusters=dilemmas,
+        n=dilemmas,
         units=_UNITS,
         exhibit=exhibit,
         above=sides[0],
@@ -143,106 +252,6 @@ def _candidate(
         about=about,
         kind="value" if exhibit == "choice" else "points",
     )
-
-
-def _by(row: EstimateRow) -> str:
-    return f"by {number(abs(row.number.value), 'points').lstrip('+')} points"
-
-
-def _difference_key(measure: str, setting: Setting | None, second: str | None, first: str | None) -> str:
-    """The key of a difference, in one setting or in all."""
-    where = [] if setting is None else [setting.format, setting.goal or "", *setting.agents]
-    return "/".join(filter(None, [measure, *where, f"{second} minus {first}"]))
-
-
-def _compare_conditions(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    """Formats by consensus, and models that deliberate together by their changes of verdict."""
-    from overton.studies.deliberation.deliberations import pairs_of_formats
-
-    for both, *_ in pairs_of_formats(names.pooled):
-        where = {"facet": "format", "condition": f"{both.name} / round-robin", "against": "synchronous"}
-        row = analysis.row("consensus", **where)
-        if row is not None:
-            said = (
-                f"{names.agents(both, pooled=True)} reached consensus {EITHER} often in round-robin than in"
-                f" synchronous deliberations, {_by(row)}."
-            )
-            measure = _difference_key("consensus", both, "round-robin", "synchronous")
-            sides = either(said, "more", "less")
-            yield _candidate(analysis, _ALL, row.number, "consensus", sides, measure=measure, about="format")
-    for setting in names.settings:
-        for row in pairs_of_models(analysis, "changed", "setting", setting):
-            yield _models_compared(analysis, row, setting, names.whole(setting))
-
-
-def _models_compared(analysis: Analysis, row: EstimateRow, setting: Setting, where: str) -> CandidateFinding:
-    first, second = row.against, row.model
-    said = f"{second} changed its verdict {EITHER} often than {first}, {_by(row)} ({where})."
-
-    def within(found: Estimate) -> str:
-        differ = most(found, "points")
-        return (
-            f"{first} and {second} changed their verdicts about equally often: no difference above {differ} points "
-            f"({where})."
-        )
-
-    return _candidate(
-        analysis,
-        _ALL,
-        row.number,
-        "changes",
-        either(said, "more", "less"),
-        measure=_difference_key("changed", setting, second, first),
-        about="model",
-        within=within,
-        unclear=f"Whether {first} or {second} changed its verdict more often could not be told ({where}).",
-    )
-
-
-def _order_effects(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    for setting in names.pooled:
-        for row in pairs_of_models(analysis, "led_to_consensus_at_once", "pooled", setting):
-            said = (
-                f"When {row.model} speaks first, round 1 ends in consensus {EITHER} often than when {row.against} does,"
-                f" {_by(row)}."
-            )
-            measure = _difference_key("consensus_at_once", None, row.model, row.against)
-            sides = either(said, "more", "less")
-            yield _candidate(analysis, _ALL, row.number, "order", sides, measure=measure, about="order")
-    for setting in names.pooled:
-        condition = f"{setting.name} / later"
-        for row in analysis.rows_of("changed", "pooled / speaks", condition=condition, against="first"):
-            said = (
-                f"{row.model} changes its verdict {EITHER} often when it speaks later than when it speaks first, "
-                f"{_by(row)} ({names.agents(setting, pooled=True)})."
-            )
-            measure = _difference_key("changed", setting, "later", "first")
-            sides = either(said, "more", "less")
-            yield _candidate(analysis, row.model or _ALL, row.number, "order", sides, measure=measure, about="order")
-
-
-def _goal_effects(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
-    from overton.studies.deliberation.deliberations import pairs_of_goals
-
-    for shared, first, second in pairs_of_goals(names.pooled):
-        where = {"condition": f"{shared.name} / {second.goal}", "against": first.goal or ""}
-        for measure, what in (("changed", "{} changed its verdict"), ("consensus", "deliberations reached consensus")):
-            for row in analysis.rows_of(measure, "goal", **where):
-                said = (
-                    f"With the goal '{second.goal}', {what.format(row.model)} {EITHER} often than with '{first.goal}', "
-                    f"{_by(row)} ({names.whole(shared, pooled=True)})."
-                )
-                key = _difference_key(measure, shared, second.goal, first.goal)
-                sides = either(said, "more", "less")
-                yield _candidate(analysis, row.model or _ALL, row.number, "steering", sides, measure=key, about="goal")
-
-
-def _crowd_effects(analysis: Analysis) -> Iterator[CandidateFinding]:
-    for row in analysis.rows_of("verdict_is_crowds", "goal / round", against="round 1"):
-        said = f"Deliberating made {row.model} agree {EITHER} often with the crowd's verdict, {_by(row)}."
-        sides = either(said, "more", "less")
-        measure = _difference_key("crowd", None, "last round", "round 1")
-        yield _candidate(analysis, row.model or _ALL, row.number, "crowd", sides, measure=measure, about="deliberation")
 
 
 def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding]:
@@ -264,29 +273,13 @@ def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding
                 f"{row.model} repeats its own last verdict, whether out of inertia or a lasting preference for"
                 f" it{goal}."
             )
-        measure = f"{'inertia' if separated else 'inertia or taste'}{goal}"
-        yield _candidate(
-            analysis,
-            row.model or _ALL,
-            row.number,
-            "choice",
-            (above, below),
-            measure=measure,
-            about="own last verdict",
-        )
+        key, model = f"{'inertia' if separated else 'inertia or taste'}{goal}", row.model or _ALL
+        yield _candidate(analysis, row, "choice", (above, below), measure=key, about="own last verdict", model=model)
     for said_when, name in (("in earlier rounds", "conformity_previous"), ("in the same round", "conformity_within")):
-        measure = f"conformity {said_when}{goal}"
+        key = f"conformity {said_when}{goal}"
         for row in analysis.rows_of(name, "goal", **where):
-            sides = _conformity(row.model, said_when, goal, separated=separated)
-            yield _candidate(
-                analysis,
-                row.model or _ALL,
-                row.number,
-                "choice",
-                sides,
-                measure=measure,
-                about="others' verdicts",
-            )
+            sides, model = _conformity(row.model, said_when, goal, separated=separated), row.model or _ALL
+            yield _candidate(analysis, row, "choice", sides, measure=key, about="others' verdicts", model=model)
 
 
 def _conformity(model: str | None, said_when: str, goal: str, *, separated: bool) -> tuple[str, str]:
@@ -301,12 +294,7 @@ def _conformity(model: str | None, said_when: str, goal: str, *, separated: bool
 
 CLAIMS = Claims(
     (
-        Claim(
-            "consensus",
-            together=True,
-            section="consensus",
-            level="{value} of deliberations ended in consensus.",
-        ),
+        Claim("consensus", together=True, section="consensus", level="{value} of deliberations ended in consensus."),
         Claim(
             "rounds_to_consensus",
             together=True,

@@ -13,6 +13,9 @@ from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 
+Estimator = Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"]
+Conformity = Literal["shared", "by model"]
+
 FORMATS: tuple[Format, ...] = get_args(Format)
 _MOST_ROUNDS = 20
 
@@ -111,15 +114,13 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     """How the measures of deliberation are computed."""
 
     estimator: Annotated[
-        Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"],
+        Estimator,
         Option(
             "Estimator of the choice model: taste_by_model (a model's lasting taste is not inertia), taste (the same,"
             " with equally strong tastes of all models), random (no tastes), auto (taste_by_model if the data identify"
             " it, otherwise random), penalised, or as_published (the authors' own)"
         ),
     ] = "auto"
-    conformity: Annotated[
-        Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
-    ] = "shared"
+    conformity: Annotated[Conformity, Option("Whether models share their conformity: shared, or by model")] = "shared"
     goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
     others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False

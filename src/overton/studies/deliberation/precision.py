@@ -9,7 +9,7 @@ mean over the deliberations that reach it, of which some dilemmas have none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +19,6 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.precision import (
     SHARE,
     AnsweredTrial,
-    Arm,
     Blocks,
     Goal,
     InterimResult,
@@ -31,8 +30,6 @@ from overton.studies.precision import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from overton.studies.deliberation.protocol import DilemmaTrial
     from overton.studies.deliberation.record import Record
     from overton.studies.grouping import Frame
@@ -68,89 +65,54 @@ def _longest(trial: DilemmaTrial) -> DilemmaTrial:
 
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
-    """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted."""
+    """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted.
+
+    A model in several seats has that many times the weight. Its seats in one deliberation are not separate answers:
+    together they are one, which is a 'yes' to the extent that theirs are.
+    """
     from overton.studies.deliberation import measures as declared
 
     arms, frame = sorted(looked.records), _frame(looked)
-    seats = _seats(looked)
-    consensus: dict[Arm, AnsweredTrial] = {}
-    changed: dict[str, dict[Arm, AnsweredTrial]] = {model: {} for _, model in sorted(seats)}
-    if frame is not None:
-        consensus = _answered(arms, frame, declared.CONSENSUS, "", Counter())
-        changed = {
-            model: _answered(
-                arms, frame, declared.CHANGED, model, Counter({name: seats[name, model] for name, _ in seats})
-            )
-            for model in changed
-        }
-    return judged_by_means(looked, measures, list(_means(looked, arms, seats, consensus, changed)), consensus, _SHARE)
+    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
+    spoken = {(arm.name, record.model, record.agent) for arm in arms for record in looked.records[arm]}
+    seats = Counter((name, model) for name, model, _ in spoken)
+
+    def mean(measure: Measure, title: str, model: str = "") -> Mean:
+        own = [arm for arm in arms if not model or seats[arm.name, model]]
+        times = {arm: max(seats[arm.name, model], 1) for arm in own}
+        answers = {arm: AnsweredTrial() for arm in own}
+        found = frame.contributions(measure).get((model, "")) if frame is not None else None
+        for place, (yes, of) in zip(found.items, found.parts.tolist(), strict=True) if found else ():
+            arm = arms[int(place)]
+            answers[arm] = AnsweredTrial(yes / times[arm], of / times[arm])
+        return Mean(measure.name, title, answers, {arm: sizes[arm] * times[arm] for arm in own})
+
+    consensus = mean(declared.CONSENSUS, _CONSENSUS)
+    changes = "share of deliberations on these dilemmas in which {} changes its verdict"
+    changed = [mean(declared.CHANGED, changes.format(name), name) for name in sorted({model for _, model in seats})]
+    return judged_by_means(looked, measures, [consensus, *changed], consensus.answers, _SHARE)
 
 
 def _frame(looked: InterimResult) -> Frame | None:
-    """The deliberations and agents of these records, with arms in the place of dilemmas; None if so far a call failed
-    in every deliberation."""
+    """The deliberations and agents of these records, with the numbers of arms in the place of dilemmas; None if so far
+    a call failed in every deliberation."""
+    import polars as pl
+
     from overton.studies.deliberation.measures import STUDY_MEASURES
     from overton.studies.deliberation.options import DeliberationHow
     from overton.studies.deliberation.rows import units_of
     from overton.studies.grouping import Frame
 
-    records = _decisions(looked, sorted(looked.records))
+    every = [(f"{place:09}", one) for place, arm in enumerate(sorted(looked.records)) for one in looked.records[arm]]
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for _, record in every] for name in _COLUMNS}
+    columns["dilemma"] = [place for place, _ in every]
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"round": pl.Int64, "position": pl.Int64}
+    records = pl.DataFrame(columns, schema=schema)
     try:
         units = units_of(records, DeliberationHow(), (), ("deliberations", "agents"), weighed=False)
     except InputError:
         return None
     return Frame(units, STUDY_MEASURES.measures, Jackknife())
-
-
-def _means(
-    looked: InterimResult,
-    arms: Sequence[Arm],
-    seats: Counter[tuple[str, str]],
-    consensus: Mapping[Arm, AnsweredTrial],
-    changed: Mapping[str, Mapping[Arm, AnsweredTrial]],
-) -> Iterator[Mean]:
-    """Consensus, and each model's changes; a model in several seats has that many times the weight."""
-    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
-    yield Mean(CONSENSUS, _CONSENSUS, {arm: consensus.get(arm, AnsweredTrial()) for arm in arms}, sizes)
-    for model, found in changed.items():
-        own = [arm for arm in arms if seats[arm.name, model]]
-        title = f"share of deliberations on these dilemmas in which {model} changes its verdict"
-        weights = {arm: sizes[arm] * seats[arm.name, model] for arm in own}
-        yield Mean(CHANGED, title, {arm: found.get(arm, AnsweredTrial()) for arm in own}, weights)
-
-
-def _seats(looked: InterimResult) -> Counter[tuple[str, str]]:
-    """How many seats each model has, by condition and model."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for arm, records in looked.records.items():
-        for record in records:
-            found.setdefault((arm.name, record.model), set()).add(record.agent)
-    return Counter({key: len(agents) for key, agents in found.items()})
-
-
-def _decisions(looked: InterimResult, arms: Sequence[Arm]) -> pl.DataFrame:
-    """The records as decisions, with the number of their arm as dilemma."""
-    import polars as pl
-
-    records = [record for arm in arms for record in looked.records[arm]]
-    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
-    columns["dilemma"] = [f"{place:09}" for place, arm in enumerate(arms) for _ in looked.records[arm]]
-    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"round": pl.Int64, "position": pl.Int64}
-    return pl.DataFrame(columns, schema=schema)
-
-
-def _answered(
-    arms: Sequence[Arm], frame: Frame, measure: Measure, model: str, seats: Counter[str]
-) -> dict[Arm, AnsweredTrial]:
-    """Each arm's deliberations. A model's seats in one deliberation are not separate answers: together they are one,
-    which is a 'yes' to the extent that theirs are."""
-    made = frame.contributions(measure).get((model, ""))
-    found: dict[Arm, AnsweredTrial] = {}
-    for place, (yes, of) in zip(made.items, made.parts.tolist(), strict=True) if made else ():
-        arm = arms[int(place)]
-        each = max(seats[arm.name], 1)
-        found[arm] = AnsweredTrial(yes / each, of / each)
-    return found
 
 
 BLOCKS: Blocks = Blocks(

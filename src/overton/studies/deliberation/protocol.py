@@ -4,7 +4,7 @@ the values behind each explanation, up to five of the published 48 (section 3.3)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -148,10 +148,15 @@ async def _label_values(trial: DilemmaTrial, number: int, ask: Ask, said: _Agent
 
 async def _discuss(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
     agents = _seat_agents(trial)
+    speak = _speak_at_once if trial.format == "synchronous" else _speak_in_turn
+    return await _hold_rounds(trial, lambda round_: speak(round_, agents, ask))
+
+
+async def _hold_rounds(trial: DilemmaTrial, speak: Callable[[int], Awaitable[list[_AgentTurn]]]) -> list[_AgentTurn]:
+    """Rounds until there is consensus, a call failed, or no rounds are left."""
     said: list[_AgentTurn] = []
     for round_ in range(1, trial.rounds + 1):
-        speak = _speak_at_once if trial.format == "synchronous" else _speak_in_turn
-        said += await speak(round_, agents, ask)
+        said += await speak(round_)
         if _has_consensus(said, round_) or any(turn.failure for turn in said):
             break
     return said
@@ -166,16 +171,15 @@ async def _discuss_apart(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
         if failure := next((stranger.failure for stranger in strangers if stranger.failure), None):
             return [_AgentTurn(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
     agents = _seat_agents(trial)
-    said: list[_AgentTurn] = []
-    for round_ in range(1, trial.rounds + 1):
+
+    async def speak(round_: int) -> list[_AgentTurn]:
         for agent in agents:
             agent.unseen = _turns_heard(trial, agent.place, round_, strangers)
             if not agent.unseen and round_ > 1:
                 agent.messages.append(user(prompts.alone_message(round_)))
-        said += await side_by_side(_speak(round_, agent, ask) for agent in agents)
-        if _has_consensus(said, round_) or any(turn.failure for turn in said):
-            break
-    return said
+        return await side_by_side(_speak(round_, agent, ask) for agent in agents)
+
+    return await _hold_rounds(trial, speak)
 
 
 def _turns_heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_AgentTurn]) -> list[_AgentTurn]:
@@ -203,14 +207,13 @@ class _OncePerRun:
 
 
 def _seat_agents(trial: DilemmaTrial) -> list[_Agent]:
-    return [_seat_agent(trial, place) for place in range(1, len(trial.order) + 1)]
-
-
-def _seat_agent(trial: DilemmaTrial, place: int) -> _Agent:
-    agents, condition = len(trial.order), (trial.format, trial.goal, trial.rounds)
-    instructions = prompts.system_prompt(place, agents, *condition, instructions=trial.instructions)
-    opening = prompts.dilemma_message(trial.dilemma.title, trial.dilemma.text)
-    return _Agent(place, speaker(trial.order[place - 1]), [system(instructions), user(opening)])
+    size, condition = len(trial.order), (trial.format, trial.goal, trial.rounds)
+    opening = user(prompts.dilemma_message(trial.dilemma.title, trial.dilemma.text))
+    agents = []
+    for place, number in enumerate(trial.order, 1):
+        instructions = prompts.system_prompt(place, size, *condition, instructions=trial.instructions)
+        agents.append(_Agent(place, speaker(number), [system(instructions), opening]))
+    return agents
 
 
 async def _speak_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_AgentTurn]:

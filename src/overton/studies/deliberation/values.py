@@ -21,12 +21,9 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.contrasts import (
     Contrast,
-    Difference,
     Where,
-    apart,
     compare,
     rows_of,
-    together,
 )
 from overton.studies.deliberation.deliberations import Deliberations, Part, summed
 from overton.studies.frame import EstimateRow
@@ -46,15 +43,8 @@ def _bits(masks: Masks) -> Floats:
     return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
 
 
-def _counted(part: Part, messages: AnyInts, dilemma: AnyInts) -> Floats:
-    """How many of the messages [N] on each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
-    masks = part.talks.masks
-    assert masks is not None
-    return _count_values(part, masks[messages], dilemma)
-
-
 def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
-    """The same for sets in rows [N, W]."""
+    """How many of the sets [N, W] on each dilemma have each value [dilemmas, values]; `dilemma` [N] ascends."""
     talks = part.talks
     values = len(talks.values or ())
     made = np.zeros((len(talks.dilemmas), values))
@@ -79,30 +69,34 @@ def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estimat
     for part in parts:
         counts = {model: _uses(part, model) for model in part.models}
         every = range(len(part.talks.values or ()))
-        yield from rows_of(resampling, [(_uses_of(part, model, every), own) for model, own in counts.items()])
+        yield from rows_of(
+            resampling, [(_places(part, "value_used", model, every), own) for model, own in counts.items()]
+        )
         for first, second in combinations(part.models, 2):
             sides = counts[first], counts[second]
             used = np.flatnonzero((sides[0].above + sides[1].above).any(0)).tolist()
             if used:
-                places = [where._replace(against=first) for where in _uses_of(part, second, used)]
+                places = [where._replace(against=first) for where in _places(part, "value_used", second, used)]
                 some, others = (ClusterSums(side.above[:, used], side.below) for side in sides)
-                yield from together(compare(resampling, [Contrast(places, some, others)]))
+                yield from compare(resampling, [Contrast(places, some, others)])
 
 
-def _uses_of(part: Part, model: str, values: Iterable[int]) -> list[Where]:
-    """What a model's uses of some values are."""
+def _places(part: Part, measure: str, model: str, values: Iterable[int]) -> list[Where]:
+    """What a model's numbers of some values are."""
     names, setting = part.talks.values or (), part.setting.name
-    return [Where("value_used", model, _BY_VALUE, f"{setting} / {names[value]}") for value in values]
+    return [Where(measure, model, _BY_VALUE, f"{setting} / {names[value]}") for value in values]
 
 
 def _uses(part: Part, model: str) -> ClusterSums:
     """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
     talks, seated = part.talks, part.seated(model)
+    assert talks.masks is not None
     said = talks.message[part.rows][seated]
     there = (said >= 0) & talks.known[said]
     dilemma = np.broadcast_to(part.dilemma[:, None], seated.shape)[seated]
     dilemma = np.broadcast_to(dilemma[:, None], said.shape)[there]
-    return ClusterSums(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
+    counts = _count_values(part, talks.masks[said[there]], dilemma)
+    return ClusterSums(counts, summed([dilemma], (len(talks.dilemmas),)))
 
 
 _UNKNOWN = "the values of round 1 are not known in any deliberation"
@@ -122,9 +116,12 @@ def inheritance(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estim
     """
     for part in parts:
         known = part.where(openings_known(part))
-        inherited_values = _inherited(known)
+        row, seat, masks = _inherited(known)
         for model in part.models:
-            yield from _inheritance(known, model, inherited_values, resampling)
+            own = known.seats[row, seat] == known.talks.models.index(model)
+            counts = _count_values(known, masks[own], known.dilemma[row[own]])
+            below = known.count_agents(known.seated(model))
+            yield from _value_rows(known, "inherited_value", model, counts, below, resampling, _UNKNOWN)
             yield from _as_published(part, model, resampling)
             unknown = int(part.seated(model).sum()) - int(known.seated(model).sum())
             yield TableRow("agents_left_out", {"model": model, "condition": part.setting.name, "unknown": unknown})
@@ -136,22 +133,12 @@ def openings_known(part: Part) -> Flags:
     return np.asarray((((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]).all(1))
 
 
-def _inheritance(
-    known: Part, model: str, inherited_values: tuple[AnyInts, AnyInts, Masks], resampling: Resampling
-) -> Iterator[EstimateRow]:
-    row, seat, masks = inherited_values
-    own = known.seats[row, seat] == known.talks.models.index(model)
-    counts = _count_values(known, masks[own], known.dilemma[row[own]])
-    below = known.count_agents(known.seated(model))
-    yield from _value_rows(known, "inherited_value", model, counts, below, resampling, _UNKNOWN)
-
-
 def _value_rows(  # noqa: PLR0917
     part: Part, measure: str, model: str, counts: Floats, below: Floats, resampling: Resampling, nothing: str
 ) -> Iterator[EstimateRow]:
     """A row for each value that occurs, of counts [dilemmas, values]."""
-    values, used = part.talks.values or (), np.flatnonzero(counts.any(0))
-    places = [Where(measure, model, _BY_VALUE, f"{part.setting.name} / {values[value]}") for value in used]
+    used = np.flatnonzero(counts.any(0))
+    places = _places(part, measure, model, used.tolist())
     yield from rows_of(resampling, [(places, ClusterSums(counts[:, used], below))], nothing)
 
 
@@ -160,7 +147,7 @@ def _as_published(part: Part, model: str, resampling: Resampling) -> Iterator[Es
     talks = part.talks
     varied = part.seated(model) & talks.varied[part.rows]
     row, seat = np.nonzero(varied)
-    said, message = _said(talks), talks.message[part.rows[row]]
+    (said, _), message = _sets(talks), talks.message[part.rows[row]]
     every = np.arange(len(row))
     own = message[every, seat]
     rounds = (own >= 0).sum(1)
@@ -173,16 +160,9 @@ def _as_published(part: Part, model: str, resampling: Resampling) -> Iterator[Es
     yield from _value_rows(part, "inherited_as_published", model, counts, below, resampling, _UNVARIED)
 
 
-def _said(talks: Deliberations) -> Masks:
-    """Each message's values as bits [N + 1, W], none if not known; the last row is for a missing message."""
-    assert talks.masks is not None
-    masks = talks.masks
-    return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
-
-
 def _inherited(part: Part) -> tuple[AnyInts, AnyInts, Masks]:
     """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
-    talks, said = part.talks, _said(part.talks)
+    talks, (said, _) = part.talks, _sets(part.talks)
     row, seat = np.nonzero(talks.changed[part.rows])
     message = talks.message[part.rows[row]]  # -1, a missing message, is the row of zeros at the end
     after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
@@ -228,47 +208,43 @@ def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[E
     table 'pairs_left_out' counts both.
     """
     every = [_pairs(part) for part in parts]
-    differences = compare(resampling, (contrast for pairs in every for contrast in _questions(pairs)))
-    for difference in differences:
-        yield from _sides(difference)
-    yield from apart(differences)
+    questions = (contrast for pairs in every for contrast in _questions(pairs))
+    yield from compare(resampling, questions, corrected=False)
     for pairs in every:
         yield from _rows_by_round(pairs, resampling)
         setting = pairs.part.setting.name
         yield TableRow("pairs_left_out", {"condition": setting, "empty": pairs.empty, "unknown": pairs.unknown})
 
 
-def _sides(difference: Difference) -> Iterator[EstimateRow]:
-    """The rows of both numbers of a difference."""
-    where = difference.where
-    group, _, second = str(where.condition).rpartition(" / ")
-    for name, number in ((where.against, difference.first), (second, difference.second)):
-        yield where._replace(condition=f"{group} / {name}", against=None).row(number, difference.clusters)
+def pairs_of_agents(part: Part) -> tuple[AnyInts, AnyInts, AnyInts, Flags]:
+    """Pairs of agents: their deliberations [pairs], and in each round the messages of both and whether their verdicts
+    agree [pairs, rounds]."""
+    talks = part.talks
+    found = []
+    for first, second in combinations(range(talks.model.shape[1]), 2):
+        rows = part.rows[talks.seated[part.rows, second]]
+        verdicts = talks.verdict[rows, first]
+        agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
+        found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
+    rows, left, right, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+    return rows, left, right, agree
 
 
 def _pairs(part: Part) -> _AgentPairs:
     talks, masks = part.talks, part.talks.masks
     assert masks is not None
-    found: list[tuple[AnyInts, Floats, Flags]] = []
-    empty = unknown = 0
-    for first, second in combinations(range(talks.model.shape[1]), 2):
-        rows = part.rows[talks.seated[part.rows, second]]
-        left, right = talks.message[rows, first], talks.message[rows, second]
-        both = (left >= 0) & (right >= 0)
-        known = both & talks.known[left] & talks.known[right]
-        similarity = np.full(left.shape, np.nan)
-        similarity[known] = _jaccard(masks[left[known]], masks[right[known]])
-        verdicts = talks.verdict[rows, first]
-        found.append((rows, similarity, (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)))
-        empty += int(np.isnan(similarity[known]).sum())
-        unknown += int((both & ~known).sum())
-    rows, similarity, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+    rows, left, right, agree = pairs_of_agents(part)
+    both = (left >= 0) & (right >= 0)
+    known = both & talks.known[left] & talks.known[right]
+    similarity = np.full(left.shape, np.nan)
+    similarity[known] = _jaccard(masks[left[known]], masks[right[known]])
+    empty, unknown = int(np.isnan(similarity[known]).sum()), int((both & ~known).sum())
     return _AgentPairs(part, talks.dilemma[rows], rows, similarity, agree, empty, unknown)
 
 
 def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
     """Agreement against disagreement; round 1 against the last round, with consensus and without."""
-    beyond = np.isin(pairs.row, pairs.part.beyond_round_1.rows)
+    beyond = pairs.part.talks.beyond[pairs.row]
     reached = pairs.part.talks.agreement[pairs.row] > 0
     yield _agreement(pairs)
     yield _first_to_last(pairs, "similarity_with_consensus", beyond & reached)
@@ -276,32 +252,25 @@ def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
 
 
 def _rows_by_round(pairs: _AgentPairs, resampling: Resampling) -> Iterator[EstimateRow]:
-    """Similarity in each round that has any, of pairs that disagree and of pairs that agree."""
-    rows = list(rows_of(resampling, list(_rounds(pairs))))
-    width = pairs.similarity.shape[1]
-    for both in zip(rows[:width], rows[width:], strict=True):
-        yield from (row for row in both if both[0].n or both[1].n)
-
-
-def _rounds(pairs: _AgentPairs) -> Iterator[tuple[list[Where], ClusterSums]]:
-    """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
+    """Similarity in each round that has any, of pairs that disagree in it and of pairs that agree."""
     part, width = pairs.part, pairs.similarity.shape[1]
-    shape = (len(part.talks.dilemmas), width)
+    shape, sums = (len(part.talks.dilemmas), width), []
     for name, side in zip(VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True):
         pair, place = np.nonzero(np.isfinite(pairs.similarity) & side)
         cells = [pairs.dilemma[pair], place]
         conditions = [f"{part.setting.name} / {number} / {name}" for number in range(1, width + 1)]
-        places = [
-            Where("similarity_in_round", None, "pooled / round / verdicts", condition) for condition in conditions
-        ]
-        yield places, ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
+        where = [Where("similarity_in_round", None, "pooled / round / verdicts", condition) for condition in conditions]
+        sums.append((where, ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))))
+    rows = list(rows_of(resampling, sums))
+    for both in zip(rows[:width], rows[width:], strict=True):
+        yield from (row for row in both if both[0].n or both[1].n)
 
 
 def _agreement(pairs: _AgentPairs) -> Contrast:
     dilemma = np.broadcast_to(pairs.dilemma[:, None], pairs.similarity.shape)
     sides = [np.isfinite(pairs.similarity) & side for side in (~pairs.agree, pairs.agree)]
-    where = _where(pairs, "similarity_by_agreement", "verdicts", VERDICTS_OF_PAIRS)
-    return _pair(pairs.part, where, *((dilemma[side], pairs.similarity[side]) for side in sides))
+    found = [(dilemma[side], pairs.similarity[side]) for side in sides]
+    return _contrast(pairs, "similarity_by_agreement", "verdicts", VERDICTS_OF_PAIRS, found)
 
 
 def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
@@ -309,17 +278,18 @@ def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
     first = pairs.similarity[:, 0]
     last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
     both = chosen & np.isfinite(first) & np.isfinite(last)
-    where = _where(pairs, measure, "round", ROUNDS)
-    return _pair(pairs.part, where, *((pairs.dilemma[both], side[both]) for side in (first, last)))
+    return _contrast(pairs, measure, "round", ROUNDS, [(pairs.dilemma[both], side[both]) for side in (first, last)])
 
 
-def _where(pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str]) -> Where:
-    first, second = names
-    return Where(measure, None, f"pooled / {facet}", f"{pairs.part.setting.name} / {second}", first)
-
-
-def _pair(part: Part, where: Where, first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]) -> Contrast:
-    return Contrast([where], _sums(part, *first), _sums(part, *second), observed=(first[1], second[1]))
+def _contrast(
+    pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str], sides: Sequence[tuple[AnyInts, Floats]]
+) -> Contrast:
+    """Of the similarities of two groups of pairs, each with their dilemmas."""
+    setting = pairs.part.setting.name
+    before, after = (Where(measure, None, f"pooled / {facet}", f"{setting} / {name}") for name in names)
+    first, second = (_sums(pairs.part, *side) for side in sides)
+    observed = sides[0][1], sides[1][1]
+    return Contrast([after._replace(against=names[0])], first, second, (before, after), observed)
 
 
 def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.studies.deliberation.choice_model.tables import decisions_of_columns
 
-from overton.studies.deliberation.choice_model import Decisions, decisions_from_columns
+from overton.studies.deliberation.choice_model import Decisions
 
 MODELS = ("A", "B", "C")
 VERDICTS = ("YTA", "NTA", "ESH", "NAH", "INFO")
@@ -80,7 +81,7 @@ def discussions(
 @pytest.fixture(scope="session")
 def simulated() -> Callable[..., Decisions]:
     def make(seed: int, dilemmas: int, **settings: Any) -> Decisions:
-        return decisions_from_columns(**discussions(seed, dilemmas, **settings))
+        return decisions_of_columns(**discussions(seed, dilemmas, **settings))
 
     return make
 

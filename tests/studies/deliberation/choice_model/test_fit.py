@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from overton.studies.deliberation.choice_model import ALL_MODELS, ChoiceFit, Decisions, Estimator, fit
+from overton.studies.deliberation.choice_model import ALL_MODELS, ChoiceFit, Decisions, fit
+from overton.studies.deliberation.choice_model.estimators import FittedCoefficients, fit_taste, fit_taste_by_model
+from overton.studies.deliberation.choice_model.identification import Estimable, estimable_part
 
 Simulated = Callable[..., Decisions]
 
@@ -73,7 +75,6 @@ def test_intervals_are_walds_and_odds_ratios_their_exponentials(decisions: Decis
         half = errors.ppf((1 + level) / 2) * one.se
         assert one.interval == pytest.approx((one.estimate - half, one.estimate + half))
         assert one.odds_ratio == pytest.approx(exp(one.estimate))
-        assert one.odds_ratio_interval == pytest.approx(tuple(exp(limit) for limit in one.interval))
 
 
 def test_the_spreads_interval_is_symmetric_for_its_logarithm(found: ChoiceFit) -> None:
@@ -82,30 +83,6 @@ def test_the_spreads_interval_is_symmetric_for_its_logarithm(found: ChoiceFit) -
     low, high = spread.interval
     assert log(spread.estimate) == pytest.approx((log(low) + log(high)) / 2)
     assert low > 0
-    assert found.verdict_spreads.keys() == set(found.preference["A"])
-
-
-def test_all_verdicts_spreads_average_to_that_of_the_dilemmas(found: ChoiceFit) -> None:
-    assert found.dilemma_spread is not None
-    mean = np.mean([one.estimate**2 for one in found.verdict_spreads.values()])
-    assert mean == pytest.approx(found.dilemma_spread.estimate**2)
-
-
-def test_names_and_covariance_belong_to_the_estimates(found: ChoiceFit) -> None:
-    errors = np.sqrt(np.diag(np.array(found.covariance)))
-    assert found.names == ["inertia.A", "inertia.B", "inertia.C", f"previous.{ALL_MODELS}", f"within.{ALL_MODELS}"]
-    expected = [*(found.inertia[m].se for m in "ABC"), found.previous[ALL_MODELS].se, found.within[ALL_MODELS].se]
-    assert errors == pytest.approx(expected)
-
-
-def test_a_difference_has_the_error_of_what_is_not_in_common(found: ChoiceFit) -> None:
-    difference = found.difference("inertia.A", "inertia.B")
-    assert difference.estimate == pytest.approx(found.inertia["A"].estimate - found.inertia["B"].estimate)
-    variance = found.inertia["A"].se ** 2 + found.inertia["B"].se ** 2 - 2 * found.covariance[0][1]
-    assert difference.se == pytest.approx(variance**0.5)
-    assert difference.interval[1] == pytest.approx(difference.estimate + t(39).ppf(0.975) * difference.se)
-    with pytest.raises(ValueError, match="nobody"):
-        found.difference("inertia.A", "inertia.nobody")
 
 
 def test_conformity_by_model_is_that_of_models_fitted_alone_where_nothing_else_is_shared(simulated: Simulated) -> None:
@@ -139,10 +116,8 @@ def test_few_decisions_give_the_effects_of_dilemmas_one_spread_for_all_verdicts(
     many = simulated(25, 40)
     assert len(few) < 750 < len(many)
 
-    def apart(decisions: Decisions, estimator: Estimator) -> float:
-        spreads = fit(decisions, estimator=estimator, against=False).verdict_spreads.values()
-        return float(np.ptp([one.estimate for one in spreads]))
+    def factors(decisions: Decisions, fitted: Callable[[Estimable], FittedCoefficients]) -> int:
+        return len(fitted(estimable_part(decisions, "shared")).dilemma)
 
-    assert apart(few, "taste_by_model") < 1e-9
-    assert apart(few, "taste") > 0.1
-    assert apart(many, "taste_by_model") > 0.1
+    assert factors(few, fit_taste_by_model) == 1
+    assert factors(few, fit_taste) == factors(many, fit_taste_by_model) == 10

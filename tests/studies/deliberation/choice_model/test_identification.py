@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import chdtrc
+from tests.studies.deliberation.choice_model.tables import decisions_of_columns
 
 from overton.errors import InputError
 from overton.studies.deliberation.choice_model import (
@@ -16,7 +17,6 @@ from overton.studies.deliberation.choice_model import (
     ChoiceFit,
     Coefficient,
     Decisions,
-    decisions_from_columns,
     fit,
 )
 
@@ -43,7 +43,7 @@ def untold(one: Coefficient) -> str:
     assert isnan(one.estimate)
     assert isnan(one.se)
     assert isnan(one.odds_ratio)
-    assert all(map(isnan, (*one.interval, *one.odds_ratio_interval)))
+    assert all(map(isnan, one.interval))
     assert one.reason is not None
     return one.reason
 
@@ -56,7 +56,6 @@ def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, es
     assert found.within[ALL_MODELS].estimate > 0
     assert found.converged
     check_numbers_or_reasons(found)
-    assert found.names == [f"within.{ALL_MODELS}"]
 
 
 @pytest.mark.parametrize("estimator", ["random", "penalised"])
@@ -127,7 +126,6 @@ def test_a_verdict_that_nobody_gives_is_no_alternative(simulated: Simulated) -> 
         }
     )
     found, without = fit(wider), fit(decisions)
-    assert "INFO" not in found.verdict_spreads
     assert found.loglik == pytest.approx(without.loglik, abs=1e-3)
     assert found.inertia["A"].estimate == pytest.approx(without.inertia["A"].estimate, abs=1e-5)
     check_numbers_or_reasons(found)
@@ -138,7 +136,7 @@ def test_a_model_without_decisions_is_named(table: Callable[..., Columns]) -> No
     columns["verdict"] = [
         None if model == "C" else verdict for model, verdict in zip(columns["model"], columns["verdict"], strict=True)
     ]
-    found = fit(decisions_from_columns(**columns))
+    found = fit(decisions_of_columns(**columns))
     assert untold(found.inertia["C"]) == "C made no decision"
     assert found.inertia["A"].reason is None
     check_numbers_or_reasons(found)
@@ -195,10 +193,9 @@ def test_too_few_discussions_have_an_estimate_of_inertia_and_no_interval(simulat
     found = fit(decisions, estimator=estimator, against=False)
     for one in (found.inertia["A"], found.inertia["B"], found.previous[ALL_MODELS]):
         assert isfinite(one.estimate)
-        assert all(map(isnan, (*one.interval, *one.odds_ratio_interval)))
+        assert all(map(isnan, one.interval))
     assert found.inertia["A"].reason == f"no interval: too few discussions show it ({kept}; at least 25 are needed)"
     assert f"({2 * kept}; at least 50" in str(found.previous[ALL_MODELS].reason)
-    assert all(map(isnan, found.difference("inertia.A", "inertia.B").interval))
     assert any(
         one.startswith("no interval for inertia of A or inertia of B, because too few") for one in found.warnings
     )
@@ -233,7 +230,7 @@ def test_a_model_without_decisions_has_no_spread_of_tastes(table: Callable[..., 
     columns["verdict"] = [
         None if model == "C" else verdict for model, verdict in zip(columns["model"], columns["verdict"], strict=True)
     ]
-    found = fit(decisions_from_columns(**columns))
+    found = fit(decisions_of_columns(**columns))
     assert (found.estimator, found.converged) == ("taste_by_model", True)
     assert found.taste_spreads["C"].reason == "C made no decision"
     squares = [found.taste_spreads[model].estimate ** 2 for model in "AB"]
@@ -248,7 +245,7 @@ def test_a_model_without_decisions_has_no_spread_of_tastes(table: Callable[..., 
 def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:
     columns = table(8, 40, design=(("synchronous", "ABC"),))
     shared = ["A" if name == "B" else name for name in columns["model"]]
-    found = fit(decisions_from_columns(**columns | {"agent": columns["model"], "model": shared}), estimator="taste")
+    found = fit(decisions_of_columns(**columns | {"agent": columns["model"], "model": shared}), estimator="taste")
     assert found.inertia["A"].reason is None
     assert found.taste_spread is not None
     assert found.taste_spread.estimate >= 0
@@ -257,7 +254,7 @@ def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Colu
 def test_tastes_of_a_single_model_are_the_dilemmas_effects(table: Callable[..., Columns]) -> None:
     columns = table(8, 40, design=(("synchronous", "AB"), ("round-robin", "BA")))
     alone = {"agent": columns["model"], "model": ["A"] * len(columns["model"])}
-    decisions = decisions_from_columns(**columns | alone)
+    decisions = decisions_of_columns(**columns | alone)
     found, random, left = (fit(decisions, estimator=name) for name in ("taste", "random", "auto"))
     assert found.taste_spread is not None
     assert "there is one model" in str(found.taste_spread.reason)
@@ -268,7 +265,6 @@ def test_tastes_of_a_single_model_are_the_dilemmas_effects(table: Callable[..., 
 def test_one_dilemma_says_nothing_about_how_dilemmas_differ(simulated: Simulated) -> None:
     found = fit(simulated(9, 1, design=(("synchronous", "AB"), ("round-robin", "BA"), ("round-robin", "AB")) * 20))
     assert found.dilemma_spread is None
-    assert found.verdict_spreads == {}
     assert any("one dilemma only" in warning for warning in found.warnings)
     assert found.inertia["A"].reason is None
 
@@ -301,4 +297,4 @@ def test_very_few_decisions_give_numbers_or_reasons(table: Callable[..., Columns
     for rows in range(1, 12):
         columns = {name: values[:rows] for name, values in table(13, 3).items()}
         for estimator in ("auto", "random", "penalised", "taste", "as_published"):
-            check_numbers_or_reasons(fit(decisions_from_columns(**columns), estimator=estimator, refits=3))
+            check_numbers_or_reasons(fit(decisions_of_columns(**columns), estimator=estimator, refits=3))

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import dblquad, quad
 from scipy.stats import norm
+from tests.studies.deliberation.choice_model.tables import decisions_of_columns
 
-from overton.studies.deliberation.choice_model import Decisions, decisions_from_columns
+from overton.studies.deliberation.choice_model import Decisions
 from overton.studies.deliberation.choice_model.design import (
     Block,
     ChoiceDesign,
@@ -48,7 +49,7 @@ def two_verdicts() -> Decisions:
     rows = [(d, 1, seat, model, said[d][seat]) for d in range(3) for seat, model in enumerate("AB")]
     rows += [(0, 2, 0, "A", "N"), (0, 2, 1, "B", "N")]
     dilemma, round_, position, model, verdict = (list(column) for column in zip(*rows, strict=True))
-    return decisions_from_columns(
+    return decisions_of_columns(
         discussion=dilemma,
         dilemma=dilemma,
         format=["round-robin"] * len(rows),
@@ -223,7 +224,7 @@ def test_equal_situations_are_counted_together(simulated: Simulated) -> None:
 
 def test_two_dimensions_by_brute_force() -> None:
     """One dilemma, one decision between three verdicts: the integral over a plane."""
-    decisions = decisions_from_columns(
+    decisions = decisions_of_columns(
         discussion=["t"],
         dilemma=["d"],
         format=["synchronous"],

@@ -1,16 +1,15 @@
 """The choice model of discussion (equation 2): what makes an agent keep its verdict, or adopt another's."""
 
-from overton.studies.deliberation.choice_model.design import NONE, Conformity, Decisions, decisions_from_columns
+from overton.studies.deliberation.choice_model.design import NONE, Decisions
 from overton.studies.deliberation.choice_model.fit import (
     ALL_MODELS,
     ESTIMATORS,
     ChoiceFit,
     Coefficient,
-    Estimator,
     LikelihoodRatio,
-    Size,
     fit,
 )
+from overton.studies.deliberation.options import Estimator
 
 __all__ = [
     "ALL_MODELS",
@@ -18,11 +17,8 @@ __all__ = [
     "NONE",
     "ChoiceFit",
     "Coefficient",
-    "Conformity",
     "Decisions",
     "Estimator",
     "LikelihoodRatio",
-    "Size",
-    "decisions_from_columns",
     "fit",
 ]

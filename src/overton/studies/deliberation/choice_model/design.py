@@ -1,21 +1,16 @@
-"""Decisions in discussions as arrays, and the design of the likelihood.
-
-They come from a table of verdicts, with one row for each agent in each round.
-"""
+"""Decisions in discussions as arrays, and the design of the likelihood."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.arrays import Flags, Floats
-
-Counts = NDArray[np.int64]
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.studies.deliberation.options import Conformity
 
 NONE = -1
 """The value of `Decisions.own_previous` if there is no own verdict to keep."""
@@ -33,13 +28,13 @@ class Decisions:
     Raises `InputError` if the arrays do not fit together.
     """
 
-    model: Counts
-    dilemma: Counts
-    discussion: Counts
-    own_previous: Counts
-    n_prev: Counts
-    n_within: Counts
-    choice: Counts
+    model: Ints
+    dilemma: Ints
+    discussion: Ints
+    own_previous: Ints
+    n_prev: Ints
+    n_within: Ints
+    choice: Ints
     models: tuple[str, ...]
     verdicts: tuple[str, ...]
 
@@ -86,156 +81,6 @@ def _out_of_range(made: Decisions) -> list[Problem]:
     ]
 
 
-Indices = NDArray[np.int64]
-
-_SYNCHRONOUS = "synchronous"
-"""The format in which nobody hears a verdict of the same round before giving their own, whatever `position` says."""
-
-
-def decisions_from_columns(
-    *,
-    discussion: Sequence[Any],
-    dilemma: Sequence[Any],
-    format: Sequence[str],
-    round: Sequence[int],
-    position: Sequence[float | None],
-    model: Sequence[str],
-    verdict: Sequence[str | None],
-    agent: Sequence[Any] | None = None,
-    verdicts: Sequence[str] | None = None,
-) -> Decisions:
-    """The decisions in a table given as columns of equal length, in any order of rows.
-
-    `position` orders the speakers of a round, and is None or NaN if all speak at once; `verdict` is None if it could
-    not be read: that is no decision, nobody is counted as having heard it, and its agent has no own verdict to keep in
-    the next round. `agent` distinguishes agents that share a model, by default it is the model. `verdicts` names the
-    alternatives, by default those that occur, sorted.
-
-    Raises `InputError` for columns of different lengths, a verdict that `verdicts` does not name, an agent that
-    speaks twice in a round, and a speaker without position if not all speak at once.
-    """
-    speaker = model if agent is None else agent
-    given: dict[str, Sequence[Any]] = {
-        "discussion": discussion,
-        "dilemma": dilemma,
-        "format": format,
-        "round": round,
-        "position": position,
-        "model": model,
-        "verdict": verdict,
-        "agent": speaker,
-    }
-    _same_length(given)
-    names = tuple(verdicts) if verdicts is not None else tuple(sorted({v for v in verdict if v is not None}))
-    spoken = _verdict_codes(verdict, names)
-    dilemmas, models, formats = _codes(dilemma)[0], _codes(model), np.asarray(format, object)
-    talks = _pair(_codes(discussion)[0], dilemmas)
-    rounds, seats = _rounds(round), _seats(position, formats == _SYNCHRONOUS)
-    agents = _pair(talks, _codes(speaker)[0])
-    _one_verdict_a_round(agents, rounds, discussion, speaker)
-    counts = _one_hot(spoken, len(names))
-    before = _counted_before(talks, rounds, counts)
-    own = _counted_before(agents, rounds, counts)
-    within = np.where(np.isnan(seats)[:, None], 0, _counted_before(_pair(talks, rounds), seats, counts))
-    made = spoken != NONE
-    return Decisions(
-        model=models[0][made],
-        dilemma=dilemmas[made],
-        discussion=talks[made],
-        own_previous=_own_previous(agents, rounds, spoken)[made],
-        n_prev=(before - own)[made],
-        n_within=within[made],
-        choice=spoken[made],
-        models=models[1],
-        verdicts=names,
-    )
-
-
-def _same_length(columns: dict[str, Sequence[Any]]) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError([Problem("decisions", name, f"has {length} rows") for name, length in lengths.items()])
-
-
-def _codes(column: Sequence[Any]) -> tuple[Indices, tuple[str, ...]]:
-    """Whole numbers from 0 in the order of the values' text, so that row order does not matter; and that text."""
-    texts = [str(value) for value in column]
-    names = sorted(set(texts))
-    code = {name: number for number, name in enumerate(names)}
-    return np.fromiter((code[text] for text in texts), np.int64, len(texts)), tuple(names)
-
-
-def _pair(first: Indices, second: NDArray[Any]) -> Indices:
-    """One code for each pair that occurs."""
-    _, compact = np.unique(second, return_inverse=True)
-    width = int(compact.max(initial=0)) + 1
-    return np.asarray(np.unique(first * width + compact, return_inverse=True)[1], np.int64)
-
-
-def _verdict_codes(column: Sequence[str | None], names: tuple[str, ...]) -> Indices:
-    code: dict[str | None, int] = {None: NONE, **{name: number for number, name in enumerate(names)}}
-    unknown = sorted({str(value) for value in column if value not in code})
-    if unknown:
-        known = ", ".join(names)
-        raise InputError([Problem("decisions", "verdict", f"{value!r} is none of {known}") for value in unknown])
-    return np.fromiter((code[value] for value in column), np.int64, len(column))
-
-
-def _rounds(column: Sequence[int]) -> Indices:
-    try:
-        return np.asarray(column, np.float64).astype(np.int64)
-    except (TypeError, ValueError) as error:
-        raise InputError([Problem("decisions", "round", f"must be a whole number in every row: {error}")]) from error
-
-
-def _seats(column: Sequence[float | None], together: NDArray[np.bool_]) -> NDArray[np.float64]:
-    seats = np.array([np.nan if value is None else value for value in column], np.float64)
-    if missing := int((np.isnan(seats) & ~together).sum()):
-        reason = f"is empty in {missing} rows whose format is not {_SYNCHRONOUS!r}: who spoke first is not known"
-        raise InputError([Problem("decisions", "position", reason)])
-    return np.where(together, np.nan, seats)
-
-
-def _one_verdict_a_round(agents: Indices, rounds: Indices, talk: Sequence[Any], speaker: Sequence[Any]) -> None:
-    turns = _pair(agents, rounds)
-    repeated = np.flatnonzero(np.bincount(turns, minlength=1) > 1)
-    if repeated.size:
-        row = int(np.flatnonzero(turns == repeated[0])[0])
-        where = f"discussion {talk[row]}, round {rounds[row]}"
-        reason = f"{speaker[row]} speaks more than once; agents that share a model need an 'agent' column"
-        raise InputError([Problem("decisions", where, reason)])
-
-
-def _one_hot(codes: Indices, width: int) -> Indices:
-    counts = np.zeros((len(codes), width), np.int64)
-    said = np.flatnonzero(codes != NONE)
-    counts[said, codes[said]] = 1
-    return counts
-
-
-def _counted_before(group: Indices, time: NDArray[Any], counts: Indices) -> Indices:
-    """For each row, the counts of its group's rows at strictly earlier times."""
-    order = np.lexsort((time, group))
-    sums = np.concatenate([np.zeros((1, counts.shape[1]), np.int64), np.cumsum(counts[order], axis=0)])
-    place = np.arange(len(order))
-    new_group = np.r_[True, group[order][1:] != group[order][:-1]][: len(order)]
-    new_time = new_group | np.r_[True, time[order][1:] != time[order][:-1]][: len(order)]
-    start = np.maximum.accumulate(np.where(new_group, place, 0))
-    now = np.maximum.accumulate(np.where(new_time, place, 0))
-    earlier = np.empty_like(counts)
-    earlier[order] = sums[now] - sums[start]
-    return earlier
-
-
-def _own_previous(agents: Indices, rounds: Indices, spoken: Indices) -> Indices:
-    order = np.lexsort((rounds, agents))
-    who, when, said = agents[order], rounds[order], spoken[order]
-    follows = (who[1:] == who[:-1]) & (when[1:] == when[:-1] + 1)
-    previous = np.full(len(order), NONE)
-    previous[order[1:]] = np.where(follows, said[:-1], NONE)
-    return previous
-
-
 @dataclass(frozen=True)
 class Situations:
     """What the likelihood needs from the decisions, without repetition.
@@ -245,13 +90,13 @@ class Situations:
     `pattern`, `dilemma` [N], and `counts` [N, K], how often each verdict was chosen there.
     """
 
-    model: Indices
-    own: Indices
-    previous: Indices
-    within: Indices
+    model: Ints
+    own: Ints
+    previous: Ints
+    within: Ints
     allowed: Flags
-    pattern: Indices
-    dilemma: Indices
+    pattern: Ints
+    dilemma: Ints
     counts: Floats
 
     @property
@@ -298,7 +143,7 @@ def count_situations(decisions: Decisions) -> Situations:
     )
 
 
-def _distinct(table: Indices) -> tuple[Indices, Indices]:
+def _distinct(table: Ints) -> tuple[Ints, Ints]:
     """The number of each row's class of equal rows, and one row of each class; classes in the order of their values."""
     codes = np.zeros(len(table), np.int64)
     size = 1
@@ -312,9 +157,6 @@ def _distinct(table: Indices) -> tuple[Indices, Indices]:
         size *= width
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     return np.asarray(inverse, np.int64), np.asarray(first, np.int64)
-
-
-Conformity = Literal["shared", "by model"]
 
 
 class DesignColumn(NamedTuple):
@@ -349,7 +191,7 @@ class ChoiceDesign:
         return self.features[:, :, places]
 
 
-def _contrasts(used: NDArray[np.bool_]) -> Floats:
+def _contrasts(used: Flags) -> Floats:
     """An orthonormal basis [K, used - 1] of the vectors that sum to zero over the used verdicts and are zero elsewhere.
 
     Orthonormal, so that a penalty or a variance means the same for every verdict (Helmert's contrasts, scaled).
@@ -363,7 +205,7 @@ def _contrasts(used: NDArray[np.bool_]) -> Floats:
     return basis
 
 
-def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformity) -> ChoiceDesign:
+def design(situations: Situations, used: Flags, conformity: Conformity) -> ChoiceDesign:
     """The design for `used` [M, K], the verdicts whose preference each of the M models has."""
     models = len(used)
     bases = tuple(_contrasts(row) for row in used)
@@ -397,7 +239,7 @@ class Block:
     """
 
     features: Floats
-    allowed: NDArray[np.bool_]
+    allowed: Flags
     counts: Floats
     trials: Floats
     basis: Floats
@@ -408,7 +250,7 @@ class Block:
         """How many dilemmas there are."""
         return len(self.counts)
 
-    def groups(self) -> list[tuple[Block, Indices]]:
+    def groups(self) -> list[tuple[Block, Ints]]:
         """Each group's rows by themselves, with only those columns of the design that matter in them, and their places.
 
         A column matters if it is not zero in all of them.
@@ -416,7 +258,7 @@ class Block:
         rows = len(self.counts[0]) // self.models
         return [self._group(slice(group * rows, (group + 1) * rows)) for group in range(self.models)]
 
-    def _group(self, mine: slice) -> tuple[Block, Indices]:
+    def _group(self, mine: slice) -> tuple[Block, Ints]:
         features, trials = self.features[:, mine], self.trials[:, mine]
         columns = np.flatnonzero(features[trials > 0].any(axis=(0, 1)))
         alone = replace(
@@ -456,7 +298,7 @@ def blocks(situations: Situations, features: Floats, basis: Floats, size: int, *
     return made
 
 
-def _runs(members: Indices, rows: Indices, most: int) -> Iterator[Indices]:
+def _runs(members: Ints, rows: Ints, most: int) -> Iterator[Ints]:
     """Consecutive members, sorted by their number of rows, in runs of at most `most` rows once padded."""
     start = 0
     while start < len(members):

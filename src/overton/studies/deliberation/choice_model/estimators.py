@@ -7,19 +7,18 @@ NumPy here and by PyTorch there, so that estimates differ by the noise of the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.arrays import Floats
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.deliberation.choice_model.design import (
     NONE,
     Block,
     ChoiceDesign,
-    Conformity,
     Decisions,
     Situations,
     blocks,
@@ -36,9 +35,9 @@ from overton.studies.deliberation.choice_model.random_effects import (
     one_size,
 )
 from overton.studies.deliberation.choice_model.tastes import Spreads, taste_likelihood
+from overton.studies.deliberation.options import Conformity
 
 Single = NDArray[np.float32]
-Indices = NDArray[np.int64]
 Numbers = NDArray[np.floating[Any]]
 
 REFITS = 200
@@ -72,33 +71,6 @@ def reaches(decisions: int) -> float:
 
 
 @dataclass(frozen=True)
-class PublishedFit:
-    """Coefficients of a design's columns [P], those of every refit [R, P], and the log-likelihood without the prior."""
-
-    coefficients: Floats
-    refits: Floats
-    loglik: float
-
-
-def fit_as_published(decisions: Decisions, design: ChoiceDesign, conformity: Conformity, refits: int) -> PublishedFit:
-    """One fit, and `refits` more on dilemmas drawn with replacement; one that is drawn twice counts once.
-
-    `design` says how preferences are coded; it has all verdicts for every model.
-    """
-    rows = _DecisionArrays.of(decisions, conformity)
-    found = _fitted(rows, _FIT, np.random.default_rng(0))
-
-    def again(number: int) -> Floats:
-        rng = np.random.default_rng(number)
-        drawn = np.unique(rng.integers(decisions.dilemmas, size=decisions.dilemmas))
-        return _in_columns(rows, design, _fitted(rows.on(drawn), _REFIT, rng))
-
-    first = _in_columns(rows, design, found)
-    scattered = each(lambda number, _: again(number), range(refits), range(refits))
-    return PublishedFit(first, np.reshape(scattered, (refits, len(first))), -rows.loss(found))
-
-
-@dataclass(frozen=True)
 class _DecisionArrays:
     """N decisions, in an order that does not depend on the order of the input.
 
@@ -107,11 +79,11 @@ class _DecisionArrays:
     earlier rounds and within the round [C] each; `sizes` are K, M, D and C.
     """
 
-    model: Indices
-    dilemma: Indices
-    own: Indices
-    choice: Indices
-    voice: Indices
+    model: Ints
+    dilemma: Ints
+    own: Ints
+    choice: Ints
+    voice: Ints
     previous: Single
     within: Single
     sizes: tuple[int, int, int, int]
@@ -138,13 +110,13 @@ class _DecisionArrays:
     def __len__(self) -> int:
         return len(self.choice)
 
-    def at(self, places: Indices | slice) -> _DecisionArrays:
+    def at(self, places: Ints | slice) -> _DecisionArrays:
         """Those at some places."""
         model, dilemma, own = self.model[places], self.dilemma[places], self.own[places]
         heard = self.previous[:, places], self.within[:, places]
         return _DecisionArrays(model, dilemma, own, self.choice[places], self.voice[places], *heard, self.sizes)
 
-    def on(self, dilemmas: Indices) -> _DecisionArrays:
+    def on(self, dilemmas: Ints) -> _DecisionArrays:
         """Those on some dilemmas; the others keep their effects, which nothing moves from zero."""
         return self.at(np.flatnonzero(np.isin(self.dilemma, dilemmas)))
 
@@ -197,7 +169,7 @@ def _centred(columns: Numbers) -> Numbers:
     return np.asarray(columns - columns.mean(0))
 
 
-def _summed(group: Indices, values: Single, groups: int) -> Floats:
+def _summed(group: Ints, values: Single, groups: int) -> Floats:
     """Sums [K, groups] of values [K, N]."""
     return np.array([np.bincount(group, row, groups) for row in values], float)
 
@@ -279,13 +251,13 @@ class FittedCoefficients:
 
     kept: list[int]
     coefficients: Floats
-    spread: EffectSpread | None
-    dilemma: Floats
-    taste: Floats
     covariance: Floats
     loglik: float
     converged: bool
     level: Floats
+    spread: EffectSpread | None = None
+    dilemma: Floats = field(default_factory=lambda: np.zeros(0))
+    taste: Floats = field(default_factory=lambda: np.zeros(0))
     refits: Floats | None = None
     sites: Start | None = None
 
@@ -309,13 +281,22 @@ def fit_penalised(
 def fit_published(
     decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
 ) -> tuple[ChoiceDesign, FittedCoefficients]:
-    """The published estimator as its authors ran it, and the scatter of its refits."""
+    """The published estimator as its authors ran it, and the scatter of `refits` more fits on dilemmas drawn with
+    replacement; one that is drawn twice counts once."""
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
-    found = fit_as_published(decisions, made, conformity, refits)
-    count = len(found.coefficients)
-    scatter = np.cov(found.refits, rowvar=False) if refits > 1 else np.full((count, count), np.nan)
-    fit = JointFit(found.coefficients, scatter, [], [], found.loglik, converged=True)
-    return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
+    rows = _DecisionArrays.of(decisions, conformity)
+    found = _fitted(rows, _FIT, np.random.default_rng(0))
+    first = _in_columns(rows, made, found)
+
+    def again(number: int, _: int) -> Floats:
+        rng = np.random.default_rng(number)
+        drawn = np.unique(rng.integers(decisions.dilemmas, size=decisions.dilemmas))
+        return _in_columns(rows, made, _fitted(rows.on(drawn), _REFIT, rng))
+
+    scattered = np.reshape(each(again, range(refits), range(refits)), (refits, len(first)))
+    scatter = np.cov(scattered, rowvar=False) if refits > 1 else np.full((len(first), len(first)), np.nan)
+    fit = JointFit(first, scatter, [], [], -rows.loss(found), converged=True)
+    return made, replace(_unspread(list(range(len(first))), fit), refits=scattered)
 
 
 def fit_alike(estimable: Estimable) -> FittedCoefficients:
@@ -338,47 +319,47 @@ def fit_random(estimable: Estimable) -> FittedCoefficients:
     return _spread(estimable, peak, spread)
 
 
-def fit_taste(estimable: Estimable, models: int) -> FittedCoefficients:
+def fit_taste(estimable: Estimable) -> FittedCoefficients:
     """The same with normal effects of each model in each dilemma besides, of one size."""
-    return _fit_tastes(estimable, models, np.array([_TASTE]), _spread_of(estimable))
+    return _fit_tastes(estimable, np.array([_TASTE]), _spread_of(estimable))
 
 
-def fit_taste_by_model(estimable: Estimable, models: int) -> FittedCoefficients:
+def fit_taste_by_model(estimable: Estimable) -> FittedCoefficients:
     """The same with a size for each model; none for a model without decisions."""
-    tastes = np.where(estimable.used.any(1), _TASTE, 0.0)
-    return _fit_tastes(estimable, models, tastes, _spread_of(estimable, _FEW_DECISIONS))
+    tastes = np.where(estimable.deciding, _TASTE, 0.0)
+    return _fit_tastes(estimable, tastes, _spread_of(estimable, _FEW_DECISIONS))
 
 
-def gain_by_tastes(estimable: Estimable, models: int, plain: FittedCoefficients) -> float:
+def gain_by_tastes(estimable: Estimable, plain: FittedCoefficients) -> float:
     """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
 
     Both log-likelihoods are taken as with tastes, so that what this approximation is off by cancels.
     """
     assert plain.spread is not None
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
-    rows = _rows(estimable, 1, models=models)
+    rows = _rows(estimable, 1, models=len(estimable.used))
     at = taste_likelihood(rows, Spreads(plain.spread, one_size(width), 1), finest(width), count)
     without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _zero_effects(rows, 0)).loglik
-    return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
+    return max(2 * (fit_taste(estimable).loglik - without), 0.0)
 
 
-def gain_by_model(estimable: Estimable, models: int, fitted: FittedCoefficients) -> float:
+def gain_by_model(estimable: Estimable, fitted: FittedCoefficients) -> float:
     """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
 
     `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts nearby.
     """
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1
-    deciding = estimable.used.any(1)
+    deciding = estimable.deciding
     common = float(np.sqrt(np.mean((fitted.taste if alike else fitted.taste[deciding]) ** 2)))  # whatever their signs
     tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
     near = fitted if alike else _with_tastes(fitted, common)
-    other = _fit_tastes(estimable, models, tastes, fitted.spread, near)
+    other = _fit_tastes(estimable, tastes, fitted.spread, near)
     return max(2 * (other.loglik - fitted.loglik) * (1 if alike else -1), 0.0)
 
 
 def _fit_tastes(
-    estimable: Estimable, models: int, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
+    estimable: Estimable, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
 ) -> FittedCoefficients:
     """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`, with its
     sites of expectation propagation."""
@@ -395,7 +376,7 @@ def _fit_tastes(
     else:
         parameters = np.concatenate([near.coefficients, near.dilemma, tastes])
     for part, climbs in stages:
-        rows = _rows(part, 1, models=models)
+        rows = _rows(part, 1, models=len(estimable.used))
         own = parameters[-len(tastes) :]
         parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
         latent = near.sites if near is not None and near.sites is not None else _zero_effects(rows, 0)
@@ -444,24 +425,13 @@ def _rearrange(latent: Start, rows: list[Block]) -> Start:
 def _spread(estimable: Estimable, peak: Peak, spread: EffectSpread) -> FittedCoefficients:
     count = len(estimable.kept)
     beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
-    return FittedCoefficients(
-        estimable.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level
-    )
+    found = (peak.covariance, peak.loglik, peak.converged, peak.level)
+    return FittedCoefficients(estimable.kept, beta, *found, spread, shared, own)
 
 
 def _unspread(kept: list[int], fit: JointFit) -> FittedCoefficients:
-    nothing = np.zeros(0)
-    return FittedCoefficients(
-        kept,
-        fit.coefficients,
-        None,
-        nothing,
-        nothing,
-        fit.covariance,
-        fit.loglik,
-        fit.converged,
-        np.zeros((len(fit.coefficients), 0)),
-    )
+    level = np.zeros((len(fit.coefficients), 0))
+    return FittedCoefficients(kept, fit.coefficients, fit.covariance, fit.loglik, fit.converged, level)
 
 
 def _approximately(rows: list[Block], spread: EffectSpread, start: Floats) -> tuple[JointFit, Floats]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import exp, log, nan, sqrt
-from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtri, stdtrit
 
 from overton.errors import InputError
@@ -17,7 +15,6 @@ from overton.statistics.arrays import Floats
 from overton.statistics.estimate import NO_INTERVAL
 from overton.studies.deliberation.choice_model.design import (
     ChoiceDesign,
-    Conformity,
     Decisions,
     DesignColumn,
     count_situations,
@@ -46,37 +43,29 @@ from overton.studies.deliberation.choice_model.identification import (
     why_not,
 )
 from overton.studies.deliberation.choice_model.likelihood import one_thread_each
+from overton.studies.deliberation.options import Conformity, Estimator
 
 ALL_MODELS = "all models"
 """The key of a conformity that all models share."""
 
 
 class Coefficient(msgspec.Struct, frozen=True):
-    """A coefficient in logits with its interval; the odds ratios are their exponentials.
+    """A coefficient in logits with its interval, or a standard deviation, 0 or more.
 
-    The interval is Wald's, or percentiles of refits by `as_published`. All numbers are NaN if the data do not determine
-    them, and only the intervals if too few decisions do or none was wanted; `reason` then says why, and is None
-    otherwise.
+    The interval is Wald's, for a standard deviation that of its logarithm, or percentiles of refits by `as_published`.
+    All numbers are NaN if the data do not determine them, and only the interval if too few decisions do, none was
+    wanted, or a spread is not distinguishable from none; `reason` then says why, and is None otherwise.
     """
 
-    estimate: float
-    se: float
-    interval: tuple[float, float]
-    odds_ratio: float
-    odds_ratio_interval: tuple[float, float]
+    estimate: float = nan
+    se: float = nan
+    interval: tuple[float, float] = (nan, nan)
     reason: str | None = None
 
-
-class Size(msgspec.Struct, frozen=True):
-    """A standard deviation in logits, 0 or more, with an interval that is symmetric for its logarithm.
-
-    NaN with a `reason` as in `Coefficient`; a spread not distinguishable from none has an estimate but no interval.
-    """
-
-    estimate: float
-    se: float
-    interval: tuple[float, float]
-    reason: str | None = None
+    @property
+    def odds_ratio(self) -> float:
+        """Its exponential."""
+        return float("inf") if self.estimate >= 700 else exp(self.estimate)
 
 
 class LikelihoodRatio(msgspec.Struct, frozen=True):
@@ -101,11 +90,9 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     `estimator` is the one that was used, even if it was left to the data. `inertia` by model; `previous` and
     `within`, the conformity to earlier rounds and within the round, by model or under `ALL_MODELS`; `preference` by
     model and verdict, in logits above the mean of the verdicts that the model uses. `dilemma_spread` is the standard
-    deviation of the dilemmas' effects on a verdict, over all verdicts, and `verdict_spreads` that on each verdict, both
-    about the mean of the verdicts; None if effects are not random. `taste_spreads` are those of each model's own
-    effects, if they were fitted by model; `taste_spread` is the one of all models, or the root of their mean square.
-    `names` and `covariance` belong together: the estimates of inertia and conformity that exist, as `inertia.MODEL`,
-    `previous.MODEL` and `within.MODEL`.
+    deviation of the dilemmas' effects on a verdict about the mean of the verdicts, over all of these; None if effects
+    are not random. `taste_spreads` are those of each model's own effects, if they were fitted by model; `taste_spread`
+    is the one of all models, or the root of their mean square.
 
     `loglik` is marginal if effects are random, and excludes penalties; by `taste` it is off by a hundredth or so for
     each dilemma. `likelihood_ratio` tests tastes if `random` attributes them to inertia, and
@@ -114,18 +101,13 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     """
 
     estimator: str
-    conformity: str
-    level: float
     inertia: dict[str, Coefficient]
     previous: dict[str, Coefficient]
     within: dict[str, Coefficient]
     preference: dict[str, dict[str, Coefficient]]
-    dilemma_spread: Size | None
-    verdict_spreads: dict[str, Size]
-    taste_spread: Size | None
-    taste_spreads: dict[str, Size]
-    names: list[str]
-    covariance: list[list[float]]
+    dilemma_spread: Coefficient | None
+    taste_spread: Coefficient | None
+    taste_spreads: dict[str, Coefficient]
     loglik: float
     likelihood_ratio: LikelihoodRatio | None
     likelihood_ratio_of_spreads: LikelihoodRatio | None
@@ -134,61 +116,13 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     dilemmas: int
     warnings: list[str]
 
-    def difference(self, first: str, second: str) -> Coefficient:
-        """The first coefficient less the second, both as in `names`, with an interval that allows for their covariance.
 
-        There is no interval if either of them has none. Raises `ValueError` for a name without an estimate.
-        """
-        i, j = self.names.index(first), self.names.index(second)
-        table = self.covariance
-        variance = table[i][i] + table[j][j] - 2 * table[i][j]
-        half = critical(self.level, self.dilemmas if self.dilemma_spread else None)
-        made = parameter(self._one(first).estimate - self._one(second).estimate, sqrt(max(variance, 0.0)), half)
-        reason = self._one(first).reason or self._one(second).reason
-        return without_interval(made, reason) if reason else made
-
-    def _one(self, name: str) -> Coefficient:
-        kind, model = name.split(".", 1)
-        values: dict[str, Coefficient] = getattr(self, kind)
-        return values[model]
-
-
-def critical(level: float, dilemmas: int | None) -> float:
-    """How many standard errors an interval reaches: by Student's t over so many dilemmas, or by the normal."""
-    return float(ndtri((1 + level) / 2) if dilemmas is None else stdtrit(dilemmas - 1, (1 + level) / 2))
-
-
-def parameter(estimate: float, se: float, errors: float) -> Coefficient:
-    """With an interval of so many standard errors on either side."""
-    return with_limits(estimate, se, (estimate - errors * se, estimate + errors * se))
-
-
-def with_limits(estimate: float, se: float, interval: tuple[float, float], reason: str | None = None) -> Coefficient:
-    """With this interval."""
-    low, high = interval
-    return Coefficient(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
-
-
-def without_interval(coefficient: Coefficient, reason: str) -> Coefficient:
-    """The same without its interval, and why."""
-    return with_limits(coefficient.estimate, coefficient.se, (nan, nan), reason)
-
-
-def no_estimate(reason: str) -> Coefficient:
-    """No number, and why."""
-    return Coefficient(nan, nan, (nan, nan), nan, (nan, nan), reason)
-
-
-def size(estimate: float, se: float, errors: float) -> Size:
-    """With an interval of so many standard errors, by the delta method for its logarithm."""
+def _spread(estimate: float, se: float, errors: float) -> Coefficient:
+    """A standard deviation with an interval of so many standard errors, by the delta method for its logarithm."""
     if not 0 < se <= estimate:
-        return Size(estimate, se, (nan, nan), "not distinguishable from no spread at all: no interval")
+        return Coefficient(estimate, se, reason="not distinguishable from no spread at all: no interval")
     half = errors * se / estimate
-    return Size(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
-
-
-def _exp(value: float) -> float:
-    return float("inf") if value >= 700 else exp(value)
+    return Coefficient(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
 
 
 NO_REFITS = "its interval takes many refits, made where this estimator is the one that is chosen"
@@ -227,16 +161,15 @@ class View:
 
     @property
     def errors(self) -> float:
-        """How many standard errors an interval reaches."""
-        return critical(self.level, self.decisions.dilemmas if self.fitted.spread else None)
+        """How many standard errors an interval reaches: by Student's t over dilemmas, or by the normal."""
+        upper = (1 + self.level) / 2
+        return float(stdtrit(self.decisions.dilemmas - 1, upper) if self.fitted.spread else ndtri(upper))
 
-    def by_model(self, kind: str) -> dict[str, Coefficient]:
-        """Each model's coefficient of a kind."""
-        return {name: self._one(DesignColumn(kind, number)) for number, name in enumerate(self.decisions.models)}
-
-    def shared(self, kind: str) -> dict[str, Coefficient]:
-        """The coefficient of a kind that all models share."""
-        return {ALL_MODELS: self._one(DesignColumn(kind, None))}
+    def of_kind(self, kind: str) -> dict[str, Coefficient]:
+        """The coefficients of a kind by model, or the one that all models share."""
+        columns = [column for column in self.design.columns if column.kind == kind]
+        models = [ALL_MODELS if column.model is None else self.decisions.models[column.model] for column in columns]
+        return {model: self._one(column) for model, column in zip(models, columns, strict=True)}
 
     def preferences(self) -> dict[str, dict[str, Coefficient]]:
         """By model and verdict, about the mean of the verdicts that the model uses."""
@@ -245,106 +178,70 @@ class View:
             for m, model in enumerate(self.decisions.models)
         }
 
-    def names(self) -> list[str]:
-        """Of the coefficients of inertia and conformity with an estimate."""
-        return [self._name(column) for column in self._estimated()]
-
     def without_interval(self) -> dict[str, str]:
         """Why coefficients of inertia and conformity with an estimate have no interval, by their names in words."""
-        reasons = {self._words(column): self._one(column).reason for column in self._estimated()}
-        return {name: reason for name, reason in reasons.items() if reason and reason.startswith(NO_INTERVAL)}
+        found: dict[str, str] = {}
+        for kind, words in _WORDS.items():
+            for model, one in self.of_kind(kind).items():
+                if one.reason and one.reason.startswith(NO_INTERVAL):
+                    found[words if model == ALL_MODELS else f"{words} of {model}"] = one.reason
+        return found
 
-    def covariance(self) -> Floats:
-        """Of these."""
-        places = [self._place(column) for column in self._estimated()]
-        return self.fitted.covariance[np.ix_(places, places)]
+    def dilemma_spread(self) -> Coefficient | None:
+        """Root of the mean variance over the directions that sum to zero: the spread of independent effects.
 
-    def dilemma_spread(self) -> Size | None:
-        """Root of the mean variance over the directions that sum to zero: the spread of independent effects."""
+        Its error is from those of the factors (delta method).
+        """
         if self.fitted.spread is None:
             return None
         root = self.fitted.spread.loading(self.fitted.dilemma)
-        return self._size(np.eye(len(root)) / len(root), root)
+        share = root / len(root)
+        estimate = sqrt(float(np.trace(share @ root.T)))
+        start = len(self.fitted.coefficients)
+        slopes = np.zeros(len(self.fitted.covariance))
+        slopes[start : start + len(self.fitted.dilemma)] = (
+            np.tensordot(self.fitted.spread.generators, share, axes=2) / estimate
+        )
+        return self._sized(estimate, slopes)
 
-    def verdict_spreads(self) -> dict[str, Size]:
-        """Root of each verdict's variance, scaled up for being about the verdicts' mean: the same if independent."""
-        if self.fitted.spread is None:
-            return {}
-        root = self.fitted.spread.loading(self.fitted.dilemma)
-        basis = self.design.basis
-        scale = len(basis.T) / (len(basis.T) + 1)
-        used: NDArray[np.bool_] = np.any(self.estimable.used, axis=0)
-        return {
-            verdict: self._size(np.outer(basis[v], basis[v]) / scale, root)
-            for v, verdict in enumerate(self.decisions.verdicts)
-            if used[v]
-        }
-
-    def taste_spread(self) -> Size:
+    def taste_spread(self) -> Coefficient:
         """The standard deviation of tastes, root mean square over models that have their own; or why there is none."""
         if not len(self.fitted.taste):
             return self._no_taste()
-        own = self.fitted.taste * self._deciding if len(self.fitted.taste) > 1 else self.fitted.taste
-        among = np.count_nonzero(self._deciding) if len(own) > 1 else 1
+        own = self.fitted.taste * self.estimable.deciding if len(self.fitted.taste) > 1 else self.fitted.taste
+        among = np.count_nonzero(self.estimable.deciding) if len(own) > 1 else 1
         estimate = sqrt(float(own @ own) / among)
         return self._of_tastes(estimate, own / (among * estimate) if estimate else np.zeros(len(own)))
 
-    def taste_spreads(self) -> dict[str, Size]:
+    def taste_spreads(self) -> dict[str, Coefficient]:
         """That of each model's tastes."""
         return {name: self._of_model(number) for number, name in enumerate(self.decisions.models)}
 
-    def _of_model(self, model: int) -> Size:
+    def _of_model(self, model: int) -> Coefficient:
         if not len(self.fitted.taste):
             return self._no_taste()
-        if not self._deciding[model]:
-            return Size(nan, nan, (nan, nan), f"{self.decisions.models[model]} made no decision")
+        if not self.estimable.deciding[model]:
+            return Coefficient(reason=f"{self.decisions.models[model]} made no decision")
         taste = float(self.fitted.taste[model])
         return self._of_tastes(abs(taste), np.eye(len(self.fitted.taste))[model] * np.sign(taste))
 
-    def _no_taste(self) -> Size:
-        return Size(nan, nan, (nan, nan), self.no_taste or "the effects of dilemmas are not determined either")
+    def _no_taste(self) -> Coefficient:
+        return Coefficient(reason=self.no_taste or "the effects of dilemmas are not determined either")
 
-    @property
-    def _deciding(self) -> NDArray[np.bool_]:
-        """Which models [M] made decisions."""
-        return np.asarray(self.estimable.used.any(1))
-
-    def _of_tastes(self, estimate: float, slopes: Floats) -> Size:
+    def _of_tastes(self, estimate: float, slopes: Floats) -> Coefficient:
         """A spread with these slopes in the tastes' factors, which are the last parameters."""
         return self._sized(estimate, np.concatenate([np.zeros(len(self.fitted.covariance) - len(slopes)), slopes]))
 
-    def _size(self, form: Floats, root: Floats) -> Size:
-        """Root of trace(form L L'), with its error from those of the factors (delta method)."""
-        assert self.fitted.spread is not None
-        variance = float(np.trace(form @ root @ root.T))
-        start = len(self.fitted.coefficients)
-        slopes = np.zeros(len(self.fitted.covariance))
-        slopes[start : start + len(self.fitted.dilemma)] = np.tensordot(
-            self.fitted.spread.generators, form @ root, axes=2
-        ) / sqrt(variance)
-        return self._sized(sqrt(variance), slopes)
-
-    def _sized(self, estimate: float, slopes: Floats) -> Size:
+    def _sized(self, estimate: float, slopes: Floats) -> Coefficient:
         """A spread with these slopes in the parameters."""
         if self._level(slopes):
-            return Size(estimate, nan, (nan, nan), _LEVEL)
-        return size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.errors)
+            return Coefficient(estimate, reason=_LEVEL)
+        return _spread(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.errors)
 
     def _level(self, slopes: Floats) -> bool:
         """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
         shared = slopes @ self.fitted.level[: len(slopes)]
         return bool(shared @ shared > _OF_LEVEL * (slopes @ slopes))
-
-    def _estimated(self) -> list[DesignColumn]:
-        return [c for c in self.design.columns if c.kind != "preference" and self._reason(c) is None]
-
-    def _name(self, column: DesignColumn) -> str:
-        who = ALL_MODELS if column.model is None else self.decisions.models[column.model]
-        return f"{column.kind}.{who}"
-
-    def _words(self, column: DesignColumn) -> str:
-        whose = "" if column.model is None else f" of {self.decisions.models[column.model]}"
-        return f"{_WORDS[column.kind]}{whose}"
 
     def _place(self, column: DesignColumn) -> int:
         """The place of a single coefficient among those that were fitted."""
@@ -361,41 +258,38 @@ class View:
 
     def _one(self, column: DesignColumn) -> Coefficient:
         if reason := self._reason(column):
-            return no_estimate(reason)
+            return Coefficient(reason=reason)
         found = self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
-        reason = (too_few(self.decisions, column) or _too_wide(found)) if self.cautious else None
-        return without_interval(found, reason) if reason else found
+        reason = too_few(self.decisions, column) if self.cautious else None
+        if self.cautious and not reason and found.interval[1] - found.interval[0] > _WIDEST:
+            reason = f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits"
+        return msgspec.structs.replace(found, interval=(nan, nan), reason=reason) if reason else found
 
     def _number(self, weights: Floats) -> Coefficient:
         """The sum of coefficients with these weights."""
         estimate = float(weights @ self.fitted.coefficients)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
         if self.fitted.refits is None:
-            return parameter(estimate, error, self.errors)
+            return Coefficient(estimate, error, (estimate - self.errors * error, estimate + self.errors * error))
         if not len(self.fitted.refits):
-            return with_limits(estimate, nan, (nan, nan), NO_REFITS)
+            return Coefficient(estimate, reason=NO_REFITS)
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = np.quantile(self.fitted.refits @ weights, ends).tolist()
-        return with_limits(estimate, error, (low, high))
+        return Coefficient(estimate, error, (low, high))
 
     def _preference(self, model: int, verdict: int) -> Coefficient:
         if not self.estimable.used[model, verdict]:
-            return no_estimate(f"{self.decisions.models[model]} never gave this verdict")
+            return Coefficient(reason=f"{self.decisions.models[model]} never gave this verdict")
         if self.estimable.used[model].sum() == 1:
-            return no_estimate(f"{self.decisions.models[model]} gave no other verdict")
+            return Coefficient(reason=f"{self.decisions.models[model]} gave no other verdict")
         if not all(self.estimable.known[at] for at in self.estimable.design.of("preference", model)):
-            return no_estimate("the data do not separate it from other effects, or predict it perfectly")
+            return Coefficient(reason="the data do not separate it from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
         if self._level(weights):
-            return no_estimate(_LEVEL)
+            return Coefficient(reason=_LEVEL)
         return self._number(weights)
-
-
-def _too_wide(coefficient: Coefficient) -> str | None:
-    low, high = coefficient.interval
-    return f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits" if high - low > _WIDEST else None
 
 
 def _root(variance: float) -> float:
@@ -403,14 +297,13 @@ def _root(variance: float) -> float:
     return sqrt(variance) if variance >= 0 else nan
 
 
-Estimator = Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"]
-
 ESTIMATORS: tuple[Estimator, ...] = ("taste_by_model", "taste", "random", "penalised", "as_published")
 """All but 'auto', which chooses among the first three."""
 
 _TASTES: tuple[Estimator, ...] = ("taste_by_model", "taste")
 """Those with tastes."""
 
+_AGAINST_ONE = "a spread of tastes for each model against one for all"
 _FEW = 150
 """Decisions that distinguish tastes from inertia."""
 
@@ -461,7 +354,7 @@ def fit(
         raise InputError("there are no decisions to explain: no discussion contains a valid verdict")
     with one_thread_each():
         estimable = estimable_part(decisions, conformity)
-        used, made, fitted = _fitted(decisions, estimable, _FitRequest(estimator, conformity, penalty, refits))
+        used, made, fitted = _fitted(decisions, estimable, estimator, conformity, penalty=penalty, refits=refits)
         tastes = _of_tastes(estimable, fitted) if used == "random" and against else None
         spreads = _of_spreads(estimable, fitted) if used in _TASTES and against else None
     no_taste = no_tastes(decisions)
@@ -469,18 +362,13 @@ def fit(
     view = View(decisions, estimable, made, fitted, level, no_taste if used in _TASTES else None, cautious)
     return ChoiceFit(
         estimator=used,
-        conformity=conformity,
-        level=level,
-        inertia=view.by_model("inertia"),
-        previous=view.by_model("previous") if conformity == "by model" else view.shared("previous"),
-        within=view.by_model("within") if conformity == "by model" else view.shared("within"),
+        inertia=view.of_kind("inertia"),
+        previous=view.of_kind("previous"),
+        within=view.of_kind("within"),
         preference=view.preferences(),
         dilemma_spread=view.dilemma_spread(),
-        verdict_spreads=view.verdict_spreads(),
         taste_spread=view.taste_spread() if used in _TASTES else None,
         taste_spreads=view.taste_spreads() if used == "taste_by_model" else {},
-        names=view.names(),
-        covariance=view.covariance().tolist(),
         loglik=fitted.loglik,
         likelihood_ratio=tastes,
         likelihood_ratio_of_spreads=spreads,
@@ -491,29 +379,28 @@ def fit(
             *_about_effects(decisions, estimable, used, no_taste),
             *_about_few(decisions, len(fitted.taste), view.without_interval()),
             *(_about_the_choice(estimable, used, no_taste) if estimator == "auto" else ()),
-            *(_about_the_ratio(tastes, _AGAINST_NONE) if tastes else ()),
-            *(_about_the_ratio(spreads, _AGAINST_ONE) if spreads and used == "taste" else ()),
+            *([f"likelihood ratio of models' tastes for dilemmas against none: {tastes}"] if tastes else ()),
+            *([f"likelihood ratio of {_AGAINST_ONE}: {spreads}"] if spreads and used == "taste" else ()),
             *_about_the_end(fitted, used, len(decisions)),
         ],
     )
 
 
-class _FitRequest(NamedTuple):
-    estimator: Estimator
-    conformity: Conformity
-    penalty: float
-    refits: int
-
-
 def _fitted(
-    decisions: Decisions, estimable: Estimable, asked: _FitRequest
+    decisions: Decisions,
+    estimable: Estimable,
+    estimator: Estimator,
+    conformity: Conformity,
+    *,
+    penalty: float,
+    refits: int,
 ) -> tuple[Estimator, ChoiceDesign, FittedCoefficients]:
     """By which estimator, in which design, and what it found."""
-    situations, models, estimator = count_situations(decisions), len(decisions.models), asked.estimator
+    situations = count_situations(decisions)
     if estimator == "penalised":
-        return estimator, *fit_penalised(situations, models, asked.conformity, asked.penalty)
+        return estimator, *fit_penalised(situations, len(decisions.models), conformity, penalty)
     if estimator == "as_published":
-        return estimator, *fit_published(decisions, situations, asked.conformity, asked.refits)
+        return estimator, *fit_published(decisions, situations, conformity, refits)
     plain: Estimator = "random" if estimator == "auto" else estimator
     if alike(estimable.situations):
         return plain, estimable.design, fit_alike(estimable)
@@ -521,7 +408,7 @@ def _fitted(
         return plain, estimable.design, fit_random(estimable)
     fits = {"taste_by_model": fit_taste_by_model, "taste": fit_taste}
     for name in _TASTES if estimator == "auto" else (estimator,):
-        found = fits[name](estimable, models)
+        found = fits[name](estimable)
         if found.converged or estimator != "auto":
             return name, estimable.design, found
     return "random", estimable.design, fit_random(estimable)
@@ -529,10 +416,9 @@ def _fitted(
 
 def _of_tastes(estimable: Estimable, plain: FittedCoefficients) -> LikelihoodRatio | None:
     """Of tastes against none, if there are two models that may differ in them."""
-    models = len(estimable.used)
-    if plain.spread is None or np.sum(estimable.used.any(1)) < 2:
+    if plain.spread is None or np.sum(estimable.deciding) < 2:
         return None
-    gain = gain_by_tastes(estimable, models, plain)
+    gain = gain_by_tastes(estimable, plain)
     return LikelihoodRatio(gain, float(chdtrc(1, gain)) / 2 if gain > 0 else 1.0)
 
 
@@ -540,8 +426,8 @@ def _of_spreads(estimable: Estimable, fitted: FittedCoefficients) -> LikelihoodR
     """Of a spread of tastes for each model against one for all, if there are tastes."""
     if not len(fitted.taste):
         return None
-    gain = gain_by_model(estimable, len(estimable.used), fitted)
-    return LikelihoodRatio(gain, float(chdtrc(np.sum(estimable.used.any(1)) - 1, gain)))
+    gain = gain_by_model(estimable, fitted)
+    return LikelihoodRatio(gain, float(chdtrc(np.sum(estimable.deciding) - 1, gain)))
 
 
 def _about_effects(decisions: Decisions, estimable: Estimable, used: Estimator, no_taste: str | None) -> Iterator[str]:
@@ -580,14 +466,6 @@ def _about_the_choice(estimable: Estimable, used: Estimator, no_taste: str | Non
         "a model's lasting taste for a verdict is not separated from inertia here, so that inertia may be taste, and"
         f" conformity hidden by it: {why}"
     )
-
-
-_AGAINST_NONE = "models' tastes for dilemmas against none"
-_AGAINST_ONE = "a spread of tastes for each model against one for all"
-
-
-def _about_the_ratio(found: LikelihoodRatio, what: str) -> Iterator[str]:
-    yield f"likelihood ratio of {what}: {found}"
 
 
 def _about_the_end(fitted: FittedCoefficients, used: Estimator, decisions: int) -> Iterator[str]:

@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, identity, vstack
 
-from overton.statistics.arrays import Flags, Floats
+from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.estimate import NO_INTERVAL
 from overton.statistics.logit import independent
 from overton.studies.deliberation.choice_model.design import (
     NONE,
     ChoiceDesign,
-    Conformity,
     Decisions,
     DesignColumn,
     Situations,
@@ -25,8 +23,7 @@ from overton.studies.deliberation.choice_model.design import (
     design,
 )
 from overton.studies.deliberation.choice_model.likelihood import JointFit, fit_jointly
-
-Counts = NDArray[np.int64]
+from overton.studies.deliberation.options import Conformity
 
 SHORT = (
     "a lasting taste for a verdict looks like inertia, because no model decided three times on a dilemma, or twice with"
@@ -56,6 +53,11 @@ class Estimable:
     kept: list[int]
     known: Flags
     start: JointFit
+
+    @property
+    def deciding(self) -> Flags:
+        """Which models [M] made decisions."""
+        return np.asarray(self.used.any(1))
 
 
 def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
@@ -152,7 +154,7 @@ def no_tastes(decisions: Decisions) -> str | None:
     return None if taste_decisions(decisions).any() else SHORT
 
 
-def taste_decisions(decisions: Decisions) -> Counts:
+def taste_decisions(decisions: Decisions) -> Ints:
     """How many decisions of each model [M] distinguish its taste for a dilemma from inertia: its third on it or later,
     or its second afresh."""
     models = len(decisions.models)
@@ -177,7 +179,7 @@ def too_few(decisions: Decisions, column: DesignColumn) -> str | None:
     return f"{NO_INTERVAL}too few discussions show it ({found}; at least {needed} are needed)"
 
 
-def _telling_discussions(decisions: Decisions, kind: str) -> Counts:
+def _telling_discussions(decisions: Decisions, kind: str) -> Ints:
     """In how many discussions each model [M] made a decision that a coefficient of this kind bears on."""
     if kind == "inertia":
         bears: Flags = decisions.own_previous != NONE

@@ -96,7 +96,7 @@ def evaluate(block: Block, coefficients: Floats, loadings: Floats, latent: Float
 
 def _grouped(by_row: Floats, block: Block) -> Floats:
     """[B, R, ...] to [B, G, R / G, ...]."""
-    return by_row.reshape(block.size, block.models, -1, *by_row.shape[2:])
+    return by_row.reshape(block.size, block.models, by_row.shape[1] // block.models, *by_row.shape[2:])
 
 
 _STEPS = 100
@@ -152,15 +152,15 @@ class AtPoint:
 
     def slope(self) -> Floats:
         """In the latent effects, [B, n]."""
-        residual = self._by_group(self.block.counts - self.expected).sum(2) @ self.block.basis  # [B, G, J]
+        residual = _grouped(self.block.counts - self.expected, self.block).sum(2) @ self.block.basis  # [B, G, J]
         return np.asarray(np.tensordot(residual, self.loadings, axes=2) - self.latent)
 
     def curvature(self) -> Floats:
         """In the latent effects, [B, n, n]."""
-        basis, means = self.block.basis, self._by_group(self.means)  # [B, G, R / G, J]
+        basis, means = self.block.basis, _grouped(self.means, self.block)  # [B, G, R / G, J]
         products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
-        squares = self._by_group(self.expected).sum(2) @ products
-        weighted = means * self._by_group(self.block.trials[..., None])
+        squares = _grouped(self.expected, self.block).sum(2) @ products
+        weighted = means * _grouped(self.block.trials[..., None], self.block)
         information = squares.reshape(*squares.shape[:2], *basis.shape[1:] * 2) - means.swapaxes(2, 3) @ weighted
         both = self.loadings.swapaxes(1, 2) @ information @ self.loadings
         return np.asarray(both.sum(1) + np.eye(self.latent.shape[1]))
@@ -173,11 +173,6 @@ class AtPoint:
         loaded = bent.reshape(size, groups, rows // groups * verdicts, width) @ self.loadings
         by_row = loaded.reshape(size, rows * verdicts, self.latent.shape[1])
         return np.asarray(_flat(self.block.features).swapaxes(1, 2) @ by_row)
-
-    def _by_group(self, by_row: Floats) -> Floats:
-        """[B, R, ...] to [B, G, R / G, ...]."""
-        groups = self.block.models
-        return by_row.reshape(self.block.size, groups, by_row.shape[1] // groups, *by_row.shape[2:])
 
 
 def modes(block: Block, loadings: Floats, coefficients: Floats, latent: Floats) -> tuple[Floats, Floats]:

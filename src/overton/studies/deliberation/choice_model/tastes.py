@@ -10,13 +10,6 @@ The log of the integral, Phi, is stationary in the sites and in the density arou
 are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density of prior and sites,
 V its blocks on the diagonal, one per model, and T the same with the model's own decisions in place of its site. With
 the mixed slopes Y in the parameters, the curvature is that with the sites fixed, less Y' [...]^-1 Y.
-
-A model that likes a verdict on a dilemma gives it again and again, in one discussion after another: that looks like
-inertia, which is keeping the verdict just given.
-
-The integral is that of expectation propagation (`propagation`): its log Phi is stationary in the sites s, so that its
-slope in the parameters is that with the sites fixed, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp (`moving`).
-Both are means and covariances: of the normal density of all effects, and of one model's effect with its own decisions.
 """
 
 from __future__ import annotations
@@ -25,16 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overton.statistics.arrays import Floats
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.deliberation.choice_model.design import Block
 from overton.studies.deliberation.choice_model.likelihood import AtPoint, Nodes, each, evaluate, modes
 from overton.studies.deliberation.choice_model.newton import LikelihoodPoint, Start, Sums, added_up
 from overton.studies.deliberation.choice_model.quadrature import Rule, normalised, principal_roots
 from overton.studies.deliberation.choice_model.random_effects import EffectSpread, JointEffects
-
-Indices = NDArray[np.int64]
 
 _SETTLED, _SWEEPS = 0.01, 2
 """In posterior standard deviations: sites are done once no mean or covariance moves further; and the most sweeps over
@@ -46,7 +36,7 @@ class ModelRows:
     """One model's rows in some dilemmas, in single precision, and which columns of the design count in them."""
 
     block: Block
-    columns: Indices
+    columns: Ints
 
 
 def rows_by_model(block: Block) -> list[ModelRows]:

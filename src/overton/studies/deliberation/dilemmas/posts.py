@@ -126,14 +126,17 @@ class Filter:
         self.read = self.in_range = self.filtered = self.edited = self.shortened = self.emptied = 0
         self.left_out: Counter[Reason] = Counter()
         self._options = options
-        self._days = _Days(options.first, options.last)
+        self._begin = float("-inf") if options.first is None else _midnight(options.first)
+        self._end = (
+            float("inf") if options.last is None else _midnight(options.last) + timedelta(days=1).total_seconds()
+        )
 
     def text(self, post: Post) -> str | None:
         """The post's text without its edits; None if it is left out, or was kept before."""
         if post.id in self.ids:
             return None
         self.read += 1
-        if not self._days.cover(post):
+        if not self._in_range(post):
             return None
         self.in_range += 1
         posted = plain(post.text)
@@ -142,6 +145,13 @@ class Filter:
             return None
         self.filtered += 1
         return self._unedited(post, posted)
+
+    def _in_range(self, post: Post) -> bool:
+        """Whether the post was made on one of the days; if its time cannot be read it counts only without bounds."""
+        created = seconds(post.created_utc)
+        if created is None:
+            return self._options.first is None and self._options.last is None
+        return self._begin <= created < self._end
 
     def _unedited(self, post: Post, posted: str) -> str | None:
         text = without_edits(posted)
@@ -153,20 +163,6 @@ class Filter:
             return None
         self.ids.add(post.id)
         return text
-
-
-class _Days:
-    """Days in UTC, both ends included; None is no bound."""
-
-    def __init__(self, first: date | None, last: date | None) -> None:
-        self._begin = float("-inf") if first is None else _midnight(first)
-        self._end = float("inf") if last is None else _midnight(last) + timedelta(days=1).total_seconds()
-        self._bounded = first is not None or last is not None
-
-    def cover(self, post: Post) -> bool:
-        """Whether the post was made on one of them; one whose time cannot be read counts only without bounds."""
-        created = seconds(post.created_utc)
-        return not self._bounded if created is None else self._begin <= created < self._end
 
 
 def _midnight(day: date) -> float:

@@ -12,8 +12,6 @@ from overton.studies.frame import Analysis
 from overton.studies.sections import Section
 from overton.studies.warnings import with_faults
 
-__all__ = ["sections"]
-
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """The report's sections, in reading order. What could not be computed is replaced by the reason.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,10 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
     rows = records.select(_SHOWN).join(placed, on="deliberation").sort("place", "round", "position", "agent")
     stops = np.cumsum(order["messages"].to_numpy())
     starts, ends = stops - order["messages"].to_numpy(), _ends(rows)
-    outcomes, posts = ends["outcome"].to_list(), _posts(dilemmas)
+    outcomes = ends["outcome"].to_list()
+    posts = {
+        dilemma.id: f"{dilemma.title}\n\n{dilemma.text}" if dilemma.title else dilemma.text for dilemma in dilemmas
+    }
 
     def answers(start: int, stop: int) -> list[str]:
         last = min(stop, order.height)
@@ -46,12 +49,12 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
         return [_render_deliberation(outcomes[place], list(said)) for place, said in talks]
 
-    first = rows[starts.tolist()]
+    first, places = rows[starts.tolist()], {name: number for number, name in enumerate(posts)}
     return TrialTable(
         size=order.height,
         texts=list(posts.values()),
         prompts=lambda number: [number],
-        prompt=_numbers(first["dilemma"].to_list(), list(posts)),
+        prompt=[places.get(name, -1) for name in first["dilemma"]],
         facets=_facets(first, ends),
         answers=answers,
         longest=_LONGEST,
@@ -61,26 +64,12 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
     )
 
 
-def _posts(dilemmas: Sequence[Dilemma]) -> dict[str, str]:
-    return {dilemma.id: f"{dilemma.title}\n\n{dilemma.text}" if dilemma.title else dilemma.text for dilemma in dilemmas}
-
-
-def _numbers(names: Iterable[str], known: Sequence[str]) -> list[int]:
-    places = {name: number for number, name in enumerate(known)}
-    return [places.get(name, -1) for name in names]
-
-
 def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[BrowseFilter]:
     """What readers can filter deliberations by: their design, and how they ended."""
-    made = [
-        _facet("Dilemma", first["dilemma"]),
-        _facet("Agents", first["agents"]),
-        _facet("Format", first["format"]),
-        _facet("Goal", first["goal"]),
-        _facet("Outcome", ends["outcome"], read=True),
-        _facet("Rounds", ends["rounds"], read=True),
-        _facet("Changed by", ends["changed"], read=True),
-    ]
+    known = {"Dilemma": "dilemma", "Agents": "agents", "Format": "format", "Goal": "goal"}
+    read = {"Outcome": "outcome", "Rounds": "rounds", "Changed by": "changed"}
+    made = [_facet(title, first[name]) for title, name in known.items()]
+    made += [_facet(title, ends[name], read=True) for title, name in read.items()]
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 

@@ -7,64 +7,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
-from overton.studies.charts import Axis, Bar, BarPart, Dot, Series, bars, dots, series_of
-from overton.studies.deliberation.deliberations import pairs_of_formats
-from overton.studies.deliberation.findings import pairs_of_models
+from overton.studies.charts import Bar, BarPart, Dot, bars, series_of
+from overton.studies.deliberation.deliberations import Setting
+from overton.studies.deliberation.findings import differences
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.layouts.numbers import (
     SHARE,
-    Compared,
     ReportSource,
-    both_models,
+    difference_table,
+    dot_chart,
     ordinal,
-    table_of_differences,
+    table,
     twice,
 )
-from overton.studies.deliberation.rows import INVALID_NAME, NONE, speakers
+from overton.studies.deliberation.other_numbers import INVALID_NAME, NONE, speakers
 from overton.studies.frame import Cells
-from overton.studies.sections import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
-
-if TYPE_CHECKING:
-    from overton.studies.deliberation.deliberations import Setting
+from overton.studies.numbers import Kind
+from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 
 
 def consensus(source: ReportSource) -> Section:
     """Rounds to consensus, and how often there is none."""
-    exhibits: list[Exhibit] = []
-    if said := [str(row["note"]) for row in source.analysis.counts.get("notes", ())]:
-        exhibits.append(Callout("\n".join(said), "warning", summary=True))
+    said = "\n".join(str(row["note"]) for row in source.analysis.counts.get("notes", ()))
+    exhibits: list[Exhibit] = [Callout(said, "warning", summary=True)] if said else []
     exhibits += [_endings(source, format_) for format_ in source.names.formats]
     exhibits.append(_consensus_table(source))
-    compared = [
-        Compared(
-            [source.names.whole(both, pooled=True)],
-            source.shown("consensus", first.name, "pooled"),
-            source.shown("consensus", second.name, "pooled"),
-            row,
-        )
-        for both, first, second in pairs_of_formats(source.names.pooled)
-        for row in source.analysis.rows_of("consensus", "format", condition=f"{both.name} / round-robin")
-    ]
-    if compared:
-        exhibits.append(
-            table_of_differences(
-                source,
-                "Consensus in either format",
-                ["Models"],
-                compared,
-                sides=("Synchronous", "Round-robin"),
-                published="section 4.3",
-                note=_POOLED,
-            )
-        )
+    exhibits += difference_table(
+        source,
+        "Consensus in either format",
+        ["Models"],
+        differences(source.analysis, "format", "consensus"),
+        lambda row: [source.names.where(row)],
+        sides=("Synchronous", "Round-robin"),
+        note="Orders of speaking are pooled.",
+        published="section 4.3",
+    )
     return Section("consensus", "Consensus", [*exhibits, Method(_CONSENSUS)])
 
 
-_POOLED = "Orders of speaking are pooled."
 _MAJORITY = (
     "The authors' code counts it as consensus if more than half of the last round's valid verdicts are the same."
 )
@@ -78,24 +60,15 @@ _CONSENSUS = (
 )
 
 
-def _rounds(source: ReportSource) -> list[str]:
-    """The numbers of the rounds."""
-    rounds = source.analysis.rows_of("consensus_in_round", "round", variant="plain")
-    return sorted((str(row.condition) for row in rounds), key=int)
-
-
 def _endings(source: ReportSource, format_: str) -> Chart:
-    names, rounds = source.names, _rounds(source)
-    parts = [BarPart(f"Round {number}", number) for number in rounds]
-    parts.append(BarPart("No consensus", "none", rest=True))
+    names = source.names
+    rounds = [str(row.condition) for row in source.analysis.rows_of("consensus_in_round", "round", variant="plain")]
+    parts = [*(BarPart(f"Round {number}", number) for number in rounds), BarPart("No consensus", "none", rest=True)]
     drawn = [
         Bar(
             names.agents(setting),
             (
-                *(
-                    source.shown("consensus_in_round", f"{setting.name} / {number}", "setting / round")
-                    for number in rounds
-                ),
+                *(row.number for row in source.within("consensus_in_round", "setting / round", setting)),
                 source.shown("no_consensus", setting.name, "setting"),
             ),
             names.goal(setting),
@@ -112,63 +85,73 @@ def _endings(source: ReportSource, format_: str) -> Chart:
     return Chart(f"consensus-{format_}", f"Rounds to consensus, {format_}", about, drawing, source="figure 2, a and c")
 
 
-def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawing:
-    """One row per set of models; one panel per goal if there are several."""
-    rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return partial(dots, points, rows, series, axis, panels=panels if any(panels) else [], wrap=True)
-
-
 def _consensus_table(source: ReportSource) -> Table:
-    names = source.names
-    columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
-    columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
-    columns += [Column("On a new verdict", "share")]
+    names, settings = source.names, source.names.settings
 
-    def numbers(setting: Setting, *measures: str) -> list[Estimate]:
-        return [source.shown(measure, setting.name, "setting") for measure in measures]
+    def numbers(measure: str) -> list[Estimate]:
+        return [source.shown(measure, setting.name, "setting") for setting in settings]
 
-    both = [numbers(setting, "consensus", "consensus_by_majority") for setting in names.settings]
-    differ = any(reached.value != majority.value for reached, majority in both)
-    columns += [Column("Consensus by majority", "share")] if differ else []
-    rows: list[list[Cell]] = []
-    for setting in names.settings:
-        rows.append(
-            [
-                names.agents(setting),
-                names.condition(setting),
-                source.counts[None, setting.name]["deliberations"],
-                *numbers(setting, "consensus"),
-                source.number("consensus_in_round", f"{setting.name} / 1", "setting / round"),
-                *numbers(setting, "no_consensus", "rounds_to_consensus", "consensus_on_new"),
-                *(numbers(setting, "consensus_by_majority") if differ else []),
-            ]
-        )
+    reached, majority = numbers("consensus"), numbers("consensus_by_majority")
+    differ = any(one.value != other.value for one, other in zip(reached, majority, strict=True))
+    at_once = [source.shown("consensus_in_round", f"{setting.name} / 1", "setting / round") for setting in settings]
+    columns: list[tuple[str, Kind, Sequence[Cell]]] = [
+        ("Deliberations", "count", [source.counts[None, setting.name]["deliberations"] for setting in settings]),
+        ("Consensus", "share", reached),
+        ("In round 1", "share", at_once),
+        ("No consensus", "share", numbers("no_consensus")),
+        ("Rounds to consensus", "value", numbers("rounds_to_consensus")),
+        ("On a new verdict", "share", numbers("consensus_on_new")),
+    ]
+    if differ:
+        columns.append(("Consensus by majority", "share", majority))
+    cells = zip(*(column for *_, column in columns), strict=True)
+    rows = [[names.agents(one), names.condition(one), *own] for one, own in zip(settings, cells, strict=True)]
     goals = {setting.goal for setting in names.settings if setting.goal}
     note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
-    note = f"{note} {_MAJORITY if differ else _NO_OTHER_MAJORITY}".strip()
-    return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
+    return table(
+        "Consensus by models and format",
+        ["Models", "Format"],
+        {title: kind for title, kind, _ in columns},
+        rows,
+        note=f"{note} {_MAJORITY if differ else _NO_OTHER_MAJORITY}".strip(),
+        published="section 4.1",
+        summary=True,
+    )
 
 
 def changes(source: ReportSource) -> Section:
     """Change-of-verdict rates."""
-    exhibits: list[Exhibit] = [_by_model(source)]
+    names = source.names
+    by_model = [[model, source.number("changed", model=model)] for model in source.analysis.models]
     rates = list(_speaker_rates(source))
-    exhibits += [_rates(source, rates, format_) for format_ in source.names.formats]
-    columns = [Column("Models"), Column("Format"), Column("Model"), Column("Place"), Column("Changed", "share")]
-    cells: list[list[Cell]] = [
-        [source.names.agents(setting), source.names.condition(setting), model, ordinal(place), rate]
+    rows: list[list[Cell]] = [
+        [names.agents(setting), names.condition(setting), model, ordinal(place), rate]
         for setting, model, place, rate in rates
     ]
-    exhibits.append(Table("Change-of-verdict rates", columns, cells, source="figure 2, b and d"))
-    compared = [
-        Compared([source.names.whole(setting), row.against, row.model], *both_models(source, row), row)
-        for setting in source.names.settings
-        for row in pairs_of_models(source.analysis, "changed", "setting", setting)
+    exhibits: list[Exhibit] = [
+        table(
+            "Changes of verdict over all deliberations",
+            ["Model"],
+            {"Changed its verdict": "share"},
+            by_model,
+            summary=True,
+        ),
+        *(_rates(source, rates, format_) for format_ in names.formats),
+        table(
+            "Change-of-verdict rates",
+            ["Models", "Format", "Model", "Place"],
+            {"Changed": "share"},
+            rows,
+            published="figure 2, b and d",
+        ),
+        *difference_table(
+            source,
+            "Models that deliberate together, compared",
+            ["Deliberation", "First model", "Second model"],
+            differences(source.analysis, "setting", "changed"),
+            lambda row: [names.where(row), row.against, row.model],
+        ),
     ]
-    if compared:
-        title = "Models that deliberate together, compared"
-        heads = ["Deliberation", "First model", "Second model"]
-        exhibits.append(table_of_differences(source, title, heads, compared))
     return Section("changes", "Changes of verdict", [*exhibits, Method(_CHANGES)])
 
 
@@ -179,13 +162,7 @@ _CHANGES = (
 )
 
 
-def _by_model(source: ReportSource) -> Table:
-    rows: list[list[Cell]] = [[model, source.number("changed", model=model)] for model in source.analysis.models]
-    title = "Changes of verdict over all deliberations"
-    return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
-
-
-_Rate = tuple["Setting", str, int | None, Estimate]
+_Rate = tuple[Setting, str, int | None, Estimate]
 
 
 def _speaker_rates(source: ReportSource) -> Iterator[_Rate]:
@@ -197,22 +174,22 @@ def _speaker_rates(source: ReportSource) -> Iterator[_Rate]:
 
 
 def _rates(source: ReportSource, rates: Sequence[_Rate], format_: str) -> Chart:
-    models = source.analysis.models
+    names, models = source.names, source.analysis.models
     points = [
-        Dot(
-            source.names.agents(setting),
-            models.index(model),
-            rate,
-            panel=source.names.goal(setting),
-            more=ordinal(place),
-        )
+        Dot(names.agents(setting), models.index(model), rate, panel=names.goal(setting), more=ordinal(place))
         for setting, model, place, rate in rates
         if setting.format == format_
     ]
-    about = "For each set of models, the share of deliberations in which each changes its verdict."
-    anchored = replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes")))
-    spec = _drawn(points, series_of(models), anchored)
-    return Chart(f"changes-{format_}", f"Change-of-verdict rates, {format_}", about, spec, source="figure 2, b and d")
+    return dot_chart(
+        f"changes-{format_}",
+        f"Change-of-verdict rates, {format_}",
+        "For each set of models, the share of deliberations in which each changes its verdict.",
+        points,
+        series_of(models),
+        axis=replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes"))),
+        wrap=True,
+        published="figure 2, b and d",
+    )
 
 
 _NO_CONSENSUS = "No consensus"
@@ -242,7 +219,6 @@ def _verdict_chart(source: ReportSource, format_: str) -> Chart:
     names, models = source.names, source.analysis.models
     found = [setting for setting in names.settings if setting.format == format_]
     shown = found[:_PANELS]
-    series = series_of([*models, "Consensus at the end"])
     points = []
     for setting in shown:
         panel = names.whole(setting)
@@ -251,24 +227,26 @@ def _verdict_chart(source: ReportSource, format_: str) -> Chart:
             for model, place, _ in speakers(setting)
             for verdict, estimate in _verdicts_of(source, "first_verdict", setting, model, place).items()
         ]
-        ends = _verdicts_of(source, "agreed_verdict", setting)
         points += [
             Dot(_NO_CONSENSUS if verdict == NONE else verdict, len(models), estimate, panel)
-            for verdict, estimate in ends.items()
+            for verdict, estimate in _verdicts_of(source, "agreed_verdict", setting).items()
         ]
     invalid = [INVALID_NAME] if any(point.row == INVALID_NAME for point in points) else []
-    rows = [*VERDICTS, *invalid, _NO_CONSENSUS]
-    spec = partial(dots, points, rows, series, SHARE, panels=[names.whole(setting) for setting in shown])
     about = "Each model's verdicts in round 1, and the verdicts that deliberations agree on."
     if len(found) > len(shown):
         about += f" Shown are {len(shown)} of {len(found)} sets of models; the table has all."
-    title = f"Verdicts before and after deliberation, {format_}"
-    return Chart(f"verdicts-{format_}", title, about, spec, source="figure 3")
+    return dot_chart(
+        f"verdicts-{format_}",
+        f"Verdicts before and after deliberation, {format_}",
+        about,
+        points,
+        series_of([*models, "Consensus at the end"]),
+        rows=[*VERDICTS, *invalid, _NO_CONSENSUS],
+        published="figure 3",
+    )
 
 
 def _verdict_table(source: ReportSource) -> Table:
-    columns = [Column("Deliberation"), Column("Model"), Column("Verdict"), Column("Round 1", "share")]
-    columns += [Column("Last round", "share"), Column("Agreed on", "share")]
     rows: list[list[Cell]] = []
     for setting in source.names.settings:
         agreed = _verdicts_of(source, "agreed_verdict", setting)
@@ -282,9 +260,14 @@ def _verdict_table(source: ReportSource) -> Table:
                 for verdict, estimate in first.items()
                 if twice(estimate) or twice(last.get(verdict))
             ]
-    title = "Verdicts in round 1 and in the last round"
-    note = "Verdicts that a model gave at most once in each of the two rounds are left out (the JSON has all)."
-    return Table(title, columns, rows, note=note, source="figure 3")
+    return table(
+        "Verdicts in round 1 and in the last round",
+        ["Deliberation", "Model", "Verdict"],
+        {"Round 1": "share", "Last round": "share", "Agreed on": "share"},
+        rows,
+        note="Verdicts that a model gave at most once in each of the two rounds are left out (the JSON has all).",
+        published="figure 3",
+    )
 
 
 _MANY = 30
@@ -302,29 +285,41 @@ def archetypes(source: ReportSource) -> Section:
         (str(row["condition"]), str(row["model"])): int(row["deliberations"] or 0)
         for row in source.analysis.counts["beyond_round_1"]
     }
+    found: dict[tuple[str, str, str], list[Cells]] = {}
+    for row in source.analysis.counts.get("archetypes", ()):
+        found.setdefault((str(row["condition"]), str(row["model"]), str(row["measure"])), []).append(row)
+    many: list[list[Cell]] = []
+    few: list[list[Cell]] = []
+    for setting in source.names.pooled:
+        for model in sorted(set(setting.agents)):
+            where, count = source.names.whole(setting, pooled=True), beyond[setting.name, model]
+            kinds = {kind: found.get((setting.name, model, kind), []) for kind in _ARCHETYPES}
+            if count >= _MANY:
+                many += [
+                    [
+                        where,
+                        model,
+                        str(row["archetype"]),
+                        _ARCHETYPES[kind],
+                        row["count"],
+                        source.number(kind, f"{setting.name} / {row['archetype']}", "pooled / archetype", model),
+                    ]
+                    for kind, rows in kinds.items()
+                    for row in rows[:_TOP]
+                    if int(row["count"] or 0) > 1
+                ]
+            elif count:
+                few.append([where, model, count, *map(_summarize_counts, kinds.values())])
     exhibits: list[Exhibit] = []
-    every = [(setting, model) for setting in source.names.pooled for model in sorted(set(setting.agents))]
-    many = [(setting, model) for setting, model in every if beyond[setting.name, model] >= _MANY]
-    few = [(setting, model) for setting, model in every if 0 < beyond[setting.name, model] < _MANY]
-    if many:
-        columns = [Column("Models"), Column("Model"), Column("Archetype"), Column("What happened")]
-        columns += [Column("Deliberations", "count"), Column("Share", "share")]
-        rows = [row for own in many for row in _archetype_rows(source, *own)]
-        exhibits.append(Table("Deliberation archetypes", columns, rows, note=_NOTE, source="table 2"))
+    if any(count >= _MANY for count in beyond.values()):
+        heads = ["Models", "Model", "Archetype", "What happened"]
+        numbers: dict[str, Kind] = {"Deliberations": "count", "Share": "share"}
+        exhibits.append(table("Deliberation archetypes", heads, numbers, many, note=_NOTE, published="table 2"))
     if few:
-        columns = [Column("Models"), Column("Model"), Column("Beyond round 1", "count")]
-        columns += [Column("Changed its verdict"), Column("Held out"), Column("No consensus, changed or not")]
+        columns = [*map(Column, ("Models", "Model")), Column("Beyond round 1", "count")]
+        columns += [Column(head) for head in ("Changed its verdict", "Held out", "No consensus, changed or not")]
         note = f"Counts, since each model has fewer than {_MANY} deliberations beyond round 1; orders are pooled."
-        counts: list[list[Cell]] = [
-            [
-                source.names.whole(setting, pooled=True),
-                model,
-                beyond[setting.name, model],
-                *(_summarize_counts(_archetypes_of(source, setting, model, kind)) for kind in _ARCHETYPES),
-            ]
-            for setting, model in few
-        ]
-        exhibits.append(Table("Archetypes of few deliberations", columns, counts, note=note, source="table 2"))
+        exhibits.append(Table("Archetypes of few deliberations", columns, few, note=note, source="table 2"))
     if not exhibits:
         exhibits.append(Callout("Archetypes are not computed: no deliberation went beyond round 1."))
     return Section("archetypes", "Archetypes", [*exhibits, Method(_KINDS)])
@@ -341,32 +336,6 @@ _KINDS = (
     "hold out in 82 (0.136 and 0.106 of 339). Its numbers are possible for 'no consensus, whether or not it changed', "
     "which is shown too."
 )
-
-
-def _archetypes_of(source: ReportSource, setting: Setting, model: str, kind: str) -> list[Cells]:
-    """What became of a model's first verdict, most common first."""
-    wanted = {"condition": setting.name, "model": model, "measure": kind}
-    return [
-        row
-        for row in source.analysis.counts.get("archetypes", ())
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
-def _archetype_rows(source: ReportSource, setting: Setting, model: str) -> Iterator[list[Cell]]:
-    for kind, words in _ARCHETYPES.items():
-        found = (row for row in _archetypes_of(source, setting, model, kind) if int(row["count"] or 0) > 1)
-        for row in islice(found, _TOP):
-            condition = f"{setting.name} / {row['archetype']}"
-            share = source.number(kind, condition, "pooled / archetype", model)
-            yield [
-                source.names.whole(setting, pooled=True),
-                model,
-                str(row["archetype"]),
-                words,
-                row["count"],
-                share,
-            ]
 
 
 def _summarize_counts(several: Sequence[Cells]) -> str:

@@ -5,27 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
-from overton.statistics import Estimate
-from overton.studies.charts import Axis, Dot, Series, dots, series_of
+from overton.studies.charts import Axis, Dot, Series, series_of
 from overton.studies.deliberation.choice_model import LikelihoodRatio
-from overton.studies.deliberation.deliberations import pairs_of_goals
-from overton.studies.deliberation.findings import pairs_of_models
-from overton.studies.deliberation.layouts.numbers import (
-    SHARE,
-    Compared,
-    ReportSource,
-    both_models,
-    table_of_differences,
-)
+from overton.studies.deliberation.findings import differences, last_part
+from overton.studies.deliberation.layouts.numbers import ReportSource, difference_table, dot_chart, table
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.numbers import Kind
-from overton.studies.sections import SERIES, Callout, Cell, Chart, Column, EmptyCell, Exhibit, Method, Section, Table
+from overton.studies.sections import SERIES, Callout, Cell, Chart, EmptyCell, Exhibit, Method, Section, Table
 from overton.studies.warnings import fault_section
 
-_LOG_ODDS = Axis("Log-odds", 0, 0.5, "value", mark=0, step=0.5)
 _ESTIMATORS = {
     "taste_by_model": "random dilemma effects and tastes",
     "taste": "random dilemma effects and equally strong tastes",
@@ -48,11 +38,6 @@ class FitRows:
         return None if self.cells["goal"] is None else str(self.cells["goal"])
 
     @property
-    def variant(self) -> str:
-        """The variant of its rows."""
-        return str(self.cells["variant"])
-
-    @property
     def estimator(self) -> str:
         """The estimator in words."""
         return _ESTIMATORS.get(str(self.cells["estimator"]), str(self.cells["estimator"]))
@@ -66,7 +51,7 @@ class FitRows:
 
     def rows(self, measure: str, facet: str = "goal") -> list[EstimateRow]:
         """The rows of a parameter."""
-        rows = self.source.analysis.rows_of(measure, facet, variant=self.variant)
+        rows = self.source.analysis.rows_of(measure, facet, variant=str(self.cells["variant"]))
         return [row for row in rows if str(row.condition).split(" / ")[0] == self.cells["condition"]]
 
     def parameters(self) -> Iterator[tuple[str, EstimateRow]]:
@@ -81,44 +66,44 @@ class FitRows:
         """Spreads of random effects; that of all models' tastes only if models have none of their own."""
         for row in self.rows("dilemma_spread"):
             yield "Spread of dilemmas' effects", row
-        shared, own = list[EstimateRow](), list[EstimateRow]()
-        for row in self.rows("taste_spread"):
-            (own if row.model else shared).append(row)
-        for row in own or shared:
+        tastes = self.rows("taste_spread")
+        for row in [row for row in tastes if row.model] or tastes:
             yield f"Spread of tastes, {row.model}" if row.model else "Spread of models' tastes", row
 
-    def beside(self, row: EstimateRow, name: str) -> Cell:
-        """A parameter's standard error or odds ratio."""
-        where = ("measure", "model", "facet", "condition", "variant")
-        found = next(
-            cells
-            for cells in self.source.analysis.counts["parameters"]
-            if all(cells[key] == getattr(row, key) for key in where)
-        )
-        if found[name] is None:
-            return EmptyCell(row.why or "the data do not determine it")
-        return found[name]
 
-
-def _fits(source: ReportSource, variants: Sequence[str] | None = None) -> list[FitRows]:
+def _fits(source: ReportSource, *variants: str) -> list[FitRows]:
     """The fits of these variants, by default the chosen estimator's and the others'."""
-    cells = source.analysis.counts["fits"]
+    every = (FitRows(source, cells) for cells in source.analysis.counts["fits"])
     return [
-        FitRows(source, row)
-        for row in cells
-        if (row["variant"] != "without_faults" if variants is None else row["variant"] in variants)
+        fit
+        for fit in every
+        if (fit.cells["variant"] in variants if variants else fit.cells["variant"] != "without_faults")
     ]
 
 
 def choice(source: ReportSource) -> Section:
     """Inertia and conformity."""
-    fits, chosen = _fits(source), _fits(source, ("plain",))
+    fits, chosen = _fits(source), _fits(source, "plain")
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(source, fits)]
     exhibits += [Callout(note, summary=True) for fit in fits for note in _ratio_note(fit)]
     if any(fit.cells["not_computed"] is None for fit in fits):
-        exhibits += [_choice_chart(source, fits), *map(_parameter_table, chosen)]
+        exhibits += [_choice_chart(source, fits), *(_parameter_table(source, fit) for fit in chosen)]
         exhibits += [_beside(fits)] if len(fits) > len(chosen) else []
-        exhibits.append(_preferences(chosen))
+        preferences: list[list[Cell]] = [
+            [fit.title, row.model, last_part(row), row.number]
+            for fit in chosen
+            for row in fit.rows("preference", "goal / verdict")
+        ]
+        exhibits.append(
+            table(
+                "Preferences for verdicts",
+                ["Fit", "Model", "Verdict"],
+                {"Preference": "value"},
+                preferences,
+                note="Log-odds about the mean of the verdicts that the model uses.",
+                published="equation 2",
+            )
+        )
     return Section("choice", "Inertia and conformity", [*exhibits, Method(_CHOICE)])
 
 
@@ -142,11 +127,12 @@ _CHOICE = (
 def _fit_notes(source: ReportSource, fits: Sequence[FitRows]) -> Iterator[str]:
     """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
     for fit in fits:
+        variant = fit.cells["variant"]
         if fit.cells["not_computed"]:
             yield f"No fit with {fit.title}: {fit.cells['not_computed']}."
         for row in source.analysis.counts.get("fit_notes", ()):
-            own = (row["condition"], row["variant"]) == (fit.cells["condition"], fit.variant)
-            if own and (fit.variant == "plain" or not str(row["note"]).startswith("no interval")):
+            own = (row["condition"], row["variant"]) == (fit.cells["condition"], variant)
+            if own and (variant == "plain" or not str(row["note"]).startswith("no interval")):
                 yield f"Fit with {fit.title}: {row['note']}."
 
 
@@ -167,22 +153,40 @@ def _choice_chart(source: ReportSource, fits: Sequence[FitRows]) -> Chart:
         for fit in fits
         for name, row in fit.parameters()
     ]
-    rows = list(dict.fromkeys(point.row for point in points))
-    panels = source.several_goals([point.panel for point in points])
-    about = "Inertia by model, and conformity, in log-odds; zero means no effect."
-    spec = partial(dots, points, rows, series_of(estimators), _LOG_ODDS, panels=panels)
-    return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
+    return dot_chart(
+        "choice",
+        "Inertia and conformity",
+        "Inertia by model, and conformity, in log-odds; zero means no effect.",
+        points,
+        series_of(estimators),
+        axis=Axis("Log-odds", 0, 0.5, "value", mark=0, step=0.5),
+        in_panels=source.names.goals,
+        published="table 1",
+    )
 
 
-def _parameter_table(fit: FitRows) -> Table:
-    columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
+def _parameter_table(source: ReportSource, fit: FitRows) -> Table:
+    """Each parameter with its standard error, and its odds ratio unless it is a spread."""
+    where = ("measure", "model", "facet", "condition", "variant")
+    known = {tuple(cells[key] for key in where): cells for cells in source.analysis.counts["parameters"]}
+
+    def beside(row: EstimateRow, name: str) -> Cell:
+        found = known[tuple(getattr(row, key) for key in where)][name]
+        return EmptyCell(row.why or "the data do not determine it") if found is None else found
+
     rows: list[list[Cell]] = [
-        [name, row.number, fit.beside(row, "se"), fit.beside(row, "odds_ratio")] for name, row in fit.parameters()
+        [name, row.number, beside(row, "se"), beside(row, "odds_ratio")] for name, row in fit.parameters()
     ]
-    rows += [[name, row.number, fit.beside(row, "se"), None] for name, row in fit.spreads()]
-    title = f"Parameters of the choice model: {fit.title}"
-    note = f"{fit.cells['decisions']:,} decisions on {fit.cells['dilemmas']:,} dilemmas."
-    return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
+    rows += [[name, row.number, beside(row, "se"), None] for name, row in fit.spreads()]
+    return table(
+        f"Parameters of the choice model: {fit.title}",
+        ["Parameter"],
+        {"Log-odds": "value", "Standard error": "value", "Odds ratio": "value"},
+        rows,
+        note=f"{fit.cells['decisions']:,} decisions on {fit.cells['dilemmas']:,} dilemmas.",
+        published="table 1",
+        summary=True,
+    )
 
 
 def _beside(fits: Sequence[FitRows]) -> Table:
@@ -194,19 +198,8 @@ def _beside(fits: Sequence[FitRows]) -> Table:
         [name, goal or "", *(found.get((goal, estimator, name), EmptyCell("no fit")) for estimator in estimators)]
         for goal, name in keys
     ]
-    columns = [Column("Parameter"), Column("Goal"), *(Column(name, "value") for name in estimators)]
-    return Table("The estimators side by side", columns, rows, note="Log-odds.", summary=True)
-
-
-def _preferences(fits: Sequence[FitRows]) -> Table:
-    rows: list[list[Cell]] = [
-        [fit.title, row.model, str(row.condition).split(" / ")[-1], row.number]
-        for fit in fits
-        for row in fit.rows("preference", "goal / verdict")
-    ]
-    columns = [Column("Fit"), Column("Model"), Column("Verdict"), Column("Preference", "value")]
-    note = "Log-odds about the mean of the verdicts that the model uses."
-    return Table("Preferences for verdicts", columns, rows, note=note, source="equation 2")
+    numbers: dict[str, Kind] = dict.fromkeys(estimators, "value")
+    return table("The estimators side by side", ["Parameter", "Goal"], numbers, rows, note="Log-odds.", summary=True)
 
 
 _SPEAKER = (
@@ -222,74 +215,55 @@ _ORDER = (
 
 def order(source: ReportSource) -> Section:
     """First-speaker effects."""
-    title, names = "Who speaks first", source.names
+    title, names, analysis = "Who speaks first", source.names, source.analysis
     if "order" in source.missing:
-        return Section("order", title, [source.absent("order", "Effects of order are")])
+        return source.absent("order", title, "Effects of order are")
+    measures = ("led_to_consensus", "prevailed", "yielded")
     first = [
-        (names.whole(setting, pooled=True), row)
+        (row, [source.shown(measure, setting.name, "pooled", row.model) for measure in measures])
         for setting in names.pooled
-        for row in source.analysis.rows_of("led_to_consensus_at_once", "pooled", condition=setting.name, against=None)
+        for row in analysis.rows_of("led_to_consensus_at_once", "pooled", condition=setting.name, against=None)
     ]
-    exhibits: list[Exhibit] = [_order_chart(source, first), _order_table(source, first)]
-    led = [
-        Compared([names.whole(setting, pooled=True), row.against, row.model], *both_models(source, row), row)
-        for setting in names.pooled
-        for row in pairs_of_models(source.analysis, "led_to_consensus_at_once", "pooled", setting)
-    ]
-    if led:
-        heads = ["Deliberation", "First model", "Second model"]
-        by_speaker = "Consensus in round 1 by who speaks first"
-        exhibits.append(table_of_differences(source, by_speaker, heads, led, published="section 4.3"))
-    places = [
-        Compared([names.whole(setting, pooled=True), row.model], *_of_places(source, setting.name, row), row)
-        for setting in names.pooled
-        for row in source.analysis.rows_of(
-            "changed", "pooled / speaks", condition=f"{setting.name} / later", against="first"
-        )
-    ]
-    if places:
-        sides = ("Speaks first", "Speaks later")
-        by_place = "Change-of-verdict rate by place in the order"
-        exhibits.append(
-            table_of_differences(
-                source, by_place, ["Deliberation", "Model"], places, sides=sides, published="section 4.3"
-            )
-        )
-    return Section("order", title, [*exhibits, Method(_ORDER)])
-
-
-def _of_places(source: ReportSource, setting: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
-    first, later = (
-        source.shown("changed", f"{setting} / {place}", "pooled / speaks", row.model) for place in ("first", "later")
-    )
-    return first, later
-
-
-def _led(source: ReportSource, row: EstimateRow, *measures: str) -> list[Estimate]:
-    """Other numbers of a first speaker."""
-    return [source.shown(measure, str(row.condition), "pooled", row.model) for measure in measures]
-
-
-def _order_chart(source: ReportSource, found: Sequence[tuple[str, EstimateRow]]) -> Chart:
     points = [
-        Dot(f"{row.model} first", place, estimate, panel=panel)
-        for panel, row in found
-        for place, estimate in enumerate((row.number, *_led(source, row, "prevailed", "yielded")))
+        Dot(f"{row.model} first", place, estimate, panel=names.where(row))
+        for row, (_, *ends) in first
+        for place, estimate in enumerate((row.number, *ends))
     ]
-    rows = list(dict.fromkeys(point.row for point in points))
-    panels = list(dict.fromkeys(point.panel for point in points))
-    about = "How round-robin deliberations end, by the model that speaks first."
-    return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, SHARE, panels=panels))
-
-
-def _order_table(source: ReportSource, found: Sequence[tuple[str, EstimateRow]]) -> Table:
-    columns = [Column("Deliberation"), Column("Speaks first"), Column("Consensus in round 1", "share")]
-    columns += [Column("Consensus", "share"), Column("On its verdict", "share"), Column("On another", "share")]
-    rows: list[list[Cell]] = [
-        [name, row.model, row.number, *_led(source, row, "led_to_consensus", "prevailed", "yielded")]
-        for name, row in found
+    rows: list[list[Cell]] = [[names.where(row), row.model, row.number, *others] for row, others in first]
+    exhibits: list[Exhibit] = [
+        dot_chart(
+            "order",
+            "First speakers",
+            "How round-robin deliberations end, by the model that speaks first.",
+            points,
+            _SPEAKER,
+        ),
+        table(
+            "First speakers",
+            ["Deliberation", "Speaks first"],
+            dict.fromkeys(("Consensus in round 1", "Consensus", "On its verdict", "On another"), "share"),
+            rows,
+            published="section 4.3",
+        ),
+        *difference_table(
+            source,
+            "Consensus in round 1 by who speaks first",
+            ["Deliberation", "First model", "Second model"],
+            differences(analysis, "pooled", "led_to_consensus_at_once"),
+            lambda row: [names.where(row), row.against, row.model],
+            published="section 4.3",
+        ),
+        *difference_table(
+            source,
+            "Change-of-verdict rate by place in the order",
+            ["Deliberation", "Model"],
+            differences(analysis, "pooled / speaks", "changed"),
+            lambda row: [names.where(row), row.model],
+            sides=("Speaks first", "Speaks later"),
+            published="section 4.3",
+        ),
     ]
-    return Table("First speakers", columns, rows, source="section 4.3")
+    return Section("order", title, [*exhibits, Method(_ORDER)])
 
 
 _CONSENSUS = "consensus of all"
@@ -298,61 +272,39 @@ _CONSENSUS = "consensus of all"
 def steering(source: ReportSource) -> Section:
     """Change-of-verdict rates and consensus under each goal (figure 6)."""
     title, names = "What the goal changes", source.names
-    found = [
-        (names.whole(shared, pooled=True), Compared([], *_of_goals(source, first.name, second.name, row), row))
-        for shared, first, second in pairs_of_goals(names.pooled)
-        for measure in ("changed", "consensus")
-        for row in source.analysis.rows_of(
-            measure, "goal", condition=f"{shared.name} / {second.goal}", against=first.goal or ""
-        )
-    ]
+    found = differences(source.analysis, "goal", "changed", "consensus")
     if not found:
-        return Section("steering", title, [source.absent("steering", "Steering is")])
-    first_goal = found[0][1].row.against or ""
-    goals = list(dict.fromkeys([first_goal, *(_goal(compared.row) for _, compared in found)]))
+        return source.absent("steering", title, "Steering is")
+    first_goal = found[0].against or ""
+    goals = list(dict.fromkeys([first_goal, *map(last_part, found)]))
     points = [
-        Dot(compared.row.model or _CONSENSUS, goals.index(goal), estimate, panel=panel)
-        for panel, compared in found
-        for goal, estimate in (
-            (compared.row.against or "", compared.first),
-            (_goal(compared.row), compared.second),
-        )
+        Dot(row.model or _CONSENSUS, goals.index(goal), estimate, panel=names.where(row))
+        for row in found
+        for goal, estimate in zip((row.against or "", last_part(row)), source.sides(row), strict=True)
     ]
-    panels = list(dict.fromkeys(point.panel for point in points))
-    models = source.analysis.models
-    rows = [*(model for model in models if any(point.row == model for point in points)), _CONSENSUS]
-    about = "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus."
-    spec = partial(dots, points, rows, series_of(goals), SHARE, panels=panels)
-    chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
-    heads = ["Deliberation", "Changes of verdict by", "Goal"]
-    compared_rows = [
-        replace(compared, head=[panel, compared.row.model or _CONSENSUS, _goal(compared.row)])
-        for panel, compared in found
-    ]
-    table = table_of_differences(
+    rows = [model for model in source.analysis.models if any(point.row == model for point in points)]
+    chart = dot_chart(
+        "steering",
+        "Steering by the goal in the system prompt",
+        "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus.",
+        points,
+        series_of(goals),
+        rows=[*rows, _CONSENSUS],
+        published="figure 6",
+    )
+    tables = difference_table(
         source,
         "Steering",
-        heads,
-        compared_rows,
+        ["Deliberation", "Changes of verdict by", "Goal"],
+        found,
+        lambda row: [names.where(row), row.model or _CONSENSUS, last_part(row)],
         sides=(first_goal, "This goal"),
         published="figure 6",
         note="Orders are pooled.",
     )
-    return Section("steering", title, [chart, table])
+    return Section("steering", title, [chart, *tables])
 
 
-def _goal(row: EstimateRow) -> str:
-    return str(row.condition).split(" / ")[-1]
-
-
-def _of_goals(source: ReportSource, first: str, second: str, row: EstimateRow) -> tuple[Estimate, Estimate]:
-    return (
-        source.shown(row.measure, first, "pooled", row.model),
-        source.shown(row.measure, second, "pooled", row.model),
-    )
-
-
-_VERDICTS = Axis("Share of verdicts that are the crowd's (%)", 0, 1, "share")
 _ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0], "diamond"))
 _CROWD = "Dilemmas whose crowd is not known, or has no single most common verdict, are left out."
 
@@ -361,79 +313,79 @@ def crowd(source: ReportSource) -> Section:
     """Agreement with the crowd."""
     title, names = "Agreement with the crowd", source.names
     if "crowd" in source.missing:
-        return Section("crowd", title, [source.absent("crowd", "Agreement with the crowd is")])
-    found = [
-        Compared(
-            [row.model, "" if goal == "all" else goal],
-            source.shown("verdict_is_crowds", f"{goal} / round 1", "goal / round", row.model),
-            source.shown("verdict_is_crowds", f"{goal} / last round", "goal / round", row.model),
-            row,
-        )
-        for row in source.analysis.rows_of("verdict_is_crowds", "goal / round", against="round 1")
-        for goal in [str(row.condition).split(" / ")[0]]
-    ]
+        return source.absent("crowd", title, "Agreement with the crowd is")
+    found = differences(source.analysis, "goal / round", "verdict_is_crowds")
     points = [
-        Dot(str(compared.row.model), place, estimate, panel=str(compared.head[1]))
-        for compared in found
-        for place, estimate in enumerate((compared.first, compared.second))
+        Dot(str(row.model), place, estimate, panel=_goal(row))
+        for row in found
+        for place, estimate in enumerate(source.sides(row))
     ]
-    panels = source.several_goals([point.panel for point in points])
-    about = "The share of each model's verdicts that are the crowd's most common one, before and after deliberation."
-    spec = partial(dots, points, list(source.analysis.models), _ROUNDS, _VERDICTS, panels=panels)
-    columns = [Column("Models"), Column("Format"), Column("Consensus verdicts that are the crowd's", "share")]
+    chart = dot_chart(
+        "crowd",
+        title,
+        "The share of each model's verdicts that are the crowd's most common one, before and after deliberation.",
+        points,
+        _ROUNDS,
+        axis=Axis("Share of verdicts that are the crowd's (%)", 0, 1, "share"),
+        rows=source.analysis.models,
+        in_panels=names.goals,
+    )
     rows: list[list[Cell]] = [
-        [
-            names.agents(setting),
-            names.condition(setting),
-            source.shown("consensus_is_crowds", setting.name, "setting"),
-        ]
+        [names.agents(setting), names.condition(setting), source.shown("consensus_is_crowds", setting.name, "setting")]
         for setting in names.settings
     ]
     unknown = source.counts[None, None]["crowd_unknown"]
-    return Section(
-        "crowd",
-        title,
-        [
-            Chart("crowd", title, about, spec),
-            table_of_differences(
-                source, "Verdicts that are the crowd's", ["Model", "Goal"], found, sides=("Round 1", "Last round")
-            ),
-            Table("Consensus and the crowd", columns, rows),
-            Method(f"{_CROWD}{f' Left out: {unknown:,} dilemmas.' if unknown else ''}"),
-        ],
-    )
+    exhibits: list[Exhibit] = [
+        chart,
+        *difference_table(
+            source,
+            "Verdicts that are the crowd's",
+            ["Model", "Goal"],
+            found,
+            lambda row: [row.model, _goal(row)],
+            sides=("Round 1", "Last round"),
+        ),
+        table(
+            "Consensus and the crowd", ["Models", "Format"], {"Consensus verdicts that are the crowd's": "share"}, rows
+        ),
+        Method(f"{_CROWD}{f' Left out: {unknown:,} dilemmas.' if unknown else ''}"),
+    ]
+    return Section("crowd", title, exhibits)
 
 
-_MESSAGES = "messages"
+def _goal(row: EstimateRow) -> str:
+    """The goal of verdicts that are compared with the crowd's; none if it was not told."""
+    goal = str(row.condition).rpartition(" / ")[0]
+    return "" if goal == "all" else goal
+
+
 _WHAT = "Without faults, these messages' verdicts count as unreadable: they agree with nothing and are no change."
 
 
 def faults(source: ReportSource) -> Iterator[Section]:
     """The faults by model and format, and the headlines without them; nothing if there are none."""
-    for section in fault_section(source.analysis.faults, _MESSAGES, "Format", _WHAT):
+    for section in fault_section(source.analysis.faults, "messages", "Format", _WHAT):
         yield Section(section.key, section.title, [*section.exhibits, *_without_faults(source)])
 
 
 def _without_faults(source: ReportSource) -> Iterator[Table]:
-    left = "without_faults"
-    rows: list[list[Cell]] = [["Consensus", source.number("consensus"), source.number("consensus", variant=left)]]
-    for model in source.analysis.models:
-        both = (source.number("changed", model=model, variant=variant) for variant in ("plain", left))
-        rows.append([f"{model} changed its verdict", *both])
+    variants = {"All messages": "plain", "Without faults": "without_faults"}
+    every: list[tuple[str, str, str | None]] = [("Consensus", "consensus", None)]
+    every += [(f"{model} changed its verdict", "changed", model) for model in source.analysis.models]
+    rows: list[list[Cell]] = [
+        [name, *(source.number(measure, model=model, variant=variant) for variant in variants.values())]
+        for name, measure, model in every
+    ]
     title = "Consensus and changes of verdict, with and without faulty messages"
-    yield Table(title, [Column("Of deliberations"), *_sides("share")], rows, summary=True)
-    rest = {fit.goal: dict(fit.parameters()) for fit in _fits(source, (left,))}
+    yield table(title, ["Of deliberations"], dict.fromkeys(variants, "share"), rows, summary=True)
+    rest = {fit.goal: dict(fit.parameters()) for fit in _fits(source, "without_faults")}
     fits: list[list[Cell]] = [
         [f"{name}{f', goal {fit.goal}' if fit.goal else ''}", row.number, other.number if other else None]
-        for fit in _fits(source, ("plain",))
+        for fit in _fits(source, "plain")
         if fit.goal in rest
         for name, row in fit.parameters()
         for other in [rest[fit.goal].get(name)]
     ]
     if fits:
         title = "Inertia and conformity, with and without faulty messages"
-        yield Table(title, [Column("Log-odds"), *_sides("value")], fits)
-
-
-def _sides(kind: Kind) -> tuple[Column, Column]:
-    return Column("All messages", kind), Column("Without faults", kind)
+        yield table(title, ["Log-odds"], dict.fromkeys(variants, "value"), fits)

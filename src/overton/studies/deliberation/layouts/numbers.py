@@ -1,23 +1,23 @@
-"""The numbers of an analysis by setting, and tables of differences with both tests."""
+"""The numbers of an analysis by setting, and the forms of table and chart that show them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
 
 from overton.statistics import Estimate
-from overton.studies.charts import Axis
-from overton.studies.deliberation.findings import SettingNames
+from overton.studies.charts import Axis, Dot, Series, dots
+from overton.studies.deliberation.deliberations import Setting
+from overton.studies.deliberation.findings import SettingNames, last_part
 from overton.studies.frame import Analysis, Cells, EstimateRow
 from overton.studies.numbers import Kind, rounded_p
-from overton.studies.sections import Callout, Cell, Column, Table
-
-if TYPE_CHECKING:
-    pass
+from overton.studies.sections import Callout, Cell, Chart, Column, Section, Table
 
 SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
+_OF_MODELS = ("setting", "pooled", "pooled / value")
+"""Facets within which two models are compared; in others, two values of the facet are."""
+_WHERE = ("measure", "model", "facet", "condition", "against")
 
 
 @dataclass(frozen=True)
@@ -39,87 +39,124 @@ class ReportSource:
         variant: str = "plain",
     ) -> Estimate | None:
         """A number; None if the analysis has none."""
-        where = {"model": model, "facet": facet, "condition": condition, "variant": variant}
-        row = self.analysis.row(measure, **where)
+        row = self.analysis.row(measure, model=model, facet=facet, condition=condition, variant=variant)
         return None if row is None else row.number
 
     def shown(self, measure: str, condition: str, facet: str, model: str | None = None) -> Estimate:
         """A number that the analysis has."""
         return self.analysis.estimate(measure, model=model, facet=facet, condition=condition)
 
+    def within(self, measure: str, facet: str, setting: Setting, model: str | None = None) -> list[EstimateRow]:
+        """The numbers of a measure by a facet's values within a setting, of one model or of all."""
+        rows = self.analysis.rows_of(measure, facet, variant="plain")
+        own = (row for row in rows if str(row.condition).startswith(f"{setting.name} / "))
+        return [row for row in own if model in {None, row.model}]
+
+    def sides(self, row: EstimateRow) -> tuple[Estimate, Estimate]:
+        """The two numbers that a difference is of: the one that it is from, and the other."""
+        measure, facet, where = row.measure, str(row.facet), str(row.condition)
+        if facet in _OF_MODELS:
+            first, second = (self.shown(measure, where, facet, model) for model in (row.against, row.model))
+            return first, second
+        if facet in {"format", "goal"}:
+            shared, facet = self.names.setting_of(row), "pooled"
+            before, after = (
+                shared._replace(format=value) if row.facet == "format" else shared._replace(goal=value or None)
+                for value in (row.against or "", last_part(row))
+            )
+            conditions = [before.name, after.name]
+        else:
+            conditions = [f"{where.rpartition(' / ')[0]} / {row.against}", where]
+        first, second = (self.shown(measure, condition, facet, row.model) for condition in conditions)
+        return first, second
+
     @cached_property
     def counts(self) -> Mapping[tuple[str | None, str | None], Cells]:
         """The rows of the table 'counts', by model and setting."""
-        cells = self.analysis.counts["counts"]
-        return {(_text(row["model"]), _text(row["condition"])): row for row in cells}
+        return {(row["model"], row["condition"]): row for row in self.analysis.counts["counts"]}  # type: ignore[misc]
 
     @cached_property
     def missing(self) -> Mapping[str, str]:
         """Why there are no numbers of some kinds."""
         return {str(row["what"]): str(row["why"]) for row in self.analysis.counts.get("not_computed", ())}
 
-    def absent(self, key: str, what: str) -> Callout:
-        """A note that says why something is not shown."""
-        return Callout(f"{what} not computed: {self.missing.get(key, 'the data do not determine it')}.")
+    def absent(self, key: str, title: str, what: str) -> Section:
+        """A section that says why something is not shown."""
+        why = self.missing.get(key, "the data do not determine it")
+        return Section(key, title, [Callout(f"{what} not computed: {why}.")])
 
     @cached_property
     def tests(self) -> Mapping[tuple[object, ...], Cells]:
-        """The tests of differences: by whose they are, and their kind."""
+        """The tests of differences: by whose they are, and their kind, 'unpaired' or 'paired'."""
         keys = (*_WHERE, "kind")
         return {tuple(row[key] for key in keys): row for row in self.analysis.counts.get("tests", ())}
 
-    def test(self, row: EstimateRow, kind: str) -> Cells:
-        """A difference's test: 'unpaired' or 'paired'."""
-        return self.tests[*(getattr(row, key) for key in _WHERE), kind]
 
-    def several_goals(self, panels: Sequence[str]) -> list[str]:
-        """The panels of a chart by goal; none if there is only one goal."""
-        return list(dict.fromkeys(panels)) if self.names.goals else []
-
-
-_WHERE = ("measure", "model", "facet", "condition", "against")
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A row of a table of differences: the leading cells, both numbers, and the difference of the second from the
-    first."""
-
-    head: Sequence[Cell]
-    first: Estimate
-    second: Estimate
-    row: EstimateRow
+def table(
+    title: str,
+    heads: Sequence[str],
+    numbers: Mapping[str, Kind],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    note: str = "",
+    published: str = "",
+    summary: bool = False,
+) -> Table:
+    """A table with columns of texts, then of numbers of these kinds."""
+    columns = [*map(Column, heads), *(Column(name, kind) for name, kind in numbers.items())]
+    return Table(title, columns, [list(row) for row in rows], note, published, summary)
 
 
-def table_of_differences(
+def dot_chart(
+    name: str,
+    title: str,
+    about: str,
+    points: Sequence[Dot],
+    series: Sequence[Series],
+    *,
+    axis: Axis = SHARE,
+    rows: Sequence[str] = (),
+    in_panels: bool = True,
+    wrap: bool = False,
+    published: str = "",
+) -> Chart:
+    """A chart of dots, with the rows and panels that they name, in order; or with these rows."""
+    panels = list(dict.fromkeys(point.panel for point in points)) if in_panels else []
+    every = list(rows or dict.fromkeys(point.row for point in points))
+    draw = partial(dots, points, every, series, axis, panels=panels if any(panels) else [], wrap=wrap)
+    return Chart(name, title, about, draw, source=published)
+
+
+def difference_table(
     source: ReportSource,
     title: str,
     heads: Sequence[str],
-    rows: Sequence[Compared],
+    rows: Sequence[EstimateRow],
+    cells: Callable[[EstimateRow], Sequence[Cell]],
     *,
     sides: tuple[str, str] = ("First", "Second"),
     kind: Kind = "share",
     note: str = "",
     published: str = "",
-) -> Table:
-    """Differences with both tests; `heads` name the leading cells, `sides` the two numbers compared."""
-    tests = [tuple(source.test(compared.row, kind) for kind in ("unpaired", "paired")) for compared in rows]
-    named = [f"p, {test['test']}" for test in tests[0]] if tests else ["p", "p, paired"]
-    columns = [*map(Column, heads), Column(sides[0], kind), Column(sides[1], kind)]
-    columns += [Column("Difference", "points" if kind == "share" else "value"), *map(Column, named)]
-    cells: list[list[Cell]] = [
-        [*compared.head, compared.first, compared.second, compared.row.number, *map(p_value, both)]
-        for compared, both in zip(rows, tests, strict=True)
+) -> list[Table]:
+    """Differences with both numbers and both tests, if there are any; `cells` are a row's under `heads`."""
+    if not rows:
+        return []
+    tests = [
+        [source.tests[*(getattr(row, key) for key in _WHERE), test] for test in ("unpaired", "paired")] for row in rows
     ]
-    of = max((int(paired["of"] or 0) for _, paired in tests), default=0)
+    numbers = (Column(sides[0], kind), Column(sides[1], kind), Column("Difference", _DIFFERS.get(kind, kind)))
+    columns = [*map(Column, heads), *numbers, *(Column(f"p, {test['test']}") for test in tests[0])]
+    of = max(int(paired["of"] or 0) for _, paired in tests)
     corrected = f"P values are corrected for {of} comparisons (Holm), uncorrected in brackets. " if of > 1 else ""
-    return Table(title, columns, cells, note=f"{note} {corrected}{_TESTS}".strip(), source=published)
+    made = [
+        [*cells(row), *source.sides(row), row.number, *map(p_value, both)]
+        for row, both in zip(rows, tests, strict=True)
+    ]
+    return [Table(title, columns, made, f"{note} {corrected}{_TESTS}".strip(), published)]
 
 
+_DIFFERS: Mapping[Kind, Kind] = {"share": "points"}
 _TESTS = (
     "The first test is the paper's and treats all observations as independent; the second compares within dilemmas."
 )
@@ -145,11 +182,3 @@ def ordinal(position: int | None) -> str:
 def twice(share: Estimate | None) -> bool:
     """Whether a share is of two cases or more: one alone says next to nothing."""
     return share is not None and share.value * share.n > 1.5
-
-
-def both_models(source: ReportSource, row: EstimateRow) -> tuple[Estimate, Estimate]:
-    """The numbers of the two models that a row compares."""
-    first, second = (
-        source.shown(row.measure, str(row.condition), str(row.facet), model) for model in (row.against, row.model)
-    )
-    return first, second

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import exp
-from typing import NamedTuple
+from math import exp, isfinite
+from statistics import NormalDist
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,10 +29,80 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.questions import MOST
-from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
 from overton.studies.simulated import SeededAnswerer
 
-__all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
+_PREFERENCE: dict[Verdict, float] = {"YTA": 0.5, "NTA": 1.2, "ESH": 0.4, "NAH": 0.0, "INFO": -1.5}
+_VALUES = {
+    "Honest communication": 0.5,
+    "Respect and dignity": 0.4,
+    "Family bonds and cohesion": 0.4,
+    "Empathy and understanding": 0.3,
+    "Personal autonomy": 0.3,
+    "Consent and personal boundaries": 0.2,
+    "Personal accountability and responsibility": 0.2,
+    "Conflict resolution and reconciliation": 0.2,
+}
+_NORMAL = NormalDist()
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A simulated agent: the terms of equation 2 in logits, and some probabilities.
+
+    preference           theta: its taste for each verdict; 0 for those not named
+    dilemma_spread       standard deviation of phi, a dilemma's own effect on each verdict, which follows from the
+                         dilemma's id and `seed` alone: agents with the same values of both see the same effects
+    inertia              alpha: for its own verdict from the round before
+    conformity_previous  gamma_prev: for each of the others' verdicts in earlier rounds
+    conformity_within    gamma_within: for each of the others' verdicts in this round
+    yielding             what is subtracted from inertia if the goals in its prompt are balanced
+    taste                standard deviation of its own lasting taste for each verdict on a dilemma, which follows from
+                         the agent's name, the dilemma's id and `taste_seed`
+    invalid              probability that a reply to a first request states no verdict
+    invalid_again        the same for a repeated request
+    values               probability that an explanation names a value; 0 for those not named here
+    """
+
+    preference: dict[Verdict, float] = msgspec.field(default_factory=_PREFERENCE.copy)
+    dilemma_spread: float = 1.0
+    inertia: float = 1.5
+    conformity_previous: float = 0.15
+    conformity_within: float = 0.9
+    yielding: float = 0.0
+    taste: float = 0.0
+    invalid: float = 0.0
+    invalid_again: float = 0.0
+    values: dict[str, float] = msgspec.field(default_factory=_VALUES.copy)
+    seed: int = 0
+    taste_seed: int = 0
+
+    def leaning(self, name: str, dilemma: str) -> tuple[float, ...]:
+        """How the agent `name` leans to each verdict on a dilemma (its id) before anybody has spoken, in logits."""
+        effects = _normals(f"{self.seed}/dilemma/{dilemma}")
+        tastes = _normals(f"{self.taste_seed}/taste/{name}/{dilemma}")
+        return tuple(
+            self.preference.get(verdict, 0.0) + self.dilemma_spread * effect + self.taste * taste
+            for verdict, effect, taste in zip(VERDICTS, effects, tastes, strict=True)
+        )
+
+
+class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A simulated judge of values: probabilities.
+
+    miss     that it overlooks a value which an explanation names
+    outside  that it names a value not in the list
+    invalid  that its answer is not JSON
+    """
+
+    miss: float = 0.0
+    outside: float = 0.0
+    invalid: float = 0.0
+
+
+def _normals(name: str) -> list[float]:
+    """A standard normal number for each verdict."""
+    # Moved off the ends of [0, 1), where the quantile is infinite.
+    words = Draw(name).words(len(VERDICTS))
+    return [_NORMAL.inv_cdf(((word >> 11) + 0.5) / (2**53 + 1)) for word in words]
 
 
 class Deliberator(SeededAnswerer):
@@ -58,11 +129,6 @@ class Deliberator(SeededAnswerer):
             other = self._dilemmas.setdefault(prompts.dilemma_message(dilemma.title, dilemma.text), dilemma.id)
             if other != dilemma.id:
                 raise InputError([Problem(dilemma.id, "text", f"title and text are the same as those of {other}")])
-
-    @classmethod
-    def from_args(cls, dilemmas: Sequence[Dilemma], name: str, args: Mapping[str, str]) -> Deliberator:
-        """An agent with parameters given as text; see `Parameters.from_args`."""
-        return cls(dilemmas, name, Parameters.from_args(args, name))
 
     def reply(self, request: Request) -> Reply:
         """Give a verdict and an explanation in the requested format, or a reply without a verdict.
@@ -216,11 +282,6 @@ class ValuesJudge(SeededAnswerer):
     def __init__(self, parameters: JudgeParameters | None = None) -> None:
         self.parameters = parameters or JudgeParameters()
 
-    @classmethod
-    def from_args(cls, args: Mapping[str, str]) -> ValuesJudge:
-        """A judge with parameters given as text; see `JudgeParameters.from_args`."""
-        return cls(JudgeParameters.from_args(args, cls.name))
-
     def reply(self, request: Request) -> Reply:
         """The values as the judge's prompt asks for them."""
         text = request.messages[-1].content
@@ -231,3 +292,69 @@ class ValuesJudge(SeededAnswerer):
         named = [value for value, word in zip(found, misses, strict=True) if word / 2**64 >= self.parameters.miss]
         added = [_OUTSIDE] if outside / 2**64 < self.parameters.outside else []
         return Reply(msgspec.json.encode({"answers": (added + named)[:MOST]}).decode())
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_PROBABILITIES = frozenset({"invalid", "invalid_again", "miss", "outside", "value"})
+_SPREADS = frozenset({"dilemma_spread", "taste"})
+_WHOLE = frozenset({"seed", "taste_seed"})
+
+
+_TABLES = {"preference": ("preference", VERDICTS), "value": ("values", VALUES)}
+"""Tables of parameters by their names in arguments, with their keys; `preference.NTA=1` replaces all defaults."""
+
+
+def _read(kind: type[T], args: Mapping[str, str], place: str) -> T:
+    """Parameters from text.
+
+    Raises:
+        InputError: every unknown name and every value out of range; `place` says whose.
+    """
+    tables = {name: field for name, (field, _) in _TABLES.items() if field in kind.__struct_fields__}
+    single = [name for name in kind.__struct_fields__ if name not in tables.values()]
+    found: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for name, text in args.items():
+        table, dot, key = name.partition(".")
+        if dot and table in tables:
+            if key not in (known := _TABLES[table][1]):
+                problems[name] = f"there is no {table} of {key!r}; there are {', '.join(known)}"
+            found.setdefault(tables[table], {})[key] = _number(table, name, text, problems)
+            continue
+        if name not in single:
+            names = ", ".join([*single, *(f"{table}.NAME" for table in tables)])
+            problems[name] = f"there is no such parameter; there are {names}"
+        found[name] = _number(name, name, text, problems)
+    if problems:
+        raise InputError([Problem(place, name, reason) for name, reason in problems.items()])
+    return kind(**found)
+
+
+def _number(kind: str, name: str, text: str, problems: dict[str, str]) -> float:
+    """A parameter's value; the first problem of each name is noted."""
+    reason, value = "", 0.0
+    try:
+        value = int(text) if kind in _WHOLE else float(text)
+    except ValueError:
+        reason = f"{text!r} is not a {'whole ' if kind in _WHOLE else ''}number"
+    if not isfinite(value):
+        reason = "must be finite"
+    elif kind in _PROBABILITIES and not 0 <= value <= 1:
+        reason = f"{text} is not a probability, 0 to 1"
+    elif kind in _SPREADS and value < 0:
+        reason = "must be 0 or more"
+    if reason:
+        problems.setdefault(name, reason)
+    return value
+
+
+def deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Deliberator:
+    """An agent with parameters given as text."""
+    called = f"simulated/{name}"
+    return Deliberator(dilemmas, called, _read(Parameters, arguments, called))
+
+
+def values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> ValuesJudge:
+    """A judge with parameters given as text."""
+    return ValuesJudge(_read(JudgeParameters, arguments, ValuesJudge.name))
