@@ -21,6 +21,7 @@ from overton.runs.items import check_items, read_items
 from overton.runs.items import read_items as read
 from overton.runs.items import write_items as write
 from overton.runs.run import call_of
+from overton.studies.installed_study import blaming
 from overton.studies.items import Items, title_of
 from overton.studies.parsing import ItemProblem, object_lines
 from overton.studies.registry import listed, own_commands, package_of, provider_of, study_named
@@ -95,7 +96,8 @@ def new(kind: str, out: str | Path) -> Path:
     study, file = kind_named(kind), Path(out)
     if file.exists():
         raise InputError([Problem(str(file), "", "exists already, and is never overwritten")])
-    item = study.items.blank() if study.items.blank else next(iter(read_items(study)))
+    with blaming(study, "Items.blank"):
+        item = study.items.blank() if study.items.blank else next(iter(read_items(study)))
     make_folder(file.parent)
     return write_atomic(file, [msgspec.json.format(msgspec.json.encode(item), indent=2) + b"\n"])
 

@@ -134,6 +134,11 @@ def test_the_correction_has_the_freedom_of_the_clusters_behind_the_number() -> N
     assert widths == pytest.approx([1.4854, 1.8569], abs=1e-3)
 
 
+def test_unknown_name_in_a_sentence_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'\{name\} beats \{other\}' uses \{other\}; a sentence may use .*higher"):
+        found([replace(LEVEL, level="{name} beats {other}")], level_row())
+
+
 def test_a_finding_is_never_narrower_than_its_row() -> None:
     strict = Estimate(0.3, 0.1, 0.5, 30, "Student's t over topics", 0.999, within=(-1.0, 1.0))
     (finding,) = found([TESTED], level_row(), row("score", strict, against="null/shuffled"))

@@ -188,6 +188,26 @@ def test_findings_may_be_tests(study_packages: Any, command_line: CommandLine, t
     assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["letters above 0"]
 
 
+def test_sentence_of_a_finding_that_fails_is_no_traceback(
+    study_packages: Any, command_line: CommandLine, tmp_path: Path
+) -> None:
+    study_packages(TEA.replace(FINDS, TESTS.replace('above="Tea is short."', "above=lambda wide: {}['other']")))
+    assert command_line(*RUN, folder=tmp_path).returncode == 1
+    done = command_line("analyze", "tea", "run", folder=tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert re.search(r"study tea \(teahouse\): its findings failed.*KeyError: 'other'", done.stderr)
+
+
+def test_blank_item_that_is_not_a_function_is_one_sentence(
+    study_packages: Any, command_line: CommandLine, tmp_path: Path
+) -> None:
+    study_packages(TEA.replace('"JSON lines", starter', '"JSON lines", blank=Drink("tea"), starter'))
+    done = command_line("items", "new", "drink", "--out", "drink.json", folder=tmp_path)
+    assert done.returncode == 1
+    assert re.search(r"study tea \(teahouse\): Items\.blank failed: TypeError", done.stderr)
+
+
 def test_records_that_fit_no_table_are_counted_and_the_run_ends(
     study_packages: Any, command_line: CommandLine, tmp_path: Path
 ) -> None:

@@ -82,7 +82,8 @@ class Measured:
         corrected = self.labels.headlines if self.labels else ()
         more = findings_against(self.against, measuring.comparing, corrected)
         beside = count_said(self.against, measuring.comparing)
-        return collect_findings(measuring, self.analysis, self.results, more, beside)
+        with blaming(self.study, "its findings"):
+            return collect_findings(measuring, self.analysis, self.results, more, beside)
 
     @property
     def _has_findings(self) -> bool:

@@ -384,7 +384,11 @@ class _Instance:
             **_numbers(number, self.kind, claim, self.null),
             **self.more,
         }
-        return template.format_map(names)
+        try:
+            return template.format_map(names)
+        except KeyError as error:
+            known = ", ".join(sorted(name for name in names if name))
+            raise ValueError(f"{template!r} uses {{{error.args[0]}}}; a sentence may use {known}") from error
 
     def said(self) -> Iterator[Said]:
         """Its finding that claims no effect, and its test."""

@@ -55,17 +55,18 @@ def check_inspect(case: Case) -> None:
     """Inside Inspect it has the same records; its log converts to a run and back; unknown parameters are refused."""
     study, whole = case.study, case.whole
     with _seat_models(case) as models:
-        log = _run_eval(case, models)
-        require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
-        imported = import_logs([log.location], out=case.new())
+        logs = [_run_eval(case, models | {study.first: evaluated}) for evaluated in _models_by_eval(case, models)]
+        for log in logs:
+            require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
+        imported = import_logs([log.location for log in logs], out=case.new())
         advice = "conduct() must depend on the trial and replies alone"
         same = sorted_lines(imported.records()) == sorted_lines(whole.records())
         require(same, study, f"different records inside Inspect: {advice}")
         refused = _run_eval(case, models, no_such_option=1)
         require(refused is None, study, "its task accepts a parameter that it does not have")
-    logs = case.new()
-    export_run(whole.path, out=logs)
-    back = import_logs([logs], out=case.new())
+    exported = case.new()
+    export_run(whole.path, out=exported)
+    back = import_logs([exported], out=case.new())
     require(
         sorted_lines(back.records()) == sorted_lines(whole.records()),
         study,
@@ -91,6 +92,12 @@ def _seat_models(case: Case) -> Iterator[dict[str, list[Model]]]:
             for role, found in entries.items()
         }
     _SimulatedApi.seated = {}
+
+
+def _models_by_eval(case: Case, models: Mapping[str, list[Model]]) -> list[list[Model]]:
+    """The models that each eval is about: all of them if they meet in one conversation, otherwise one."""
+    measured = models[case.study.first]
+    return [measured] if case.study.together else [[model] for model in measured]
 
 
 def _run_eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> Any:
