@@ -13,7 +13,7 @@ from tests.studies.test_study_measures import DECLARED, NINE, TOWNS, records
 
 from overton.studies.claims import Claim, Claims
 from overton.studies.frame import Analysis
-from overton.studies.layouts import SectionOf, TableOf, make_report
+from overton.studies.layouts import MeasureColumn, SectionOf, TableOf, make_report
 from overton.studies.measurement import How, Measuring
 from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.sections import Table, TrialTable
@@ -22,7 +22,7 @@ from overton.studies.tables import TableKind
 
 
 def _sections(analysis: Analysis, judged: str, items: Sequence[Any]) -> Any:
-    table = TableOf("Towns", [])
+    table = TableOf("Towns", [MeasureColumn("agrees")])
     words = ("answers", "Condition", "They count.")
     return make_report([SectionOf("towns", "Towns", [table])], analysis, "plain", judged=judged, faults=words)
 

@@ -195,16 +195,18 @@ def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], 
         return
     method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
     by_model = {"inertia": made.inertia, "conformity_previous": made.previous, "conformity_within": made.within}
-    every = [(name, model, "", one) for name, fitted in by_model.items() for model, one in fitted.items()]
+    every = [
+        (name, model, "", coefficient) for name, fitted in by_model.items() for model, coefficient in fitted.items()
+    ]
     every += [
-        ("preference", model, verdict, one)
+        ("preference", model, verdict, coefficient)
         for model, fitted in made.preference.items()
-        for verdict, one in fitted.items()
+        for verdict, coefficient in fitted.items()
     ]
     spreads = [("dilemma_spread", ALL_MODELS, made.dilemma_spread), ("taste_spread", ALL_MODELS, made.taste_spread)]
-    spreads += [("taste_spread", model, one) for model, one in made.taste_spreads.items()]
-    every += [(name, model, "", one) for name, model, one in spreads if one is not None]
-    for name, model, verdict, one in every:
+    spreads += [("taste_spread", model, coefficient) for model, coefficient in made.taste_spreads.items()]
+    every += [(name, model, "", coefficient) for name, model, coefficient in spreads if coefficient is not None]
+    for name, model, verdict, coefficient in every:
         fields = {
             "measure": name,
             "model": None if model == ALL_MODELS else model,
@@ -213,10 +215,14 @@ def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], 
             "variant": found.variant,
         }
         is_spread = name.endswith("_spread")
-        why = (NOT_COMPUTED if isnan(one.estimate) else "") + one.reason if one.reason else ""
+        why = (NOT_COMPUTED if isnan(coefficient.estimate) else "") + coefficient.reason if coefficient.reason else ""
         how = why or ("Wald, of the logarithm" if is_spread else method)
-        number = Estimate(one.estimate, *one.interval, made.n, how, level)
-        yield fields, number, {"se": _known(one.se), "odds_ratio": None if is_spread else _known(one.odds_ratio)}
+        number = Estimate(coefficient.estimate, *coefficient.interval, made.n, how, level)
+        yield (
+            fields,
+            number,
+            {"se": _known(coefficient.se), "odds_ratio": None if is_spread else _known(coefficient.odds_ratio)},
+        )
 
 
 def _known(value: float) -> float | None:

@@ -103,7 +103,9 @@ def _frame(looked: InterimResult) -> Frame | None:
     from overton.studies.deliberation.rows import units_of
     from overton.studies.grouping import Frame
 
-    every = [(f"{place:09}", one) for place, arm in enumerate(sorted(looked.records)) for one in looked.records[arm]]
+    every = [
+        (f"{place:09}", record) for place, arm in enumerate(sorted(looked.records)) for record in looked.records[arm]
+    ]
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for _, record in every] for name in _COLUMNS}
     columns["dilemma"] = [place for place, _ in every]
     schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"round": pl.Int64, "position": pl.Int64}

@@ -543,7 +543,7 @@ def again_of(study: AnyStudy) -> AnyStudy:
 def of_judge(study: AnyStudy, questions: Questions, **own: Any) -> AnyStudy:
     """A study that asks this study's judge these questions; `own` is what it asks about, and what the answers mean."""
     return Study(
-        roles=(replace(study.role(questions.role), flag="judge", optional=False, judges=True),),
+        roles=(replace(study.role(questions.role), flag="judge", optional=False, judges=True, together=False),),
         record=RepeatedLabel,
         conduct=conduct_of(questions),
         prompts=study.prompts,

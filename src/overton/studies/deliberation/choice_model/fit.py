@@ -182,9 +182,9 @@ class View:
         """Why coefficients of inertia and conformity with an estimate have no interval, by their names in words."""
         found: dict[str, str] = {}
         for kind, words in _WORDS.items():
-            for model, one in self.of_kind(kind).items():
-                if one.reason and one.reason.startswith(NO_INTERVAL):
-                    found[words if model == ALL_MODELS else f"{words} of {model}"] = one.reason
+            for model, coefficient in self.of_kind(kind).items():
+                if coefficient.reason and coefficient.reason.startswith(NO_INTERVAL):
+                    found[words if model == ALL_MODELS else f"{words} of {model}"] = coefficient.reason
         return found
 
     def dilemma_spread(self) -> Coefficient | None:

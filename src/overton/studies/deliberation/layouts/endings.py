@@ -92,7 +92,7 @@ def _consensus_table(source: ReportSource) -> Table:
         return [source.shown(measure, setting.name, "setting") for setting in settings]
 
     reached, majority = numbers("consensus"), numbers("consensus_by_majority")
-    differ = any(one.value != other.value for one, other in zip(reached, majority, strict=True))
+    differ = any(share.value != other.value for share, other in zip(reached, majority, strict=True))
     at_once = [source.shown("consensus_in_round", f"{setting.name} / 1", "setting / round") for setting in settings]
     columns: list[tuple[str, Kind, Sequence[Cell]]] = [
         ("Deliberations", "count", [source.counts[None, setting.name]["deliberations"] for setting in settings]),
@@ -105,7 +105,9 @@ def _consensus_table(source: ReportSource) -> Table:
     if differ:
         columns.append(("Consensus by majority", "share", majority))
     cells = zip(*(column for *_, column in columns), strict=True)
-    rows = [[names.agents(one), names.condition(one), *own] for one, own in zip(settings, cells, strict=True)]
+    rows = [
+        [names.agents(setting), names.condition(setting), *own] for setting, own in zip(settings, cells, strict=True)
+    ]
     goals = {setting.goal for setting in names.settings if setting.goal}
     note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
     return table(
