@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.judging import list_schema, object_schema, parse_json, schema_of, with_schema
+from overton.judging import list_schema, object_schema, parse_json, replies, schema_of, with_schema
 from overton.judging.replies import MAX_CHARACTERS, MAX_DEPTH
 
 
@@ -233,3 +233,17 @@ def test_parts_of_parts_are_tried_until_so_much_of_a_text_was_read() -> None:
     broken = "[" * 30 + "'a': , " * (MAX_CHARACTERS // 8) + "]" * 30
     assert parse_json(broken).how == "invalid"
     assert parse_json("no {'a': } here, but {'a': 1}").value == {"a": 1}
+
+
+def test_a_fault_of_pythons_own_parser_is_no_fault_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, calls = replies.ast.parse, []
+
+    def first_fails(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 1:
+            raise SystemError("AST constructor recursion depth mismatch (before=201, after=222)")
+        return parse(*given, **more)
+
+    monkeypatch.setattr(replies.ast, "parse", first_fails)
+    assert parse_json("{'stance': 'pro'}", dict[str, str]).value == {"stance": "pro"}
+    assert len(calls) == 2

@@ -217,13 +217,24 @@ def _decode_loose(text: str) -> Any:
 def _decode_python(text: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about escapes that Python does not know: the text is not our code
-        tree = ast.parse(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text), mode="eval")
+        tree = _parse_expression(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text))
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
             if len(set(keys)) < len(keys):
                 raise ValueError("a key occurs twice")
     return ast.literal_eval(tree)
+
+
+def _parse_expression(text: str) -> ast.Expression:
+    """The tree of a Python expression.
+
+    Python up to 3.11.8 may raise a `SystemError` if something else is parsed meanwhile (gh-106905); then once more.
+    """
+    try:
+        return ast.parse(text, mode="eval")
+    except SystemError:
+        return ast.parse(text, mode="eval")
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
