@@ -32,8 +32,7 @@ def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     share the remaining places: they are tied, at no position, and beyond any cut-off. A reply that names none is
     unreadable.
     """
-    known = pl.concat([rankings[name].explode().drop_nulls() for name in ("predicted", "true")]).unique().sort()
-    predicted, true = (_matrix(rankings[name], known) for name in ("predicted", "true"))
+    predicted, true = _codes(rankings["predicted"], rankings["true"])
     read = rankings["predicted"].is_not_null().to_numpy()
     some = [slice(start, start + _AT_ONCE) for start in range(0, len(read), _AT_ONCE)]
     parts = [_ranked(predicted[:, rows], true[:, rows], read[rows]) for rows in some]
@@ -127,17 +126,19 @@ class ViewpointPlaces(NamedTuple):
     unknown: Codes
 
 
-def _matrix(lists: pl.Series, known: pl.Series) -> Codes:
-    """Lists of texts as numbers of those in `known` [longest, N], -1 after the end of a list and if it is null."""
-    length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
-    made = np.full((len(lists), int(length.max(initial=0))), -1, np.int32)
-    flat = lists.filter(pl.Series(length > 0)).explode().cast(pl.Enum(known)).to_physical().to_numpy()
-    made[np.arange(made.shape[1]) < length[:, None]] = flat
-    return np.ascontiguousarray(made.T)
+def _codes(*lists: pl.Series) -> Iterator[Codes]:
+    """Columns of lists of texts as numbers [longest, N], equal where texts are; -1 after a list's end and if null."""
+    lengths = [column.list.len().fill_null(0).to_numpy().astype(np.int64) for column in lists]
+    flat = [column.filter(pl.Series(length > 0)).explode() for column, length in zip(lists, lengths, strict=True)]
+    codes = pl.concat(flat).cast(pl.Categorical).to_physical().to_numpy()
+    for own, length in zip(np.split(codes, np.cumsum([len(column) for column in flat])), lengths, strict=False):
+        made = np.full((len(length), int(length.max(initial=0))), -1, np.int32)
+        made[np.arange(made.shape[1]) < length[:, None]] = own
+        yield np.ascontiguousarray(made.T)
 
 
 def _places_in(predicted: Codes, true: Codes) -> ViewpointPlaces:
-    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_matrix` gives them."""
+    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_codes` gives them."""
     size, many = true.shape
     place = np.full((size, many), size, np.int32)
     given, repeated, unknown = np.zeros((3, many), np.int32)
