@@ -283,3 +283,15 @@ def test_without_any_other_reply_there_are_no_numbers_without_malformed_ones() -
     faulty = replace(results, records=results.records.with_columns(faulty=pl.lit(value=True)))
     declared = replace(DECLARED, rows=Strict, faultless=(Grouping((AGREES,)),), nulls=())
     assert {row.variant for row in declared.analyze(faulty, How()).rows} == {"plain"}
+
+
+def test_a_measure_in_place_of_a_grouping_is_refused_when_declared() -> None:
+    with pytest.raises(TypeError, match="by_facet has a measure"):
+        replace(DECLARED, by_facet=(AGREES,))
+
+
+def test_a_plural_that_does_not_end_in_s_is_given() -> None:
+    assert (Items(Town, "town", "towns").plural, Items(Town, "town", "towns", plural="townen").plural) == (
+        "towns",
+        "townen",
+    )

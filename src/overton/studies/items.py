@@ -84,7 +84,8 @@ class Items(Generic[Item]):
     what belongs there. `spelled` gives an item in words: a line shown in place of its id wherever people read, and
     lines that say more about it. `subjects` gives the subjects of starter items, by `about(item)`: what the study
     compares by, mostly the item's id. A profile puts items of several studies on one subject together. `facets` are
-    properties of items by which numbers are given.
+    properties of items by which numbers are given. `plural` is the word for several, also in the option that names a
+    file of them: by default the noun with an s.
     """
 
     kind: type[Item]
@@ -101,17 +102,14 @@ class Items(Generic[Item]):
     subjects: Callable[[], Mapping[str, str]] | None = None
     about: Callable[[Item], str] = field(default=lambda item: str(item.id))
     facets: tuple[Facet, ...] = ()
+    plural: str = ""
 
     def __post_init__(self) -> None:
         """Without a parser of its own, a file has one item a line."""
+        object.__setattr__(self, "plural", self.plural or f"{self.noun}s")
         if not self.layouts:
             fields = ", ".join(self.kind.__struct_fields__)
             object.__setattr__(self, "layouts", f"a .jsonl file with one {self.noun} a line ({fields})")
-
-    @property
-    def plural(self) -> str:
-        """The word for several; options that name a file of them use it, too."""
-        return f"{self.noun}s"
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ def _standard_parts(measures: StudyMeasures[Any]) -> Iterator[Part]:
         yield from tables_by_facet(measures.items.facets, columns)
     if any(grouping.by_item and first in grouping.measures for grouping in measures.groupings):
         noun = measures.items.noun
-        words = (f"{noun}s", f"By {noun}", f"{first.title} by {noun}.")
+        words = (measures.items.plural, f"By {noun}", f"{first.title} by {noun}.")
         yield DotsOf(*words, MeasureColumn(first.name), RowsOf(ITEM), first.title)
     yield TableOf("Behind the numbers", [columns[0], *counts])
     yield Method(f"Intervals are over {clusters}: there are none below five.")

@@ -155,7 +155,14 @@ class StudyMeasures(Generic[HowT]):
     of_run: Callable[[Results], StudyMeasures[HowT]] | None = None
 
     def __post_init__(self) -> None:
-        """Intervals are over items and labels of units of the first headline, unless the study says otherwise."""
+        """Intervals are over items and labels of units of the first headline, unless the study says otherwise.
+
+        Raises:
+            TypeError: measures are given where groupings of them are due.
+        """
+        for name in ("groupings", "by_facet", "deviations", "faultless"):
+            if any(isinstance(given, Measure) for given in getattr(self, name) or ()):
+                raise TypeError(f"StudyMeasures: {name} has a measure; give Grouping((MEASURE, ...)) instead")
         object.__setattr__(self, "clusters", self.clusters or self.items.plural)
         object.__setattr__(
             self,
