@@ -61,7 +61,7 @@ def files_naming(study: str, key: str) -> list[str]:
 
 
 def measures_of(study: str) -> StudyMeasures[Any]:
-    """What a study declares to be measured."""
+    """The measures of a study."""
     return cast("StudyMeasures[Any]", importlib.import_module(f"overton.studies.{study}.measures").STUDY_MEASURES)
 
 
@@ -143,7 +143,7 @@ FOUND = {
     "search": msgspec.json.encode(Hits((Hit("https://one.example/a", "One"), Hit("https://two.example/b", "Two")))),
     "pages": msgspec.json.encode(Page("https://one.example/a", text="It was tried, and it helped.")),
 }
-"""What a search finds, and what is on a page."""
+"""The hits of a search, and a page."""
 
 
 class Stage:
@@ -212,7 +212,7 @@ LANGUAGE = """
     def language(self) -> str:
         return "de" if len(self.id) % 2 else "en"
 """
-"""What a further field of an item would tell."""
+"""A further property of an item."""
 IMPORTED = ("from overton.studies.items import Items", "from overton.studies.items import Facet, Items")
 
 
