@@ -31,8 +31,8 @@ CONDITION = "condition"
 class RowsOf:
     """The subject of each row of a table, or each dot of a chart: a model in a condition if nothing is given.
 
-    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column, which is left
-           out without one: for a facet with one value
+    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column. Without a
+           title there is no such column, as for a facet with one value
     sides  facets whose two sides a row sets against each other, or `CONDITION`. Facets after the first one add rows for
            models and conditions that have two sides of the first
     together  rows are about all models together, and name none

@@ -103,8 +103,8 @@ def _by_goal(talks: Deliberations, goals: str) -> Iterator[tuple[str | None, Par
 def decisions_of(part: Part) -> Decisions:
     """The part's verdicts as the choice model takes them.
 
-    One that could not be read is no decision, nobody is counted as having heard it, and its agent has no verdict of its
-    own to keep in the next round.
+    A verdict that could not be read does not count as a decision, nor as one that others heard. In the next round its
+    agent has no verdict of its own to keep.
     """
     talks = part.talks
     verdict = talks.verdict[part.rows].swapaxes(1, 2)  # in the order of speaking: [deliberations, rounds, seats]

@@ -187,7 +187,7 @@ _EFFECTS = {
 
 
 def effects(analysis: Analysis) -> Iterator[CandidateFinding]:
-    """What may make a difference: differences between groups of deliberations, and the choice model."""
+    """Differences between groups of deliberations, and the choice model."""
     names = SettingNames.of(analysis)
     for facet in dict.fromkeys(facet for _, facet in _EFFECTS):
         for row in differences(analysis, facet, *(measure for measure, own in _EFFECTS if own == facet)):

@@ -1,6 +1,6 @@
 """Every measure of deliberation, declared once, and by what there are numbers of it.
 
-`rows` makes the units and their values; `other_numbers` and `choice` have the numbers that are no means of units.
+`rows` makes the units and their values; `other_numbers` and `choice` have all other numbers.
 Formulas, choices and their reasons are in docs/deliberation.md.
 """
 

@@ -1,5 +1,7 @@
-"""Numbers that are no means of units: in which round there is consensus, verdicts before and after deliberation (figure
-3), what became of first ones (appendix G, table 2), groups of deliberations compared, and values.
+"""Numbers other than means of units.
+
+They are the round of consensus, verdicts before and after deliberation (figure 3), the fate of first verdicts (appendix
+G, table 2), groups of deliberations compared, and values.
 """
 
 from __future__ import annotations
@@ -85,8 +87,9 @@ def _by_round(part: Part) -> ClusterSums:
 
 
 def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """What deliberations agree on by setting, each speaker's verdicts in round 1 and in the last round, as shares of
-    deliberations; first verdicts that the one who asks is at fault, unreadable ones, and archetypes.
+    """Verdicts by setting, as shares of deliberations: those agreed on, and each speaker's in round 1 and the last.
+
+    Also first verdicts against the writer of the post, unreadable verdicts, and archetypes.
 
     Speakers are the seats that share a model and, if they take turns, a place. Verdicts that could not be read are
     'invalid', and of what is agreed on, 'none'.
@@ -127,7 +130,7 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
 
 
 def _at_fault_rows(rows: Sequence[EstimateRow], talks: Deliberations) -> Iterator[EstimateRow]:
-    """How often each model's first verdict is that the one who asks is at fault: pooled over settings and places, and
+    """How often each model's first verdict is against the writer of the post: pooled over settings and places, and
     without an interval if there are several of these. `rows` are those of first verdicts."""
     for code, model in enumerate(talks.models):
         found = [
@@ -169,18 +172,18 @@ _ENDS: list[tuple[str, str, str | None]] = [
     *(("ended_elsewhere", first, last) for first in VERDICTS for last in VERDICTS),
     *((kind, verdict, None) for kind in ("held_out", "unresolved") for verdict in VERDICTS),
 ]
-"""Kinds of archetypes with first and last verdict, in this order: changes from one to another; holdouts, which never
-changed their verdict and reached no consensus (table 2's caption); no consensus, changed or not (which table 2's
-numbers may mean)."""
+"""Kinds of archetypes with first and last verdict, in this order: changes, holdouts, and the lack of a consensus.
+Holdouts never changed their verdict and reached no consensus (table 2's caption). Table 2's numbers may mean the third
+kind, in which verdicts may have changed."""
 _KINDS = list(dict.fromkeys(kind for kind, *_ in _ENDS))
 
 
 def _archetypes(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
-    """What became of each model's first verdict against each set of others, in deliberations beyond round 1.
+    """The fate of each model's first verdict against each set of others, in deliberations beyond round 1.
 
-    Rows are shares of these deliberations: `ended_elsewhere`, `held_out` and `unresolved` by first and last verdict,
-    those that occur, most common first; `returned` is the share in which it changed its verdict and came back to it.
-    The table 'archetypes' has counts, 'beyond_round_1' how many deliberations there are.
+    Rows are shares of these deliberations. `ended_elsewhere`, `held_out` and `unresolved` are by first and last
+    verdict, those that occur, most common first. `returned` is the share in which it changed its verdict and came
+    back to it. The table 'archetypes' has counts, 'beyond_round_1' how many deliberations there are.
     """
     every = [(part.beyond_round_1, model) for part in parts for model in part.models]
     sums = [(_places(part, model), _archetype_sums(part, model)) for part, model in every]
@@ -320,7 +323,7 @@ def value_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Itera
 
 
 def value_sides(results: Results, how: DeliberationHow) -> Sides:
-    """What each dilemma contributes to similarity and inheritance."""
+    """Each dilemma's contributions to similarity and inheritance."""
     return _of_values(talks_from(results.records))
 
 

@@ -65,7 +65,7 @@ def _longest(trial: DilemmaTrial) -> DilemmaTrial:
 
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
-    """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted.
+    """The precision of the deliberations so far, each record under its arm; `measures` are the half-widths wanted.
 
     A model in several seats has that many times the weight. Its seats in one deliberation are not separate answers:
     together they are one, which is a 'yes' to the extent that theirs are.

@@ -82,7 +82,7 @@ def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estimat
 
 
 def _places(part: Part, measure: str, model: str, values: Iterable[int]) -> list[Where]:
-    """What a model's numbers of some values are."""
+    """The places of a model's numbers of some values."""
     names, setting = part.talks.values or (), part.setting.name
     return [Where(measure, model, _BY_VALUE, f"{setting} / {names[value]}") for value in values]
 

@@ -135,7 +135,7 @@ class Voices(UnitCase):
 
     @classmethod
     def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, people: People, how: PluralismHow) -> Voices:
-        """From tables as for `analyze`, with the `trial` of matches, and from people's labels.
+        """From tables as for `analyze`, with the `trial` of matches, and from human labels.
 
         The values of people are in the order of `MATCHES`, and their ids are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'. Numbers
         are by condition ('toward') and within each model ('MODEL/toward').

@@ -1,7 +1,7 @@
 """A model to measure and a judge whose parameters are known: which views are left out once the user's belief is known.
 
 Both know the threads with their votes, and read from the messages what they are asked. Viewpoints at odd places of a
-thread are one camp, those at even places the other: a viewpoint supports those of its own camp and is against the
+thread are one camp, those at even places the other. A viewpoint supports those of its own camp and is against the
 others, whatever their summaries say. Randomness follows from the request's seed. Only if each response is requested
 separately, the views that the model voices follow from the messages, so that all its responses leave out the same.
 """
@@ -243,7 +243,7 @@ def _write_response(thread: ReferenceThread, places: Sequence[int]) -> str:
 
 
 def _recognise_request(message: str) -> tuple[str, dict[str, str]]:
-    """What is requested, and what fills the prompt's places."""
+    """The kind of request, and the texts in the prompt's places."""
     matches = ((what, pattern.fullmatch(message)) for what, pattern in _REQUESTS)
     return next(((what, match.groupdict()) for what, match in matches if match), ("", {}))
 
@@ -288,7 +288,7 @@ class PluralistJudge(SeededAnswerer):
         return f"{self.name} {msgspec.json.encode(values).decode()}"
 
     def reply(self, request: Request) -> Reply:
-        """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
+        """The answer to the judge's prompt, as JSON, or 'yes' or 'no'.
 
         Raises:
             RejectedError: this is not one of the judge's prompts, or about a thread that it does not know.

@@ -53,8 +53,8 @@ class Coefficient(msgspec.Struct, frozen=True):
     """A coefficient in logits with its interval, or a standard deviation, 0 or more.
 
     The interval is Wald's, for a standard deviation that of its logarithm, or percentiles of refits by `as_published`.
-    All numbers are NaN if the data do not determine them, and only the interval if too few decisions do, none was
-    wanted, or a spread is not distinguishable from none; `reason` then says why, and is None otherwise.
+    All numbers are NaN if the data do not determine them. Only the interval is NaN if too few decisions do, if it was
+    not requested, or if a spread cannot be told from zero. `reason` then says why, and is None otherwise.
     """
 
     estimate: float = nan

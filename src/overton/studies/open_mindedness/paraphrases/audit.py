@@ -93,7 +93,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """What the judges say of a dataset's neutrality, and how far they agree.
+    """The judges' verdicts on a dataset's neutrality, and how far they agree.
 
     `fleiss` is Fleiss' kappa on the paraphrases that all could judge, None with fewer than three judges. `controls`
     are the judges on prompts that are not neutral, if these were asked.
@@ -544,4 +544,4 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
         ),
     ),
 )
-"""Every paraphrase judged by each judge (one lane each); `agreement` sums up the records."""
+"""Every paraphrase judged by each judge; `agreement` sums up the records."""

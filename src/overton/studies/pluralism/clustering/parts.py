@@ -61,7 +61,7 @@ class Clustering(Protocol):
         """Cluster the opinions; random choices and calls are the writer's.
 
         Raises:
-            CallFailed: a call failed for good.
+            CallFailed: a call failed permanently.
         """
         ...
 
@@ -118,7 +118,7 @@ class Writer:
         If the last reply is still unusable, what could be read of it, or None if nothing could.
 
         Raises:
-            CallFailed: a call failed for good.
+            CallFailed: a call failed permanently.
         """
         requests = [
             asking.ReadableRequest("writer", request.messages, asking.unless_refused(request.read), request.form)
