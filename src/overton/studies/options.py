@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from math import isfinite
@@ -176,14 +176,15 @@ def option_place(name: str) -> str:
     return OPTION + name
 
 
-def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The options that a struct declares, in order.
+def fields_of(kind: type[msgspec.Struct], without: Collection[str] = ()) -> tuple[Field, ...]:
+    """The options that a struct declares, in order, but for the fields `without`.
 
     Raises:
         TypeError: a field has no `Option`, or a type that no surface can read.
     """
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(field.name, hints[field.name], _default(field)) for field in msgspec.structs.fields(kind))
+    declared = [field for field in msgspec.structs.fields(kind) if field.name not in without]
+    return tuple(_field(field.name, hints[field.name], _default(field)) for field in declared)
 
 
 def fields_of_call(function: Callable[..., Any]) -> tuple[Field, ...]:

@@ -13,15 +13,15 @@ named after a kind is of that kind.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle, islice
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
-from overton.errors import AccessError, InputError, RejectedError
-from overton.studies.options import OPTION, Option, options_of
+from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.studies.options import OPTION, Field, Option, fields_of, values_of
 from overton.studies.study import Simulated, late
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -58,16 +58,63 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
     return made
 
 
-def parameters_of(kind: type[P], name: str, arguments: Mapping[str, str]) -> P:
+def probability(of: str) -> Option:
+    """The option of a parameter that is the probability that something is so."""
+    return Option(f"Probability that {of}", least=0, most=1)
+
+
+class NumbersByKey(NamedTuple):
+    """A parameter with a number for each of its keys, each written 'NAME.KEY'. Those given replace all defaults."""
+
+    field: str
+    keys: Iterable[str]
+    least: float | None = None
+    most: float | None = None
+
+
+def parameters_of(
+    kind: type[P], name: str, arguments: Mapping[str, str], by_key: Mapping[str, NumbersByKey] | None = None
+) -> P:
     """The parameters that a simulated answerer is given as words; each field of their `kind` has its `Option`.
+
+    `by_key` are fields without one: mappings of keys to numbers, by the NAME under which users give them.
 
     Raises:
         InputError: an argument is unknown or out of range; `name` says whose.
     """
+    by_key = by_key or {}
+    numbers = {
+        f"{word}.{key}": Field(f"{word}.{key}", Option("", least=own.least, most=own.most), float, False, False, None)
+        for word, own in by_key.items()
+        for key in own.keys
+    }
+    fields = fields_of(kind, without=[own.field for own in by_key.values()])
+    known = {field.name for field in fields} | numbers.keys()
+    problems = [
+        Problem(f"{name}, {word}", "", f"no such parameter; known are {_names_like(word, fields, by_key)}")
+        for word in arguments
+        if word not in known
+    ]
+    given: dict[str, Any] = {}
     try:
-        return options_of(kind, arguments)
+        given = values_of((*fields, *numbers.values()), {word: arguments[word] for word in arguments if word in known})
     except InputError as error:
-        raise error.placed(lambda place: f"{name}, {place.removeprefix(OPTION)}") from None
+        problems += error.placed(lambda place: f"{name}, {place.removeprefix(OPTION)}").problems
+    if problems:
+        raise InputError(problems)
+    found = {word: value for word, value in given.items() if word not in numbers}
+    for word in (word for word in arguments if word in numbers):
+        table, _, key = word.partition(".")
+        found.setdefault(by_key[table].field, {})[key] = given[word]
+    return kind(**found)
+
+
+def _names_like(word: str, fields: Iterable[Field], by_key: Mapping[str, NumbersByKey]) -> str:
+    """The names of parameters; if a word names one with keys, those of its keys."""
+    table, dot, _ = word.partition(".")
+    if dot and table in by_key:
+        return ", ".join(f"{table}.{key}" for key in by_key[table].keys)
+    return ", ".join([*(field.name for field in fields), *(f"{table}.KEY" for table in by_key)])
 
 
 def late_respondent(path: str) -> Simulated:

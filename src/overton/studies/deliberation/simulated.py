@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import exp, isfinite
+from math import exp
 from statistics import NormalDist
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -29,7 +29,8 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.questions import MOST
-from overton.studies.simulated import SeededAnswerer
+from overton.studies.options import Option
+from overton.studies.simulated import NumbersByKey, SeededAnswerer, parameters_of, probability
 
 _PREFERENCE: dict[Verdict, float] = {"YTA": 0.5, "NTA": 1.2, "ESH": 0.4, "NAH": 0.0, "INFO": -1.5}
 _VALUES = {
@@ -48,32 +49,26 @@ _NORMAL = NormalDist()
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A simulated agent: the terms of equation 2 in logits, and some probabilities.
 
-    preference           theta: its taste for each verdict; 0 for those not named
-    dilemma_spread       standard deviation of phi, a dilemma's own effect on each verdict, which follows from the
-                         dilemma's id and `seed` alone: agents with the same values of both see the same effects
-    inertia              alpha: for its own verdict from the round before
-    conformity_previous  gamma_prev: for each of the others' verdicts in earlier rounds
-    conformity_within    gamma_within: for each of the others' verdicts in this round
-    yielding             what is subtracted from inertia if the goals in its prompt are balanced
-    taste                standard deviation of its own lasting taste for each verdict on a dilemma, which follows from
-                         the agent's name, the dilemma's id and `taste_seed`
-    invalid              probability that a reply to a first request states no verdict
-    invalid_again        the same for a repeated request
-    values               probability that an explanation names a value; 0 for those not named here
+    `preference` is theta, its taste for each verdict, and `values` has the probabilities that an explanation names a
+    value; both are 0 for those not named. Agents with the same `dilemma_spread` and `seed` see the same effects of
+    dilemmas, which follow from a dilemma's id and the seed alone. Its own tastes follow from its name, the dilemma's id
+    and `taste_seed`.
     """
 
     preference: dict[Verdict, float] = msgspec.field(default_factory=_PREFERENCE.copy)
-    dilemma_spread: float = 1.0
-    inertia: float = 1.5
-    conformity_previous: float = 0.15
-    conformity_within: float = 0.9
-    yielding: float = 0.0
-    taste: float = 0.0
-    invalid: float = 0.0
-    invalid_again: float = 0.0
+    dilemma_spread: Annotated[
+        float, Option("Standard deviation of phi, dilemmas' own effects on verdicts", least=0)
+    ] = 1.0
+    inertia: Annotated[float, Option("alpha: for its own verdict from the round before")] = 1.5
+    conformity_previous: Annotated[float, Option("gamma_prev: for each other's verdict in earlier rounds")] = 0.15
+    conformity_within: Annotated[float, Option("gamma_within: for each other's verdict in this round")] = 0.9
+    yielding: Annotated[float, Option("Subtracted from inertia if the goals in its prompt are balanced")] = 0.0
+    taste: Annotated[float, Option("Standard deviation of its lasting tastes on a dilemma", least=0)] = 0.0
+    invalid: Annotated[float, probability("a reply to a first request states no verdict")] = 0.0
+    invalid_again: Annotated[float, probability("a reply to a repeated request states no verdict")] = 0.0
     values: dict[str, float] = msgspec.field(default_factory=_VALUES.copy)
-    seed: int = 0
-    taste_seed: int = 0
+    seed: Annotated[int, Option("Seed of the dilemmas' effects")] = 0
+    taste_seed: Annotated[int, Option("Seed of its own tastes")] = 0
 
     def leaning(self, name: str, dilemma: str) -> tuple[float, ...]:
         """How the agent `name` leans to each verdict on a dilemma (its id) before anybody has spoken, in logits."""
@@ -86,16 +81,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge of values: probabilities.
+    """A simulated judge of values; all 0 is an exact one."""
 
-    miss     that it overlooks a value which an explanation names
-    outside  that it names a value not in the list
-    invalid  that its answer is not JSON
-    """
-
-    miss: float = 0.0
-    outside: float = 0.0
-    invalid: float = 0.0
+    miss: Annotated[float, probability("it overlooks a value which an explanation names")] = 0.0
+    outside: Annotated[float, probability("it names a value not in the list")] = 0.0
+    invalid: Annotated[float, probability("its answer is not JSON")] = 0.0
 
 
 def _normals(name: str) -> list[float]:
@@ -294,67 +284,15 @@ class ValuesJudge(SeededAnswerer):
         return Reply(msgspec.json.encode({"answers": (added + named)[:MOST]}).decode())
 
 
-T = TypeVar("T", bound=msgspec.Struct)
-
-_PROBABILITIES = frozenset({"invalid", "invalid_again", "miss", "outside", "value"})
-_SPREADS = frozenset({"dilemma_spread", "taste"})
-_WHOLE = frozenset({"seed", "taste_seed"})
-
-
-_TABLES = {"preference": ("preference", VERDICTS), "value": ("values", VALUES)}
-"""Tables of parameters by their names in arguments, with their keys; `preference.NTA=1` replaces all defaults."""
-
-
-def _read(kind: type[T], args: Mapping[str, str], place: str) -> T:
-    """Parameters from text.
-
-    Raises:
-        InputError: every unknown name and every value out of range; `place` says whose.
-    """
-    tables = {name: field for name, (field, _) in _TABLES.items() if field in kind.__struct_fields__}
-    single = [name for name in kind.__struct_fields__ if name not in tables.values()]
-    found: dict[str, Any] = {}
-    problems: dict[str, str] = {}
-    for name, text in args.items():
-        table, dot, key = name.partition(".")
-        if dot and table in tables:
-            if key not in (known := _TABLES[table][1]):
-                problems[name] = f"there is no {table} of {key!r}; there are {', '.join(known)}"
-            found.setdefault(tables[table], {})[key] = _number(table, name, text, problems)
-            continue
-        if name not in single:
-            names = ", ".join([*single, *(f"{table}.NAME" for table in tables)])
-            problems[name] = f"there is no such parameter; there are {names}"
-        found[name] = _number(name, name, text, problems)
-    if problems:
-        raise InputError([Problem(place, name, reason) for name, reason in problems.items()])
-    return kind(**found)
-
-
-def _number(kind: str, name: str, text: str, problems: dict[str, str]) -> float:
-    """A parameter's value; the first problem of each name is noted."""
-    reason, value = "", 0.0
-    try:
-        value = int(text) if kind in _WHOLE else float(text)
-    except ValueError:
-        reason = f"{text!r} is not a {'whole ' if kind in _WHOLE else ''}number"
-    if not isfinite(value):
-        reason = "must be finite"
-    elif kind in _PROBABILITIES and not 0 <= value <= 1:
-        reason = f"{text} is not a probability, 0 to 1"
-    elif kind in _SPREADS and value < 0:
-        reason = "must be 0 or more"
-    if reason:
-        problems.setdefault(name, reason)
-    return value
+_BY_KEY = {"preference": NumbersByKey("preference", VERDICTS), "value": NumbersByKey("values", VALUES, 0, 1)}
 
 
 def deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Deliberator:
     """An agent with parameters given as text."""
     called = f"simulated/{name}"
-    return Deliberator(dilemmas, called, _read(Parameters, arguments, called))
+    return Deliberator(dilemmas, called, parameters_of(Parameters, called, arguments, _BY_KEY))
 
 
 def values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> ValuesJudge:
     """A judge with parameters given as text."""
-    return ValuesJudge(_read(JudgeParameters, arguments, ValuesJudge.name))
+    return ValuesJudge(parameters_of(JudgeParameters, ValuesJudge.name, arguments))

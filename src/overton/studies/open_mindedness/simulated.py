@@ -18,7 +18,7 @@ and request, and takes the opposite one at another rate.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import exp, isfinite
+from math import exp
 from statistics import NormalDist
 from typing import Annotated, Any, NamedTuple
 
@@ -30,7 +30,14 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.questions import positions
 from overton.studies.options import Option
-from overton.studies.simulated import SeededAnswerer, respondent, weighed_reply
+from overton.studies.simulated import (
+    NumbersByKey,
+    SeededAnswerer,
+    parameters_of,
+    probability,
+    respondent,
+    weighed_reply,
+)
 
 NAME = "simulated/open-minded"
 
@@ -51,22 +58,22 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     never does; otherwise it takes with probability `free_opposite` the side opposite to the one drawn.
     """
 
-    lean: float | None = None
+    lean: Annotated[float | None, Option("Lean of issues without one of their own")] = None
     leans: dict[str, float] = {}
-    lean_spread: float = 1.0
-    susceptibility_pro: float = 2.0
-    susceptibility_con: float = 2.0
-    letter: float = 0.0
-    first: float = 0.0
-    request: float = 0.0
-    last: float = 0.0
-    refusal: float = 0.0
-    refusal_with_arguments: float = 0.0
-    seed: int = 0
-    free_abstains: float = 0.0
-    free_declines: float = 0.0
-    free_opposite: float = 0.0
-    strength_spread: float = 0.0
+    lean_spread: Annotated[float, Option("Standard deviation of leans, without `lean`", least=0)] = 1.0
+    susceptibility_pro: Annotated[float, Option("Effect of pro arguments")] = 2.0
+    susceptibility_con: Annotated[float, Option("Effect of con arguments")] = 2.0
+    letter: Annotated[float, Option("Pull of the letter A")] = 0.0
+    first: Annotated[float, Option("Pull of the position named first")] = 0.0
+    request: Annotated[float, Option("Pull of the side that the request asks for")] = 0.0
+    last: Annotated[float, Option("Pull of the last argument")] = 0.0
+    refusal: Annotated[float, probability("it refuses without arguments")] = 0.0
+    refusal_with_arguments: Annotated[float, probability("it refuses with arguments")] = 0.0
+    seed: Annotated[int, Option("Seed of the issues' leans")] = 0
+    free_abstains: Annotated[float, probability("it takes no side in its own words")] = 0.0
+    free_declines: Annotated[float, probability("it then says that it never does")] = 0.0
+    free_opposite: Annotated[float, probability("it otherwise takes the opposite side")] = 0.0
+    strength_spread: Annotated[float, Option("Spread of the strength of arguments", least=0)] = 0.0
 
     def lean_of(self, issue: str) -> float:
         """The lean of an issue, in logits."""
@@ -85,52 +92,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether arguments are of unequal strength."""
         return self.strength_spread != 0
 
-    @classmethod
-    def from_args(cls, args: Mapping[str, str], issues: Sequence[Issue] = ()) -> Parameters:
-        """Parameters from words, as on a command line; `lean.ISSUE` is the lean of one issue.
-
-        Raises:
-            InputError: an unknown name, or a value that is not a number in its range.
-        """
-        problems: list[Problem] = []
-        known: dict[str, Any] = {}
-        leans: dict[str, float] = {}
-        ids = {issue.id for issue in issues}
-        for name, text in args.items():
-            value = _number(name, text, problems)
-            if name.startswith("lean.") and name.removeprefix("lean.") in ids:
-                leans[name.removeprefix("lean.")] = value
-            elif name.startswith("lean."):
-                problems.append(Problem(NAME, name, f"there is no issue {name.removeprefix('lean.')!r}"))
-            elif name in cls.__struct_fields__ and name != "leans":
-                known[name] = value
-            else:
-                names = ", ".join(field for field in cls.__struct_fields__ if field != "leans")
-                problems.append(Problem(NAME, name, f"no such parameter; known are {names} and lean.ISSUE"))
-        if problems:
-            raise InputError(problems)
-        return cls(**known, leans=leans)
-
 
 def _normal(name: str) -> float:
     """A standard normal number determined by a name."""
     # Moved off the ends of [0, 1), where the normal quantile is infinite.
     return NormalDist().inv_cdf((Draw(name).uniform() * 2**53 + 0.5) / (2**53 + 1))
-
-
-def _number(name: str, text: str, problems: list[Problem]) -> Any:
-    try:
-        value = int(text) if name == "seed" else float(text)
-    except ValueError:
-        problems.append(Problem(NAME, name, f"{text!r} is not a {'whole ' if name == 'seed' else ''}number"))
-        return 0
-    if not isfinite(value):
-        problems.append(Problem(NAME, name, "must be finite"))
-    elif name.startswith(("refusal", "free_")) and not 0 <= value <= 1:
-        problems.append(Problem(NAME, name, f"{text} is not a probability from 0 to 1"))
-    elif name.endswith("_spread") and value < 0:
-        problems.append(Problem(NAME, name, "must be 0 or more"))
-    return value
 
 
 class _Question(NamedTuple):
@@ -298,8 +264,9 @@ class OpenMinded(SeededAnswerer):
 
 
 def make_open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> OpenMinded:
-    """A respondent with parameters given as words; see `Parameters.from_args`."""
-    return OpenMinded(issues, Parameters.from_args(arguments, issues))
+    """A respondent with parameters given as words; `lean.ISSUE` is the lean of one issue."""
+    leans = NumbersByKey("leans", [issue.id for issue in issues])
+    return OpenMinded(issues, parameters_of(Parameters, NAME, arguments, {"lean": leans}))
 
 
 def _line_starts(prompt: str) -> list[tuple[int, str]]:

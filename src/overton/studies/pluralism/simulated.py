@@ -22,11 +22,7 @@ from overton.studies.orders import same_but_for_order
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
-from overton.studies.simulated import SeededAnswerer, parameters_of, weighed_reply
-
-
-def _chance(said: str) -> Option:
-    return Option(f"Chance that {said}", least=0, most=1)
+from overton.studies.simulated import SeededAnswerer, parameters_of, probability, weighed_reply
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,24 +32,24 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     with it `voice + (1 - voice) * amplify`. The mean rank correlation of rankings is 1 - `noise`.
     """
 
-    voice: Annotated[float, _chance("it is voiced if nothing is said about what the user believes")] = 0.8
-    suppress: Annotated[float, _chance("one against the user's belief that would be voiced is left out")] = 0.4
-    amplify: Annotated[float, _chance("one with the user's belief that would be left out is voiced")] = 0.1
+    voice: Annotated[float, probability("it is voiced if nothing is said about what the user believes")] = 0.8
+    suppress: Annotated[float, probability("one against the user's belief that would be voiced is left out")] = 0.4
+    amplify: Annotated[float, probability("one with the user's belief that would be left out is voiced")] = 0.1
     heed: Annotated[float, Option("Share of suppression that asking for every view undoes", least=0, most=1)] = 0.5
-    noise: Annotated[float, _chance("a ranking is drawn at random; otherwise it is the true one")] = 0.4
-    flatter: Annotated[float, _chance("the view in which the user believes is then ranked first")] = 0.2
-    first: Annotated[float, _chance("of two views the first-named is picked whatever it says")] = 0.1
-    yielding: Annotated[float, _chance("otherwise the view in which the user believes is picked")] = 0.1
-    accuracy: Annotated[float, _chance("otherwise the more popular one is picked")] = 0.8
+    noise: Annotated[float, probability("a ranking is drawn at random; otherwise it is the true one")] = 0.4
+    flatter: Annotated[float, probability("the view in which the user believes is then ranked first")] = 0.2
+    first: Annotated[float, probability("of two views the first-named is picked whatever it says")] = 0.1
+    yielding: Annotated[float, probability("otherwise the view in which the user believes is picked")] = 0.1
+    accuracy: Annotated[float, probability("otherwise the more popular one is picked")] = 0.8
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A simulated judge; all 0 is an exact one."""
 
-    invalid: Annotated[float, _chance("a reply cannot be used")] = 0.0
-    miss: Annotated[float, _chance("a viewpoint that a response voices is not matched to it")] = 0.0
-    extra: Annotated[float, _chance("one that it does not voice is matched to it (leniency)")] = 0.0
-    wrong: Annotated[float, _chance("a response gets one of the two wrong stances")] = 0.0
+    invalid: Annotated[float, probability("a reply cannot be used")] = 0.0
+    miss: Annotated[float, probability("a viewpoint that a response voices is not matched to it")] = 0.0
+    extra: Annotated[float, probability("one that it does not voice is matched to it (leniency)")] = 0.0
+    wrong: Annotated[float, probability("a response gets one of the two wrong stances")] = 0.0
 
 
 _BELIEVES, _DENIES = "I believe this: ", "I do not believe this: "

@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import isfinite
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
+from overton.studies.options import Option
 from overton.studies.orders import same_but_for_order
-from overton.studies.simulated import SeededAnswerer, weighed_reply
+from overton.studies.simulated import NumbersByKey, SeededAnswerer, parameters_of, probability, weighed_reply
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.questions import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
@@ -25,90 +25,34 @@ from overton.studies.stance_stability.record import STANCES
 _CLEAR: tuple[str, ...] = STANCES[:3]
 """The clear stances: all but 'unclear'."""
 
-_MOST_CITATIONS = 20
-
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A simulated chameleon.
 
-    change     probability that its stance differs from its last one; the other two are equally likely
-    first      weights of the three stances in the first turn, and whenever it remembers none; 0 if not named
-    unclear    probability that an answer takes no position; the next change, if any, is from the last clear one
-    certainty  weights of the words 'clearly', 'likely' and 'uncertain'; 0 if not named
-    citations  sources that an answer cites, fewer if fewer are shown (0 to 20)
-    reuse      probability that a cited source is one that it cited before, if sources of both kinds are left
+    `first` has the weights of the three stances in the first turn, and whenever it remembers none; `certainty` those of
+    the words 'clearly', 'likely' and 'uncertain'. Stances and words that are not named have none.
     """
 
-    change: float = 0.3
+    change: Annotated[float, probability("its stance differs from its last one; others are equally likely")] = 0.3
     first: dict[str, float] = msgspec.field(default_factory=lambda: dict.fromkeys(_CLEAR, 1.0))
-    unclear: float = 0.0
+    unclear: Annotated[
+        float, probability("an answer takes no position; the next change, if any, is from the last clear one")
+    ] = 0.0
     certainty: dict[str, float] = msgspec.field(
         default_factory=lambda: {"clearly": 0.5, "likely": 0.3, "uncertain": 0.2}
     )
-    citations: int = 2
-    reuse: float = 0.5
+    citations: Annotated[int, Option("Sources that an answer cites, fewer if fewer are shown", least=0, most=20)] = 2
+    reuse: Annotated[
+        float, probability("a cited source is one that it cited before, if sources of both kinds are left")
+    ] = 0.5
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge: probabilities for each of its replies.
+    """A simulated judge; all 0 is an exact one."""
 
-    invalid          that a reply is not JSON
-    wrong            that the stance is not the answer's; the other three are equally likely
-    wrong_certainty  that the certainty is not the answer's
-    """
-
-    invalid: float = 0.0
-    wrong: float = 0.0
-    wrong_certainty: float = 0.0
-
-
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-def _read(kind: type[T], args: Mapping[str, str], place: str, tables: Mapping[str, tuple[str, ...]]) -> T:
-    """The parameters that `args` name, as text.
-
-    A table's entries are written as TABLE.KEY: `first.critical=1` replaces all default weights of `first`.
-
-    Raises:
-        InputError: for every unknown name and every value out of range; `place` says whose.
-    """
-    single = [name for name in kind.__struct_fields__ if name not in tables]
-    known = [*single, *(f"{table}.{key}" for table, keys in tables.items() for key in keys)]
-    found: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for name, text in args.items():
-        value, reason = (
-            _number(name, text) if name in known else (0, f"no such parameter; there are {', '.join(known)}")
-        )
-        if reason:
-            problems.append(Problem(place, name, reason))
-        elif name in single:
-            found[name] = value
-        else:
-            table, _, key = name.partition(".")
-            found.setdefault(table, {})[key] = float(value)
-    problems += [
-        Problem(place, table, "at least one weight must be more than 0")
-        for table in tables
-        if table in found and not any(found[table].values())
-    ]
-    if problems:
-        raise InputError(problems)
-    return kind(**found)
-
-
-def _number(name: str, text: str) -> tuple[float, str]:
-    """The value and '', or why there is none."""
-    try:
-        value = int(text) if name == "citations" else float(text)
-    except ValueError:
-        return 0, f"{text!r} is not a {'whole ' if name == 'citations' else ''}number"
-    if name == "citations":
-        return value, "" if 0 <= value <= _MOST_CITATIONS else f"must be between 0 and {_MOST_CITATIONS}"
-    if "." in name:
-        return value, "" if isfinite(value) and value >= 0 else "must be a weight, 0 or more"
-    return value, "" if 0 <= value <= 1 else f"{text} is not a probability, 0 to 1"
+    invalid: Annotated[float, probability("a reply is not JSON")] = 0.0
+    wrong: Annotated[float, probability("the stance is not the answer's; the other three are equally likely")] = 0.0
+    wrong_certainty: Annotated[float, probability("the certainty is not the answer's")] = 0.0
 
 
 _STATED = re.compile(r"^My stance: (\w+), (\w+)\.$", re.MULTILINE)
@@ -248,12 +192,28 @@ def _draw_another(known: Sequence[str], current: str, uniform: float) -> str:
     return others[int(uniform * len(others))]
 
 
+_BY_KEY = {
+    "first": NumbersByKey("first", _CLEAR, least=0),
+    "certainty": NumbersByKey("certainty", CERTAINTY, least=0),
+}
+
+
 def make_chameleon(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Chameleon:
-    """A simulated chameleon for the study."""
-    called, tables = f"simulated/{name}", {"first": _CLEAR, "certainty": tuple(CERTAINTY)}
-    return Chameleon(called, _read(Parameters, arguments, called, tables))
+    """A simulated chameleon for the study.
+
+    Raises:
+        InputError: a parameter is unknown or out of range, or all weights of a table are 0.
+    """
+    called = f"simulated/{name}"
+    parameters = parameters_of(Parameters, called, arguments, _BY_KEY)
+    empty = [table for table in _BY_KEY if not any(getattr(parameters, table).values())]
+    if empty:
+        raise InputError(
+            [Problem(f"{called}, {table}", "", "at least one weight must be more than 0") for table in empty]
+        )
+    return Chameleon(called, parameters)
 
 
 def make_judge(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> StanceJudge:
     """A simulated judge for the study."""
-    return StanceJudge(_read(JudgeParameters, arguments, StanceJudge.name, {}))
+    return StanceJudge(parameters_of(JudgeParameters, StanceJudge.name, arguments))
