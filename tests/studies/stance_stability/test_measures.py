@@ -33,7 +33,7 @@ def test_a_groups_means_and_deviations_are_those_of_its_conversations(of_many, p
     counts = [row for row in of_many.counts["counts"] if all(row[name] == place.get(name) for name in PLACE)]
     assert [row["conversations"] for row in counts] == [rows.height]
     found = [measure.name for measure in MEASURES if of_many.row(measure.name, **place) is not None]
-    assert len(found) == 21  # without those that need retrieved documents or labels towards the premise
+    assert len(found) == 22  # without those that need retrieved documents or labels towards the premise
     for name in found:
         mean, spread = of_many.row(name, **place), of_many.row(name, variant="sd", **place)
         assert mean.estimate == near(rows[name].mean(), abs=1e-9)
