@@ -322,8 +322,8 @@ def longest_run(talks: Conversations, stances: Stances) -> Floats:
     """The most neighbouring turns that hold one stance [N]; NaN for a conversation without pairs."""
     goes_on = (stances.stance == np.roll(stances.stance, 1)) & (stances.stance >= 0) & (talks.place > 0)
     first = np.flatnonzero(~goes_on)
-    longest = np.zeros(len(talks))
-    np.maximum.at(longest, talks.conversation[first], np.diff(np.append(first, len(goes_on))))
+    runs = np.diff(np.append(first, len(goes_on)))
+    longest = np.maximum.reduceat(runs, np.flatnonzero(talks.place[first] == 0)).astype(float)
     return np.where(talks.total(stances.pair) > 0, longest, np.nan)
 
 

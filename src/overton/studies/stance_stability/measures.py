@@ -117,9 +117,10 @@ def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
     from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
     from overton.studies.stance_stability.conversations import name_speakers
 
-    records = name_speakers(results.records)
+    records = results.records
     if is_weighted(records) or "shares" not in records.columns or not records["shares"].count():
         return None
+    records = name_speakers(records)
     import polars as pl
 
     item = pl.coalesce(pl.col("topic").replace("", None), "conversation").alias("item")
