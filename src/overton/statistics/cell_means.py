@@ -40,8 +40,7 @@ def cell_means(parts: Sequence[CellValues], resampling: Resampling) -> list[list
 
 def cell_deviations(part: CellValues, resampling: Resampling, few: str) -> list[Estimate]:
     """The standard deviation (n - 1) of every cell; `few` says why a cell with one number has none."""
-    sums, (square,) = _moments(part, resampling, (2,))
-    return resampling.deviations(sums, square, part.nothing, few, part.within)
+    return resampling.deviations(*_moments(part, resampling), part.nothing, few, part.within)
 
 
 def cell_sums(part: CellValues, resampling: Resampling) -> Sums:
@@ -49,8 +48,8 @@ def cell_sums(part: CellValues, resampling: Resampling) -> Sums:
     return _moments(part, resampling)[0]
 
 
-def _moments(part: CellValues, resampling: Resampling, powers: Sequence[int] = ()) -> tuple[Sums, list[Floats]]:
-    """Sums for means, and sums of powers about the means, each [groups, cells]."""
+def _moments(part: CellValues, resampling: Resampling) -> tuple[Sums, Floats]:
+    """Sums for means, and sums of squares about the means [groups, cells]."""
     use = np.isfinite(part.values) & (part.cell >= 0)
     kept, cell, row = part.values, part.cell, part.row
     if not use.all():
@@ -65,13 +64,12 @@ def _moments(part: CellValues, resampling: Resampling, powers: Sequence[int] = (
     kept = kept - mean[cell]
     shape = (resampling.groups, part.cells)
     flat = resampling.group[row] * part.cells + cell
-    terms = [None, kept, *(kept**power for power in powers)]
-    sums = (np.bincount(flat, weighted(term), shape[0] * shape[1]).reshape(shape) for term in terms)
-    count, total, *found = (np.asarray(each, float) for each in sums)
+    sums = (np.bincount(flat, weighted(each), shape[0] * shape[1]).reshape(shape) for each in (None, kept, kept**2))
+    count, total, square = (np.asarray(each, float) for each in sums)
     many = count.sum(0) if weight is None else np.bincount(cell, minlength=part.cells).astype(float)
     clusters = many if resampling.apart else count_different(resampling.cluster[row], cell, part.cells)
     numbers = Numbers(np.round(mean, _DIGITS), many, np.asarray(clusters, float))
-    return Sums(total, count, np.arange(part.cells), numbers), found
+    return Sums(total, count, np.arange(part.cells), numbers), square
 
 
 def count_different(numbers: NDArray[np.integer], cell: Ints, cells: int) -> Ints:

@@ -48,6 +48,8 @@ _TELLS_APART = 0.1
 """A judge whose confusion has a smaller singular value does not distinguish the labels."""
 
 _DRAWS = 100
+_LEVEL = 0.95
+"""The level of the interval whose width is requested."""
 
 
 @dataclass(frozen=True)
@@ -411,7 +413,7 @@ def rows_for_share(
     explained = power**2 * float((sums**2).sum()) / len(every) ** 2
 
     def expected(labels: float) -> float:
-        return 2 * float(stdtrit(max(labels - 1, 1), 0.975)) * sqrt(left / labels + explained)
+        return 2 * float(stdtrit(max(labels - 1, 1), (1 + _LEVEL) / 2)) * sqrt(left / labels + explained)
 
     least = expected(len(every))
     needed = _fewest_for_width(expected, COVERED, len(every), width)

@@ -435,12 +435,16 @@ def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
         yield Problem(place, str(value), f"must be one of {words}")
     if value is None or isinstance(value, bool | str | tuple):
         return
-    if (
-        (option.least is not None and not value >= option.least)
-        or (option.most is not None and not value <= option.most)
-        or (option.above is not None and not value > option.above)
-    ):
+    if not _is_within(option, value):
         yield Problem(place, str(value), f"must be {_range(option)}")
+
+
+def _is_within(option: Option, value: float) -> bool:
+    return (
+        (option.least is None or value >= option.least)
+        and (option.most is None or value <= option.most)
+        and (option.above is None or value > option.above)
+    )
 
 
 def _range(option: Option) -> str:

@@ -45,9 +45,11 @@ _APART = "explanations are drawn individually, so no deliberation is labelled co
 
 
 class _UndoneNumber(NamedTuple):
-    """A number by its name and its place in the analysis, as sums by dilemma with the judge's errors undone; for a
-    difference, those of its second and of its first side. It is of one group of each kind in `part_of`, or a difference
-    of two."""
+    """A number by its name and its place in the analysis, as sums by dilemma with the judge's errors undone.
+
+    A difference has those of its second and of its first side. The number is of one group of each kind in `part_of`, or
+    a difference of two.
+    """
 
     name: str
     place: Place

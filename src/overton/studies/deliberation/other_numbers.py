@@ -92,7 +92,7 @@ def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Ite
     Also first verdicts against the writer of the post, unreadable verdicts, and archetypes.
 
     Speakers are the seats that share a model and, if they take turns, a place. Verdicts that could not be read are
-    'invalid', and of what is agreed on, 'none'.
+    'invalid'; without consensus the verdict agreed on is 'none'.
     """
     talks = talks_of(frame)
     resampling = frame.jackknife.over(len(talks.dilemmas))

@@ -310,7 +310,7 @@ def _count_openings(talks: Deliberations) -> Iterator[Cells]:
 
 
 def missing(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[TableRow]:
-    """Why there are no numbers of some kinds, and what is to be said with numbers."""
+    """The reasons why numbers of some kinds are missing, and notes to be read with numbers."""
     talks = talks_of(frame)
     pooled = [part.setting for part in split(talks, pooled=True)]
     reasons = {

@@ -167,9 +167,10 @@ class IssueNumbers(ModelArrays):
 
     @cached_property
     def counter_shifts(self) -> list[tuple[int, str, Estimate]]:
-        """Table 3: after one-sided arguments, the change of the share of the side they argue against, of issues that
-        have it: the issue, the configuration and the change. It counts if it is above 0, and is clear if its interval
-        is.
+        """Table 3: the change, after one-sided arguments, of the share of the side that they argue against.
+
+        Each issue that has one is given with the configuration. The change counts if it is above 0, and is
+        clear if its interval is.
 
         By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
         """
@@ -349,8 +350,8 @@ class ModelAgreement:
 
     mpd     by issue, the maximum pairwise difference of pro shares; its interval is that of the two models between
             which it is, and does not allow for having picked them
-    issues  by issue, its row in the table 'disagreements': these two models, the means of shares over models, the
-            properties of `AGREEMENT`, and the models for which 'other' is the most common answer, one in a line
+    issues  by issue, its row in the table 'disagreements'. It has these two models, the means of shares over models,
+            the properties of `AGREEMENT`, and the models whose most common answer is 'other', one in a line
     subset  the controversial issues chosen for table 5 and figures 3 and 5
     """
 

@@ -103,8 +103,11 @@ def contrast_parts(
 
 
 def compared_parts(design: TemplateCounts, model: int) -> dict[Pull, DifferenceParts]:
-    """Two pulls in each issue's cells by template: how often A is answered with A named first in the request and with B
-    first, and how often pro after a pro and after a con argument."""
+    """Two pulls in each issue's cells by template.
+
+    One is how often A is answered with A and with B named first in the request; the other, how often pro is answered
+    after a pro and after a con argument.
+    """
     by_request, by_last = design.cells[model].sum(3), design.cells[model].sum(4)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
     a_chosen = np.where(a_is_pro, by_request[..., PRO], by_request[..., CON])

@@ -141,7 +141,7 @@ class Voices(UnitCase):
         are by condition ('toward') and within each model ('MODEL/toward').
 
         Raises:
-            InputError: people labelled pairs that the tables do not have.
+            InputError: there are human labels of pairs that the tables do not have.
         """
         pairs = Pairs.of(marked(matches), summaries, how.denominator)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})

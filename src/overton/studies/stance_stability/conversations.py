@@ -37,13 +37,13 @@ _NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
 class Conversations:
     """N conversations, sorted by model, temperature and name, with T turns in all, each conversation's together.
 
-    about           [N] rows: `conversation`, `model`, `temperature`, and those of `ABOUT` that are known
+    about           [N] rows with `conversation`, `model`, `temperature`, and the columns of `ABOUT` that are known
     length [N]      how many turns a conversation has; it begins at `start` [N]
     conversation [T]  the index of each turn's conversation, `place` [T] its place in it from 0, `turn` [T] its number
     stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None if not known
     confidence [T]  0 to 1, NaN if not known; None if no turn's is
     cited, retrieved  the documents of all turns, None if the table has no such column
-    asked_again [T]  whether the judge had to be asked again; None if not known
+    asked_again [T]  whether the judge needed a second request; None if not known
     miscited [T]    citations of no page; None if not known
     overall [T]     whether the question asks for the overall view; None if questions are not known
     nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known

@@ -54,7 +54,7 @@ class Coefficient(msgspec.Struct, frozen=True):
 
     The interval is Wald's, for a standard deviation that of its logarithm, or percentiles of refits by `as_published`.
     All numbers are NaN if the data do not determine them. Only the interval is NaN if too few decisions do, if it was
-    not requested, or if a spread cannot be told from zero. `reason` then says why, and is None otherwise.
+    not requested, or if a spread is not clearly above zero. `reason` then says why, and is None otherwise.
     """
 
     estimate: float = nan

@@ -354,7 +354,7 @@ def crowd(source: ReportSource) -> Section:
 
 
 def _goal(row: EstimateRow) -> str:
-    """The goal of verdicts that are compared with the crowd's; none if it was not told."""
+    """The goal of verdicts that are compared with the crowd's; none if their goal is not known."""
     goal = str(row.condition).rpartition(" / ")[0]
     return "" if goal == "all" else goal
 

@@ -244,7 +244,7 @@ def _dots(source: ReportSource, rows: list[EstimateRow]) -> list[Dot]:
 
 
 def _similarity_tables(source: ReportSource) -> list[Table]:
-    """Similarity in each round, by whether the verdicts agree; and what is left out."""
+    """Similarity in each round, by whether the verdicts agree; then pairs that are left out."""
     by_round = source.analysis.rows_of("similarity_in_round", "pooled / round / verdicts", variant="plain")
     rounds: list[list[Cell]] = [
         [source.names.where(pair[0]), str(pair[0].condition).split(" / ")[-2], *(row.number for row in pair)]

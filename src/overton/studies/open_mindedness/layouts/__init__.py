@@ -20,8 +20,8 @@ _FAULTS = "The score without these answers is shown beside the score."
 def sections(analysis: Analysis, judged: str = "", issues: Sequence[Issue] = ()) -> list[Section]:
     """The report's sections, in reading order.
 
-    `judged` says who judged free answers. Tips of charts have the questions of `issues`. What the analysis could not
-    compute is replaced by the reason.
+    `judged` says who judged free answers. Tips of charts have the questions of `issues`. Numbers that
+    the analysis could not compute are replaced by the reason.
     """
     shown = Shown(analysis, {name: item.text for name, item in words_of(ISSUES, issues).items()})
     several = len(analysis.models) > 1
