@@ -142,9 +142,22 @@ def test_by_item_each_cluster_has_a_row() -> None:
 
 def test_a_deviation_is_that_of_the_units() -> None:
     values = [0.0, 1.0, 2.0, 4.0, 5.0, 9.0]
-    row = only(frame([{"topic": f"t{at}", "words": value} for at, value in enumerate(values)]).spreads([LENGTH]))
+    made = frame([{"topic": f"t{at}", "words": value} for at, value in enumerate(values)])
+    _, row = made.estimates([LENGTH], deviations=True)
     assert (row.variant, row.estimate, row.n) == ("sd", pytest.approx(np.std(values, ddof=1)), 6)
     assert row.number.low < np.std(values, ddof=1) < row.number.high
+
+
+def test_a_deviation_counts_units_of_one_topic_and_those_of_all_models_together() -> None:
+    values = [3e8, 3e8 + 1, 3e8 + 2, 3e8 + 4, 3e8 + 9, 3e8 + 5]
+    rows = [
+        {"topic": f"t{at % 2}", "words": value, "model": "mn"[at // 3], "condition": ""}
+        for at, value in enumerate(values)
+    ]
+    made = frame(rows).rows([Grouping([LENGTH], together=together, deviations=True) for together in (False, True)])
+    found = {row.model: row.estimate for row in made if row.variant == "sd"}
+    expected = {"m": values[:3], "n": values[3:], None: values}
+    assert found == pytest.approx({model: np.std(own, ddof=1) for model, own in expected.items()})
 
 
 def test_contributions_sum_to_the_estimate_and_count_failures_and_refusals() -> None:
@@ -244,8 +257,9 @@ def test_weights_move_a_mean_and_not_its_count() -> None:
     rows = [{"topic": f"t{at}", "agrees": float(at == 0), "counts": 3.0 if at == 0 else 1.0} for at in range(6)]
     made = frame(rows)
     weighted = replace(made, units={"answers": replace(made.units["answers"], weight="counts")})
-    row, spread = only(weighted.estimates([AGREES])), only(weighted.spreads([AGREES]))
-    assert (row.estimate, row.n, spread.n) == (pytest.approx(3 / 8), 6, 6)
+    row, deviation = weighted.estimates([AGREES], deviations=True)
+    assert (row.estimate, row.n, deviation.n) == (pytest.approx(3 / 8), 6, 6)
+    assert deviation.estimate == pytest.approx((3 * (5 / 8) ** 2 + 5 * (3 / 8) ** 2) ** 0.5 / 7**0.5)
     own = weighted.contributions(AGREES)["m", "plain"]
     assert own.parts.sum(0).tolist() == [3, 8]
 

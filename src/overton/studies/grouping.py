@@ -20,15 +20,14 @@ from msgspec import structs
 
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats
-from overton.statistics.cell_means import CellValues, cell_deviations
 from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
 from overton.studies.frame import Cells, EstimateRow
-from overton.studies.groups import number_groups, numbers_of
 from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
 from overton.studies.unit_cells import (
+    ALL_MODELS,
     CLUSTER,
     MODEL,
     Group,
@@ -95,18 +94,20 @@ class Frame:
             measures = [measure for measure in grouping.measures if self.has(measure)]
             if grouping.sides != "difference":
                 of_units = [measure for measure in measures if not (grouping.sides and measure.signed)]
-                yield from frame.estimates(of_units, by, by_item=by_item, also=grouping.names or ())
+                also = grouping.names or ()
+                yield from frame.estimates(of_units, by, by_item=by_item, also=also, deviations=grouping.deviations)
             if grouping.sides:
                 yield from frame.differences(measures, by, by_item=by_item, names=grouping.names)
 
     @cached_property
     def together(self) -> Frame:
         """The same units as those of all models together."""
-        of_all = pl.lit("", pl.Enum([""]))
         units = {
-            kind: replace(units, table=units.table.with_columns(model=of_all)) for kind, units in self.units.items()
+            kind: replace(units, table=units.table.with_columns(model=ALL_MODELS)) for kind, units in self.units.items()
         }
-        return replace(self, units=units, settings=())
+        made = replace(self, units=units, settings=())
+        made._every_kind.update({kind: self._cells(kind).of_all_models(of_all) for kind, of_all in units.items()})
+        return made
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
         """The settings of a kind of units: those of all models together, or those of single models."""
@@ -147,30 +148,43 @@ class Frame:
         return table
 
     def estimates(
-        self, measures: Iterable[Measure], by: By | None = None, *, by_item: bool = False, also: Sequence[str] = ()
+        self,
+        measures: Iterable[Measure],
+        by: By | None = None,
+        *,
+        by_item: bool = False,
+        also: Sequence[str] = (),
+        deviations: bool = False,
     ) -> Iterator[EstimateRow]:
         """A row for each measure and group of units.
 
         Groups are models and conditions, each value of the facets in `by`, and with `by_item` each cluster. `also` are
-        values of the first facet that have rows even without units.
+        values of the first facet that have rows even without units. With `deviations`, which groups by items do not
+        have, the standard deviation (n - 1) over units has a row of the variant 'sd'.
         """
         by, facet = by or {}, _facet(by or {})
         for kind, own in _by_units(measures):
             if by_item or also:
                 yield from self._estimates_by_item(kind, own, by, also, by_item=by_item)
                 continue
-            why, cells = self.units[kind].void, self._cells(kind).grouped(by)
-            made, places = self._cells(kind).ratios(own, cells), cells.places(len(by))
+            cells = self._cells(kind).grouped(by)
+            made = self._cells(kind).numbers(own, cells, few=f"too few {kind}" if deviations else None)
+            places = cells.places(len(by))
             for setting in self.settings_of(kind):
-                for measure, (numbers, clusters) in zip(own, made, strict=True):
+                for measure, numbers in zip(own, made, strict=True):
                     for at, group in places.get(setting, []):
-                        shown = numbers[at]
-                        if cells.void[at] and not shown.n:
-                            shown = not_computed(why, level=shown.level)
-                        row = self._row(measure, facet, group, shown, clusters[at])
+                        shown = self._unless_void(kind, numbers.means[at], void=cells.void[at])
+                        row = self._row(measure, facet, group, shown, numbers.clusters[at])
                         yield self._finished(row, measure, setting, partial(cells.only_cluster, at, measure))
+                        if deviations:
+                            shown = self._unless_void(kind, numbers.deviations[at], void=cells.void[at])
+                            yield structs.replace(self._row(measure, facet, group, shown), variant="sd")
                     if not by and setting not in places:
                         yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
+
+    def _unless_void(self, kind: str, number: Estimate, *, void: bool) -> Estimate:
+        """A number, or that there is none for the reason that all units are void."""
+        return not_computed(self.units[kind].void, level=number.level) if void and not number.n else number
 
     def _finished(
         self, row: EstimateRow, measure: Measure, setting: tuple[str, str], cluster: Callable[[], str]
@@ -221,33 +235,6 @@ class Frame:
                         numbers, clusters = self._gaps(measure, first[measure.name], second[measure.name])
                     for at, group, other in kept:
                         yield self._row(measure, facet, group, numbers[at], clusters[at], other)
-
-    def spreads(self, measures: Iterable[Measure], by: By | None = None) -> Iterator[EstimateRow]:
-        """The standard deviation (n - 1) of each measure over units, as rows of the variant 'sd'."""
-        by = by or {}
-        for kind, own in _by_units(measures):
-            units, table, values = self.units[kind], self._cells(kind).sorted_units, self._cells(kind).values
-            keys = [*MODEL, *by.values()]
-            kept = np.flatnonzero(table.select(pl.all_horizontal(pl.col(keys).is_not_null())).to_series().to_numpy())
-            if not len(kept):
-                continue
-            numbered = number_groups([numbers_of(table[name])[kept] for name in keys])
-            names = table.select(keys)[kept[numbered.first]].iter_rows()
-            groups = [Group(model, in_condition(condition, where)) for model, condition, *where in names]
-            sound = ~table["void"].to_numpy()[kept] if units.void else np.ones(len(kept), bool)
-            void = np.bincount(numbered.of, sound, len(groups)) == 0
-            cluster = number_groups([numbers_of(table[units.cluster])[kept]]).of
-            over = self.jackknife.over(cluster, table[units.weight].to_numpy()[kept] if units.weight else None)
-            for measure in own:
-                some = values[measure.name][kept]
-                cells = CellValues(
-                    some, np.arange(len(some)), numbered.of, len(groups), measure.within, measure.nothing
-                )
-                numbers = cell_deviations(cells, over, f"too few {kind}")
-                for group, number, is_void in zip(groups, numbers, void, strict=True):
-                    missing = is_void and not number.n
-                    shown = not_computed(units.void, level=number.level) if missing else number
-                    yield structs.replace(self._row(measure, _facet(by), group, shown), variant="sd")
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
         """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were

@@ -112,6 +112,7 @@ class Grouping:
              ('both'), or alone ('difference'). A `signed` measure is a difference, and has no number of a side
     names    the two sides, if there are numbers even without units
     variant  the variant of its rows, if they are another estimate of the same; '' if they are as observed
+    deviations  whether there are standard deviations over units, too
     """
 
     measures: Sequence[Measure]
@@ -121,6 +122,7 @@ class Grouping:
     sides: Literal["", "both", "difference"] = ""
     names: tuple[str, str] | None = None
     variant: str = ""
+    deviations: bool = False
 
     def within(self, facet: str) -> Grouping:
         """The same within each value of a facet of items."""

@@ -103,8 +103,7 @@ class StudyMeasures(Generic[HowT]):
     rows       imports its module `rows`, or makes a `RecordUnits` where each record is a unit
     items      what it asks about: there are numbers by the facets of these
     groupings  the measures, and the units that their numbers are over. A measure over several kinds of units is
-               compared over those of the first grouping that has it. `by_facet` are given within each facet of items,
-               and `deviations` have standard deviations over units, too
+               compared over those of the first grouping that has it. `by_facet` are given within each facet of items
     besides    further measures by which models are compared, without rows of their own
     others     numbers that are no means over units
     faultless  those that are also given without malformed replies, by default the headlines
@@ -140,7 +139,6 @@ class StudyMeasures(Generic[HowT]):
     chances: Callable[[Results, HowT], JudgeChances | None] = lambda results, how: None
     besides: Sequence[Measure] = ()
     by_facet: Sequence[Grouping] = ()
-    deviations: Sequence[Grouping] = ()
     others: Sequence[OtherNumbers[HowT]] = ()
     faultless: Sequence[Grouping] | None = None
     case: Callable[[Results, str, People, HowT], CorrectionCase | None] | None = None
@@ -160,7 +158,7 @@ class StudyMeasures(Generic[HowT]):
         Raises:
             TypeError: measures are given where groupings of them are due.
         """
-        for name in ("groupings", "by_facet", "deviations", "faultless"):
+        for name in ("groupings", "by_facet", "faultless"):
             if any(isinstance(given, Measure) for given in getattr(self, name) or ()):
                 raise TypeError(f"StudyMeasures: {name} has a measure; give Grouping((MEASURE, ...)) instead")
         object.__setattr__(self, "clusters", self.clusters or self.items.plural)
@@ -397,7 +395,6 @@ class _Views(Generic[HowT]):
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
-        yield from self.deviations(frame)
 
     def rows_of_views(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
         """The rows of the view without malformed replies (`spared`) and of null conditions, and differences."""
@@ -423,12 +420,6 @@ class _Views(Generic[HowT]):
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
         known = [measure for measure in measures if frame.has(measure) and other.has(measure)]
         yield from frame.against(other, known, null.nothing)
-
-    def deviations(self, frame: Frame) -> Iterator[EstimateRow]:
-        """Standard deviations over units."""
-        for grouping in self.declared.deviations:
-            own = frame.together if grouping.together else frame
-            yield from own.spreads(filter(own.has, grouping.measures), grouping.by)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
         """Optional measures of those models and conditions of which a unit has a value of any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from overton.studies.measures import By, Measure
 from overton.studies.units import Units
 
 MODEL = ("model", "condition")
-_AT_ONCE = 4096
+ALL_MODELS = pl.lit("", pl.Enum([""]))
+_AT_ONCE = 512
 """The most numbers that are computed at a time."""
 
 CLUSTER = "number of the cluster"
@@ -38,10 +39,20 @@ class Group(NamedTuple):
         return self._replace(condition=in_condition(self.condition, [value]))
 
 
+class MeasureNumbers(NamedTuple):
+    """A measure's numbers in G groups of units, and how many clusters say something of it; without `deviations` if
+    none were asked for."""
+
+    means: Sequence[Estimate] = ()
+    clusters: Sequence[int] = ()
+    deviations: Sequence[Estimate] = ()
+
+
 class GroupedCells(NamedTuple):
     """Cells of a kind of units, and the G groups that they belong to.
 
-    cells    those with values of all facets, whose column `clusters` names their clusters
+    cells    those with values of all facets, whose column `clusters` names their clusters; `rows` are their places
+             among all cells
     of       the group of each, by its number; `cluster` likewise
     names    each group's model and condition, and its values of the facets
     known    [G] whether a unit of a group is known
@@ -50,6 +61,7 @@ class GroupedCells(NamedTuple):
     """
 
     cells: pl.DataFrame
+    rows: Ints
     clusters: str
     of: Ints
     cluster: Ints
@@ -69,7 +81,11 @@ class GroupedCells(NamedTuple):
 
     def summed(self, column: str, by: AnyInts, many: int) -> Floats:
         """The sums of a column over the cells of each group, and `by` numbers below `many` [many, G]."""
-        values, width = self.cells[column].to_numpy(), len(self.names)
+        return self.sum_by(self.cells[column].to_numpy(), by, many)
+
+    def sum_by(self, values: Floats, by: AnyInts, many: int) -> Floats:
+        """The sums of values of cells, likewise."""
+        width = len(self.names)
         return np.asarray(np.bincount(by * width + self.of, values, many * width), float).reshape(many, width)
 
     def count_clusters(self, some: Flags) -> Ints:
@@ -86,11 +102,19 @@ class GroupedCells(NamedTuple):
 
 @dataclass(frozen=True)
 class UnitCells:
-    """The units of one kind, the measures of them, and the rule for intervals."""
+    """The units of one kind, the measures of them, and the rule for intervals.
+
+    `parts` are the cells by model if these are all models together: their units are not gone through again.
+    """
 
     units: Units
     measures: Sequence[Measure]
     jackknife: Jackknife
+    parts: UnitCells | None = None
+
+    def of_all_models(self, units: Units) -> UnitCells:
+        """The same cells with all models together; `units` are the same without the models' names."""
+        return replace(self, units=units, parts=self)
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -99,19 +123,26 @@ class UnitCells:
         `units` counts them, and `sound` those that are not void. Each measure has 'above NAME' and 'below NAME', of
         which numbers are ratios, and if units have weights 'many NAME', how many units have a value.
         """
+        if self.parts is not None:
+            return self.parts.table.with_columns(model=ALL_MODELS)
+        cells, of = self._cells
+        summed = {
+            name: pl.Series(np.bincount(of, values.fill_null(0.0).to_numpy(), cells.height))
+            for name, values in self._values(self.units.table)
+        }
+        cluster = number_groups([numbers_of(cells[self.units.cluster])]).of + 1
+        counted = {"units": pl.Series(np.bincount(of, minlength=cells.height))}
+        return cells.with_columns(**counted, **summed, **{CLUSTER: pl.Series(cluster)})
+
+    @cached_property
+    def _cells(self) -> tuple[pl.DataFrame, Ints]:
+        """What the units of each cell have in common, and the cell of each unit."""
         units, table = self.units, self.units.table
         table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
         keys = list(dict.fromkeys([*MODEL, units.cluster, *units.facets, "known"]))
         named = table.select(keys).with_columns(_as_numbers(table, keys))
         groups = number_groups([numbers_of(column) for column in named])
-        cells = named[groups.first]
-        summed = {
-            name: pl.Series(np.bincount(groups.of, values.fill_null(0.0).to_numpy(), cells.height))
-            for name, values in self._values(table)
-        }
-        cluster = number_groups([numbers_of(cells[units.cluster])]).of + 1
-        counted = {"units": pl.Series(np.bincount(groups.of, minlength=cells.height))}
-        return cells.with_columns(**counted, **summed, **{CLUSTER: pl.Series(cluster)})
+        return named[groups.first], groups.of
 
     def _values(self, table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
         """The values that are summed over units, by the names of their sums."""
@@ -143,15 +174,6 @@ class UnitCells:
         texts = self.units.table.select(list(dict.fromkeys(filter(None, (*keys, *others))))).with_columns(as_texts())
         return texts.with_columns(_as_numbers(texts, keys)).sort(keys)
 
-    @cached_property
-    def values(self) -> dict[str, Floats]:
-        """The values of each measure in that order, NaN where a unit has none."""
-        table = self.sorted_units
-        return {
-            measure.name: table[measure.column].cast(pl.Float64).fill_null(np.nan).to_numpy()
-            for measure in self.measures
-        }
-
     def grouped(self, by: By) -> GroupedCells:
         """The cells with the group of each: a model and condition, and a value of each facet in `by`."""
         key = tuple(by.values())
@@ -164,22 +186,24 @@ class UnitCells:
         return {}
 
     def _group(self, columns: Sequence[str]) -> GroupedCells:
-        cells = self.table
+        cells, rows = self.table, np.arange(self.table.height)
         if any(cells[name].null_count() for name in columns):
-            cells = cells.drop_nulls(columns)
+            rows = np.flatnonzero(cells.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series())
+            cells = cells[rows]
         groups = number_groups([numbers_of(cells[name]) for name in columns])
         cluster, many = cells[CLUSTER].to_numpy() - 1, len(groups.first)
         known: Flags = np.zeros(many, bool)
         known[groups.of[cells["known"].to_numpy()]] = True
         void = np.bincount(groups.of, cells["sound"].to_numpy(), many) == 0 if self.units.void else np.zeros(many, bool)
         names = [tuple(map(str, row)) for row in cells.select(columns)[groups.first].iter_rows()]
-        return GroupedCells(
-            cells, self.units.cluster, groups.of, cluster, names, known, void, number_groups([cluster, groups.of])
-        )
+        pairs = number_groups([cluster, groups.of])
+        return GroupedCells(cells, rows, self.units.cluster, groups.of, cluster, names, known, void, pairs)
 
     @cached_property
     def denominators(self) -> dict[str, str]:
         """By the name of each measure the first one that has the same denominators in all cells."""
+        if self.parts is not None:
+            return self.parts.denominators
         parts = ("below", "many") if self.units.weight else ("below",)
         found: dict[str, str] = {}
         for measure in self.measures:
@@ -192,17 +216,26 @@ class UnitCells:
             found[measure.name] = next(same, measure.name)
         return found
 
-    def ratios(self, measures: Sequence[Measure], cells: GroupedCells) -> list[tuple[list[Estimate], list[int]]]:
-        """Each measure's ratio in each group, and how many clusters say something of it."""
+    def numbers(
+        self, measures: Sequence[Measure], cells: GroupedCells, *, few: str | None = None
+    ) -> list[MeasureNumbers]:
+        """Each measure's ratio in each group, and unless `few` is None the standard deviation (n - 1) of its units.
+
+        `few` says why a group with a single unit has no standard deviation.
+        """
         width = len(cells.names)
-        made: dict[str, tuple[list[Estimate], list[int]]] = {}
+        made: dict[str, MeasureNumbers] = {}
         for alike in self._alike(measures, max(1, _AT_ONCE // width)) if width else ():
-            sums = self._sums(alike, cells)
-            (estimates,) = self.over.ratios([sums], alike[0].nothing, alike[0].within)
-            clusters = sums.numbers.clusters.astype(int).tolist()
+            sums, (first, *_) = self._sums(alike, cells), alike
+            (means,) = self.over.ratios([sums], first.nothing, first.within)
+            clusters, deviations = sums.numbers.clusters.astype(int).tolist(), list[Estimate]()
+            if few is not None:
+                squares = self._squares(alike, cells, sums.numbers.value)
+                deviations = self.over.deviations(sums, squares, first.nothing, few, first.within)
             for start, measure in zip(range(0, len(clusters), width), alike, strict=True):
-                made[measure.name] = estimates[start : start + width], clusters[start : start + width]
-        return [made.get(measure.name, ([], [])) for measure in measures]
+                own = slice(start, start + width)
+                made[measure.name] = MeasureNumbers(means[own], clusters[own], deviations[own])
+        return [made.get(measure.name, MeasureNumbers()) for measure in measures]
 
     def _alike(self, measures: Sequence[Measure], most: int) -> Iterator[Sequence[Measure]]:
         """Measures that are computed at once, since they have the same denominators; at most so many."""
@@ -227,6 +260,36 @@ class UnitCells:
             value = above.sum(0) / whole[of]
         clusters = cells.count_clusters(cells.cells[f"below {first}"].to_numpy() > 0).astype(float)
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n[of], clusters[of]))
+
+    def _squares(self, alike: Sequence[Measure], cells: GroupedCells, means: Floats) -> Floats:
+        """The squares about the groups' means that belong to these sums."""
+        left_out = self.over.group[cells.cluster]
+        squares: list[Floats] = []
+        for measure, mean in zip(alike, np.split(means, len(alike)), strict=True):
+            within, weight, own = (part[cells.rows] for part in self._within(measure))
+            squares.append(cells.sum_by(within + weight * (own - mean[cells.of]) ** 2, left_out, self.over.groups))
+        return np.concatenate(squares, axis=1)
+
+    def _within(self, measure: Measure) -> tuple[Floats, Floats, Floats]:
+        """Of each cell, its units' squares about their mean, their weight, and that mean (0 without any).
+
+        Squares about the mean of some cells follow from these without a difference of large numbers.
+        """
+        if self.parts is not None:
+            return self.parts._within(measure)
+        if measure.name not in self._every_within:
+            _, of = self._cells
+            above, below = (self.table[f"{part} {measure.name}"].to_numpy() for part in ("above", "below"))
+            mean = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+            table = self.units.table.select(weight=weight_of(measure, self.units.weight), value=measure.column)
+            off = table["value"].cast(pl.Float64).fill_null(0.0).to_numpy() - mean[of]
+            within = np.bincount(of, table["weight"].to_numpy() * off**2, len(above))
+            self._every_within[measure.name] = np.asarray(within, float), below, mean
+        return self._every_within[measure.name]
+
+    @cached_property
+    def _every_within(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+        return {}
 
 
 def join_values(values: Iterable[object]) -> str:

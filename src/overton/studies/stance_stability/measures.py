@@ -7,6 +7,7 @@ are in docs/stance-stability.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,15 +63,17 @@ _FAULTLESS = (CHAMELEON, REUSE, CONFIDENCE, AT_CHANGES, CHANGES, RATE, REVERSALS
 """What is also given without the turns that have a fault."""
 
 
-def _in_every_group(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+def _in_every_group(measures: tuple[Measure, ...], *, deviations: bool = False) -> tuple[Grouping, ...]:
     """By model, and over all models together; and both by temperature and order of questions."""
     conditions: tuple[By, ...] = ({}, {"temperature": "temperature"}, {"ordering": "ordering"})
-    return tuple(Grouping(measures, by, together=together) for by in conditions for together in (False, True))
+    return tuple(
+        replace(grouping, by=by) for by in conditions for grouping in _all_topics(measures, deviations=deviations)
+    )
 
 
-def _all_topics(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
+def _all_topics(measures: tuple[Measure, ...], *, deviations: bool = False) -> tuple[Grouping, ...]:
     """By model, and over all models together."""
-    return (Grouping(measures), Grouping(measures, together=True))
+    return tuple(Grouping(measures, together=together, deviations=deviations) for together in (False, True))
 
 
 def _everywhere(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
@@ -178,14 +181,13 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     rows=_rows,
     items=TOPICS,
     groupings=(
-        *_in_every_group(MEASURES),
+        *_in_every_group(MEASURES, deviations=True),
         *_in_every_group(BANDS),
         *_in_every_group(REUSE_SHARES),
         _BY_BIN,
         Grouping((UNCLEAR,)),
     ),
-    by_facet=(*_all_topics(MEASURES), *_all_topics(BANDS), *_all_topics(REUSE_SHARES)),
-    deviations=_everywhere(MEASURES),
+    by_facet=(*_all_topics(MEASURES, deviations=True), *_all_topics(BANDS), *_all_topics(REUSE_SHARES)),
     faultless=_everywhere(_FAULTLESS),
     others=(OtherNumbers((*VARIANCES, *RELATIONS), _other_numbers),),
     questions=QUESTIONS,

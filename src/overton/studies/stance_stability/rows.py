@@ -330,13 +330,14 @@ def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, F
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...] | pl.DataFrame]:
     """The tables 'counts', 'domains' and 'conversations'."""
     own = frame.units["conversations"].table.filter("known")
+    counted = pl.len().alias("conversations"), pl.col("cluster").n_unique().alias("items")
     counts: list[Cells] = []
     for model, table in [(None, own), *((name, own.filter(model=name)) for name in own["model"].unique().sort())]:
         counts.append({"model": model, "facet": None, "condition": None, **_tally(table)})
         for facet in FACETS:
-            for value, some in sorted(table.drop_nulls(facet).partition_by(facet, as_dict=True).items()):
-                cells = {"model": model, "facet": facet, "condition": str(value[0])}
-                counts.append({**cells, "conversations": some.height, "items": some["cluster"].n_unique()})
+            cells = {"model": model, "facet": facet}
+            values = table.drop_nulls(facet).group_by(condition=pl.col(facet).cast(pl.String)).agg(counted)
+            counts += [{**cells, **row} for row in values.sort("condition").iter_rows(named=True)]
     return {
         "counts": tuple(counts),
         "domains": tuple(_domains(own)),

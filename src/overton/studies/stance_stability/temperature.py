@@ -107,6 +107,9 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
         sums = cell_sums(cells, over)
         estimates, influence = over.ratios([sums], measure.nothing, measure.within)[0], over.influence(sums)
         by_topic = _values_by_topic(table, measure, frame.units["conversations"].weight)
+        wide = by_topic.pivot("temperature", index=["model", "topic"], values="value").sort("topic")
+        unknown = [pl.lit(None, pl.Float64).alias(name) for name in temperatures if name not in wide.columns]
+        wide = wide.with_columns(unknown).fill_null(nan)
         for number, model in enumerate(models):
             first = number * len(temperatures)
             at = [cell for cell in range(first, first + len(temperatures)) if not isnan(estimates[cell].value)]
@@ -115,14 +118,11 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
             means = [estimates[cell] for cell in at]
             groups = int(influence.groups[at].min())
             variance, by_chance = _variance(means, influence.parts[:, at], groups, over)
-            own = by_topic.filter(model=model)
-            wide = own.pivot("temperature", index="topic", values="value").sort("topic")
-            known = {temperatures[cell - first]: pl.Float64 for cell in at}
-            exchanged = pl.concat([pl.DataFrame(schema=known), wide], how="diagonal").select(*known).fill_null(nan)
+            exchanged = wide.filter(model=model).select(temperatures[cell - first] for cell in at)
             p = permuted_within(exchanged.to_numpy(), frame.jackknife.resamples, frame.jackknife.seed)
             numbers = {
                 "variance": variance,
-                "within_topics": _within_topics(own, frame.jackknife),
+                "within_topics": _within_topics(by_topic.filter(model=model), frame.jackknife),
                 "range": _largest_difference(means),
             }
             yield _Spread(model, measure.name, numbers, by_chance, p)
@@ -239,24 +239,29 @@ def by_turn(frame: Frame) -> Iterator[EstimateRow]:
     table = units.table.filter(later)
     if table.is_empty():
         return
-    temperatures = table["temperature"].unique().cast(pl.String).sort().to_list()
     conversations, weight = frame.units["conversations"], None
     if conversations.weight:
         own = conversations.table.filter("known")["weight"].to_numpy()
         weight = np.asarray(own[table["conversation"].to_numpy()])
     over = frame.jackknife.over(number_groups([numbers_of(table["cluster"])]).of, weight)
-    yield from _means_by(table, [], over)
-    if len(temperatures) > 1:
-        yield from _means_by(table, ["temperature"], over)
-
-
-def _means_by(table: pl.DataFrame, facets: Sequence[str], over: Resampling) -> Iterator[EstimateRow]:
-    keys = ["model", *facets, "turn"]
+    keys = ["model", "turn", "temperature"]
     groups = number_groups([numbers_of(table[name]) for name in keys])
-    rows, names = np.arange(table.height), table.select(keys)[groups.first].rows()
+    cells = table.select(keys)[groups.first]
+    yield from _means_by(table, groups.of, cells, [], over)
+    if cells["temperature"].n_unique() > 1:
+        yield from _means_by(table, groups.of, cells, ["temperature"], over)
+
+
+def _means_by(
+    table: pl.DataFrame, cell: Ints, cells: pl.DataFrame, facets: Sequence[str], over: Resampling
+) -> Iterator[EstimateRow]:
+    """Means of each model and turn, and value of a facet, of which each turn's `cell` has one each."""
+    keys = ["model", *facets, "turn"]
+    groups = number_groups([numbers_of(cells[name]) for name in keys])
+    rows, names, of = np.arange(table.height), cells.select(keys)[groups.first].rows(), groups.of[cell]
     named = [("changed_at_turn", "changed"), *([("reuse_at_turn", "reuse")] if "reuse" in table.columns else [])]
     values = [
-        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, groups.of, len(names), SHARE)
+        CellValues(table[column].cast(pl.Float64).fill_null(np.nan).to_numpy(), rows, of, len(names), SHARE)
         for _, column in named
     ]
     numbers = cell_means(values, over)
