@@ -148,7 +148,7 @@ def _places_in(predicted: Codes, true: Codes) -> ViewpointPlaces:
         known = is_it.any(0)
         is_it &= place == size
         fresh = is_it.any(0)
-        np.copyto(place, given, where=is_it)
+        place -= is_it * (size - given)  # np.copyto(where=) takes four times as long
         given += fresh
         repeated += known & ~fresh
         unknown += (said >= 0) & ~known
