@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from overton.planning.plan import plan
     from overton.reports.profile import profile
     from overton.reports.run_report import report
+    from overton.reports.verification import verify
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
     from overton.runs.run import Run, extend, open_run, resume, run
@@ -63,6 +64,7 @@ __all__ = [
     "schema",
     "split",
     "studies",
+    "verify",
 ]
 
 _MODULES_BY_NAME = {
@@ -88,6 +90,7 @@ _MODULES_BY_NAME = {
     "run": "runs.run",
     "schema": "analysis.analyze",
     "split": "runs.shards",
+    "verify": "reports.verification",
 }
 _SUBMODULES = ("corpus", "items", "judge", "models", "studies")
 

@@ -20,7 +20,7 @@ from overton.calls import Failure, Form, Reply, Settings, Usage, user
 from overton.engine import Journal, JournalMark, Spending, entries
 from overton.engine import journal as room
 from overton.engine.identity import CallKey, identify
-from overton.engine.journal_file import JournalEntry
+from overton.engine.journal_file import JournalEntry, digest_outcomes
 from overton.errors import DamagedJournal, JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"
@@ -468,3 +468,20 @@ async def test_a_session_keeps_no_outcome_in_memory(path: Path) -> None:
     journal = Journal(path)
     assert all(isinstance(slot, bytes) and isinstance(row, int) for slot, row in journal._rows.items())
     journal.close()
+
+
+async def test_a_digest_depends_on_outcomes_and_not_on_the_order_in_which_they_came(tmp_path: Path) -> None:
+    made = [entry(f"t{number}") for number in range(5)]
+
+    async def digest(name: str, *given: JournalEntry) -> str:
+        await written(tmp_path / name, *given)
+        return digest_outcomes(tmp_path / name)
+
+    first = await digest("first.db", *made)
+    assert await digest("reversed.db", *made[::-1]) == first
+    assert await digest("changed.db", *made[:4], entry("t4", Reply("other words"))) != first
+    assert await digest("asked.db", *made[:4], entry("t4", said="another question")) != first
+    assert await digest("fewer.db", *made[:4]) != first
+    assert await digest("retried.db", *made, entry("t0", Failure("too long", "", 1))) != first
+    with pytest.raises(JournalError, match="cannot be read as a journal"):
+        digest_outcomes(tmp_path / "none.db")

@@ -8,17 +8,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from overton.analysis.labels import CorrectedNumbers, correct_numbers
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
+from overton.runs.digests import changed_records
+from overton.runs.folder import RunFolder
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.contrasts import Against, compare_with_nulls
 from overton.studies.document import document
-from overton.studies.frame import show_with
+from overton.studies.frame import Analysis, show_with
 from overton.studies.installed_study import InstalledStudy, blaming
 from overton.studies.items import spelled, words_of
 from overton.studies.measurement import How
@@ -171,7 +175,11 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
         labels = correct_numbers(runs, results, how)
-        return Measured(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
+        analysis = labels.corrected(measuring_of(study).records(results, how))
+        changed = list(filter(None, (changed_records(RunFolder(run.path), run.manifest) for run in runs)))
+        if changed and isinstance(analysis, Analysis):
+            analysis = msgspec.structs.replace(analysis, warnings=(*changed, *analysis.warnings))
+        return Measured(study, analysis, how, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:

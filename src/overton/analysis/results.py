@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem, Unreadable, UnreadableRun, reason_of
+from overton.errors import InputError, Notice, Problem, Unreadable, UnreadableRun, reason_of
 from overton.runs.answerers import public_spec
+from overton.runs.digests import changed_records
 from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import read_labels
 from overton.runs.run import Run, items_of
@@ -88,6 +90,8 @@ def _read_records(run: Run) -> pl.DataFrame:
         RunError: it has no records.
     """
     study, manifest = run.study, run.manifest
+    if changed := changed_records(RunFolder(run.path), manifest):
+        warnings.warn(changed, Notice, stacklevel=2)
     if manifest.precision is None or study.blocks is None or not study.blocks.weighted:
         return run.records()
     options = RunFolder(run.path).options(study, manifest.options)

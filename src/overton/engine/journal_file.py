@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, NamedTuple
@@ -53,6 +54,7 @@ CREATE TABLE spent (
 """,
 )
 _CALLS_COLUMNS = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome", "checksum")
+_DIGESTED_COLUMNS = _CALLS_COLUMNS[1:-1]
 _SPENT_COLUMNS = ("one", "outcomes", "last", "requests", "cost", "checksum")
 _PLACEHOLDERS = f"({', '.join('?' * len(_CALLS_COLUMNS))})"
 _SELECT_ROWS = f"SELECT {', '.join(_CALLS_COLUMNS)} FROM calls"
@@ -132,6 +134,21 @@ def entries(path: Path) -> Iterator[JournalEntry]:
         for row in rows_of(connection, path):
             place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
             yield JournalEntry(Identity(row.slot, row.content), place, decode_outcome(row, path))
+
+
+def digest_outcomes(path: Path) -> str:
+    """A hexadecimal digest of all outcomes of a closed journal in order of slot, whatever the order in which they came.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    made = blake2b(digest_size=16)
+    columns = ", ".join(_DIGESTED_COLUMNS)
+    with name_file_in_errors(path), closing(_open_read_only(path)) as connection:
+        for values in connection.execute(f"SELECT {columns} FROM calls ORDER BY slot, row"):
+            # repr() is the quickest way that keeps one value from running into the next.
+            made.update(repr(values).encode())
+    return made.hexdigest()
 
 
 @contextmanager

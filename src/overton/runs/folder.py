@@ -102,6 +102,22 @@ class Shard(msgspec.Struct, frozen=True):
         return Spending(self.requests, self.cost)
 
 
+class RunDigests(msgspec.Struct, frozen=True):
+    """Digests of everything that a finished run follows from, and of what it left: if all are the same, nothing is left
+    to do.
+
+    `plan` is that of the manifest's keys that say what is asked, and `prompts` that of the texts as installed. `source`
+    is that of the code that conducts trials and makes records. `items`, `journal` and `records` are those of files.
+    """
+
+    plan: str
+    prompts: str
+    source: str
+    items: str
+    journal: str
+    records: str
+
+
 def items_of_shard(shard: Shard | None) -> frozenset[str] | None:
     """The items whose trials a run conducts, None for all."""
     return None if shard is None else frozenset(shard.items)
@@ -117,7 +133,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     any, of which trials records could not be made. `dataset` is the format of the items that the run made, 0 if it
     made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
     a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
-    provider refused a batch, which is created again only on request.
+    provider refused a batch, which is created again only on request. `digests` are those of a run that has finished.
     """
 
     study: str
@@ -146,6 +162,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     precision: PrecisionTarget | None = None
     precise: dict[str, StopState] = {}
     batch_refused: bool = False
+    digests: RunDigests | None = None
 
 
 Part = TypeVar("Part")

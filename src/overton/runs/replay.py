@@ -14,6 +14,7 @@ from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, Seat
 from overton.engine.ask import TrialAsk
 from overton.engine.dispatcher import NotRecalled
 from overton.engine.identity import CallKey, Identity
+from overton.runs.digests import digests_of
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_records
@@ -129,6 +130,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
         write_records(folder, recall.lanes)
+        manifest.digests = digests_of(folder, study, manifest) if whole else None
         write_manifest(folder.path, manifest)
     finally:
         recall.close()

@@ -34,6 +34,7 @@ from overton.errors import (
 )
 from overton.retrieval import Source
 from overton.runs.answerers import Opened, distinct_answerers
+from overton.runs.digests import digests_of
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
@@ -114,6 +115,7 @@ async def _conduct_session(  # noqa: PLR0917
         if models is not None:
             journal.set_aside(reserve_bytes(models))
         manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
+        manifest.digests = None
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
         for source in distinct_answerers(models):
@@ -143,6 +145,7 @@ async def _conduct_session(  # noqa: PLR0917
                 write_manifest(folder.path, manifest)
             raise error
         write_records(folder, lanes)
+        manifest.digests = digests_of(folder, study, manifest) if error is None else None
         write_manifest(folder.path, manifest)
         if error is not None and not isinstance(error, Stopped):
             raise error

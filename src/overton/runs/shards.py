@@ -149,6 +149,7 @@ def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
             limits=_shard_limits(shard),
             status="stopped",
             stopped="a shard that has not been started",
+            digests=None,
         ),
     )
 
@@ -343,6 +344,7 @@ def _merged_manifest(parts: Sequence[_ShardRun]) -> Manifest:
         unmade={},
         trials=0,
         sessions=sum(part.manifest.sessions for part in parts),
+        digests=None,
     )
 
 

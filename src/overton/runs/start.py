@@ -26,6 +26,7 @@ from overton.runs.answerers import (
     specs_of,
     with_page_source,
 )
+from overton.runs.digests import is_as_finished
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import check_one_judge, design_of
@@ -191,10 +192,11 @@ def resume_folder(
 ) -> Manifest:
     """Resume a run: first everything journaled is replayed and compared, then the remaining calls are made.
 
-    A finished run makes no calls: it needs neither keys nor network, and its records are written again. `limits`
-    replaces the run's own where given; both count over all sessions. `batch` says whether remaining calls are sent in
-    batches, None as before; batches already sent are read either way. `elsewhere` names models of the run that are
-    reached in another way from now on: see `reached_elsewhere`.
+    A finished run makes no calls: it needs neither keys nor network. If nothing has changed since it finished, that is
+    all; otherwise it is replayed, and its records are written again. `limits` replaces the run's own where given; both
+    count over all sessions. `batch` says whether remaining calls are sent in batches, None as before; batches already
+    sent are read either way. `elsewhere` names models of the run that are reached in another way from now on: see
+    `reached_elsewhere`.
 
     Raises:
         RunMismatch: items, prompts or models are not those that the run started with; says which.
@@ -203,6 +205,12 @@ def resume_folder(
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
+    again = retry_failed and manifest.spent.failed
+    if not (again or elsewhere) and is_as_finished(folder, study, manifest):
+        warnings.warn(
+            f"{path} has finished, and nothing has changed since: nothing is left to do", Notice, stacklevel=3
+        )
+        return manifest
     check_unchanged(study, folder, manifest)
     manifest.limits = _merge_limits(manifest.limits, limits)
     check_files()

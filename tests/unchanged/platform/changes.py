@@ -31,8 +31,12 @@ _PLANNED = (
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 CHANGED: dict[str, dict[str, Any]] = {
-    # A trial names its own condition, which was a field of its study.
-    "python-names": {**_TABLE["python-names"], "overton.calls > Trial > members > condition_name": "property"},
+    # A trial names its own condition, which was a field of its study. A run can be verified.
+    "python-names": {
+        **_TABLE["python-names"],
+        "overton.calls > Trial > members > condition_name": "property",
+        "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
+    },
     # A plan times no calls: a run's progress says how long it will take.
     "commands": {**_TABLE["commands"], **{f"plan {name} > --time": GONE for name in _PLANNED}},
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.

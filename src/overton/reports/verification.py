@@ -1,0 +1,173 @@
+"""A run checked against its own journal: conducted again, offline, and compared with its files."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.analysis.analyze import chosen_how, measured_runs
+from overton.errors import InputError, JournalError, Notice, RunError, RunMismatch, StudyError, command
+from overton.files.atomic import cannot_be_written
+from overton.reports.run_report import report
+from overton.runs.folder import RunFolder
+from overton.runs.lanes import write_dataset
+from overton.runs.replay import recall_records
+from overton.runs.run import Run, open_run
+from overton.runs.start import check_unchanged
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_NAMED = 3
+"""How many differences a sentence names."""
+_LEFT_OUT = ("*.lock", "*.reserve", "records.parquet", "records.parts", "report.html", "pages.*")
+"""Files that are made again, or not needed for it."""
+
+
+class VerifiedPart(msgspec.Struct, frozen=True):
+    """One part of a run: whether it is what the journal gives, and in a sentence what was compared or differs."""
+
+    part: str
+    same: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A run's calls, records, estimates and report, each compared with what its journal gives again."""
+
+    run: Path
+    parts: tuple[VerifiedPart, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether all parts are the same."""
+        return all(part.same for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values: `run`, `same`, `parts`."""
+        return {"run": str(self.run), "same": self.same, "parts": msgspec.to_builtins(self.parts)}
+
+
+def verify(path: str | Path) -> Verification:
+    """Conduct a run again from its journal, and compare records, estimates and report with those on disk.
+
+    Nothing is asked, and nothing is written into the folder: it is copied, without what is made again. A run that
+    stopped is verified as far as it went. Where a part is not the same, those that follow from it are still compared.
+
+    Raises:
+        InputError: the run's study is not installed here.
+        RunError: `path` is not a run folder, is running, or has no records; or the copy cannot be written.
+    """
+    run = open_run(path)
+    if run.manifest.status == "running":
+        raise RunError(f"{run.path} is running, or its process was killed: {command('resume', run.path)}")
+    with TemporaryDirectory(prefix="overton-") as kept, warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        again = Path(kept) / run.path.resolve().name
+        try:
+            shutil.copytree(run.path, again, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        except (OSError, shutil.Error) as error:
+            raise cannot_be_written(again, error) from error
+        return Verification(run.path, tuple(_compare_parts(run, again)))
+
+
+def _compare_parts(run: Run, again: Path) -> Iterator[VerifiedPart]:
+    try:
+        conducted = _conduct_again(run, again)
+    except (RunMismatch, JournalError) as error:
+        yield VerifiedPart("calls", same=False, said=str(error))
+        return
+    outcomes = run.manifest.spent.outcomes
+    yield VerifiedPart("calls", same=True, said=f"the journal's {outcomes:,} outcomes answer the calls of this run")
+    yield _compare_records(run, conducted)
+    if run.study.measuring is not None and conducted.records().height:
+        yield _compare_estimates(run, conducted)
+        yield _compare_report(run, conducted)
+    if run.dataset is not None:
+        same = run.dataset.read_bytes() == (again / run.dataset.name).read_bytes()
+        yield VerifiedPart("dataset", same, f"{run.dataset.name} is {'' if same else 'not '}what the journal gives")
+
+
+def _conduct_again(run: Run, again: Path) -> Run:
+    """The copy, with records made again.
+
+    Raises:
+        RunMismatch: items, prompts, or a call would differ now.
+        JournalError: the journal is damaged.
+    """
+    folder, study = RunFolder(again), run.study
+    manifest = folder.manifest()
+    check_unchanged(study, folder, manifest)
+    manifest = recall_records(folder, study, manifest, lacking=manifest.stopped)
+    write_dataset(folder, study, manifest)
+    return Run(again, manifest)
+
+
+def _compare_records(run: Run, again: Run) -> VerifiedPart:
+    stored, made = (RunFolder(each.path).records() for each in (run, again))
+    return _compare_tables("records", stored, made, ("trial",))
+
+
+def _compare_estimates(run: Run, again: Run) -> VerifiedPart:
+    try:
+        stored = _estimates_of(run)
+    except (InputError, StudyError) as error:
+        return VerifiedPart("estimates", same=False, said=f"none follow from the records on disk: {error}")
+    return _compare_tables(
+        "estimates", stored, _estimates_of(again), ("measure", "model", "item", "facet", "condition")
+    )
+
+
+def _estimates_of(run: Run) -> pl.DataFrame:
+    analysis = measured_runs(run.study, [run], chosen_how(run.study, {})).analysis
+    estimates: pl.DataFrame = analysis.estimates()
+    return estimates
+
+
+def _compare_report(run: Run, again: Run) -> VerifiedPart:
+    stored = run.path / "report.html"
+    if not stored.is_file():
+        return VerifiedPart("report", same=True, said="there is none")
+    if stored.read_bytes() == report([again.path]).read_bytes():
+        return VerifiedPart("report", same=True, said=f"{stored.name} is what the journal gives")
+    advice = f"write it again: {command('report', run.path)}"
+    return VerifiedPart("report", same=False, said=f"{stored.name} is not what the journal gives; {advice}")
+
+
+def _compare_tables(part: str, stored: pl.DataFrame, made: pl.DataFrame, names: Sequence[str]) -> VerifiedPart:
+    """Whether two tables are equal, and if not, where they first differ; rows are named by the columns `names`."""
+    import polars as pl
+
+    if stored.height != made.height or stored.schema != made.schema:
+        shapes = [f"{table.height:,} rows of {table.width} columns" for table in (stored, made)]
+        if shapes[0] == shapes[1]:
+            shapes = [f"{table.height:,} rows with columns {_spell_columns(table)}" for table in (stored, made)]
+        return VerifiedPart(part, same=False, said=f"there are {shapes[0]}; the journal gives {shapes[1]}")
+    differs = pl.DataFrame({name: ~stored[name].eq_missing(made[name]) for name in stored.columns})
+    rows = differs.select(pl.any_horizontal(pl.all())).to_series().arg_true().to_list()
+    if not rows:
+        return VerifiedPart(part, same=True, said=f"all {stored.height:,} rows are what the journal gives")
+    said = []
+    for row in rows[:_MOST_NAMED]:
+        column = next(name for name in stored.columns if differs[name][row])
+        values = f"{column} is {stored[column][row]!r}, the journal gives {made[column][row]!r}"
+        said.append(f"{_spell_row(stored, row, names)}: {values}")
+    more = [f"and {len(rows) - len(said):,} more rows differ"] if len(rows) > len(said) else []
+    return VerifiedPart(part, same=False, said="; ".join([*said, *more]))
+
+
+def _spell_columns(table: pl.DataFrame) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in table.schema.items())
+
+
+def _spell_row(table: pl.DataFrame, row: int, names: Sequence[str]) -> str:
+    known = [table[name][row] for name in names if name in table.columns]
+    return f"row {row + 1} ({', '.join(str(value) for value in known if value is not None)})"

@@ -1,0 +1,85 @@
+"""Digests of finished runs, by which a run that nothing has changed since is recognised without replaying it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import blake2b, file_digest
+from pathlib import Path
+
+from overton.engine import digest
+from overton.engine.journal_file import digest_outcomes
+from overton.errors import JournalError
+from overton.runs.folder import ITEMS, Manifest, RunDigests, RunFolder
+from overton.studies.study import AnyStudy
+
+_OVERTON = Path(__file__).parents[1]
+_CONDUCTING = ("calls", "engine", "judging", "studies")
+"""The folders of Overton whose code makes calls and records."""
+_PLAN = ("study", "seed", "options", "models", "items", "prompts", "precision", "shard")
+"""The keys of a manifest that say what a run asks."""
+
+
+def digests_of(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> RunDigests:
+    """The digests of a run as it is now.
+
+    Raises:
+        OSError: a file is missing or cannot be read.
+        JournalError: the journal cannot be read.
+    """
+    return RunDigests(
+        plan=digest([getattr(manifest, name) for name in _PLAN]),
+        prompts=digest(study.prompts()),
+        source=_source_digest(f"{study.conduct.__module__}.{study.conduct.__qualname__}", study.record.__module__),
+        items=_file_digest(folder.path / ITEMS),
+        journal=digest_outcomes(folder.journal),
+        records=_file_digest(folder.records_file),
+    )
+
+
+def is_as_finished(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> bool:
+    """Whether a run has finished, and neither its folder nor what it follows from has changed since."""
+    if manifest.status != "finished" or manifest.digests is None or not manifest.digests.source:
+        return False
+    try:
+        return digests_of(folder, study, manifest) == manifest.digests
+    except (OSError, JournalError):  # replaying says what is wrong
+        return False
+
+
+def changed_records(folder: RunFolder, manifest: Manifest) -> str:
+    """That the records are not those that the run wrote, in a sentence; '' if they are, or that is not known."""
+    known = manifest.digests if manifest.status == "finished" else None
+    if known is None or _file_digest(folder.records_file) == known.records:
+        return ""
+    return f"{folder.records_file} is not what this run wrote: it was changed since, and so may be every number."
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+@cache
+def _source_digest(conduct: str, module: str) -> str:
+    """A digest of the files of Overton that make calls and records, and of which function conducts trials.
+
+    If the study's `module` is of another package, that package's files count, too. '' if it has none, as in a notebook.
+    """
+    folders, package = [_OVERTON / room for room in _CONDUCTING], module.partition(".")[0]
+    if package != _OVERTON.name:
+        file = getattr(sys.modules[package], "__file__", None)
+        if file is None:
+            return ""
+        folders.append(Path(file).parent if Path(file).name == "__init__.py" else Path(file))
+    made = blake2b(conduct.encode(), digest_size=16)
+    for path in _files_in(folders):
+        made.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+    return made.hexdigest()
+
+
+def _files_in(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        files = [folder] if folder.is_file() else sorted(folder.rglob("*"))
+        yield from (path for path in files if path.is_file() and path.suffix != ".pyc")
