@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from overton.reporting.cells import encoded
 from overton.studies.sections import TrialTable
 
@@ -101,13 +103,13 @@ def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[d
         first, stop = start + (-start) % step, min(start + _TRIALS_PER_CHUNK, table.size)
         rows = slice(first, stop, step)
         answers = table.answers(start, stop)[first - start :: step]
-        prompt = [int(index) for index in table.prompt[rows]]
+        prompt = np.asarray(table.prompt[rows]).tolist()
         new = [index for index in dict.fromkeys(prompt) if index not in numbers]
         numbers.update(zip(new, range(len(numbers) - 1, len(numbers) - 1 + len(new)), strict=True))
         yield {
             "prompts": [table.prompts(index) for index in new],
             "prompt": [numbers[index] for index in prompt],
-            "codes": [[int(code) for code in facet.codes[rows]] for facet in table.facets],
+            "codes": [np.asarray(facet.codes[rows]).tolist() for facet in table.facets],
             "names": list(table.names[rows]) if table.names else [str(row + 1) for row in range(table.size)[rows]],
             "answers": [answer[:cap] for answer in answers],
             "cut": {str(row): len(answer) - cap for row, answer in enumerate(answers) if len(answer) > cap},

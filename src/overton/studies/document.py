@@ -28,6 +28,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import get_annotations, getdoc
 from math import isfinite, isnan
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -56,11 +57,13 @@ class Shape:
     leads: bool = False
 
 
+@cache
 def _shape_of(kind: type) -> Shape:
     declared = getattr(kind, "SHAPE", None)
     return declared if isinstance(declared, Shape) else Shape()
 
 
+@cache
 def _fields_of(kind: type) -> tuple[str, ...] | None:
     """The names of a struct's or a named tuple's fields; None for any other type."""
     if issubclass(kind, msgspec.Struct):
@@ -69,6 +72,7 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
     return named
 
 
+@cache
 def _keys(kind: type) -> dict[str, str]:
     """The keys of a type's JSON in order, each with the field or property behind it."""
     shape = _shape_of(kind)
@@ -78,18 +82,21 @@ def _keys(kind: type) -> dict[str, str]:
 
 def plain(value: Any) -> Any:
     """`value` as dictionaries with texts as keys, lists, strings and numbers, null for those that are not finite."""
+    if value is None or isinstance(value, str | int):
+        return value  # most values, so first
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if isinstance(value, Estimate):
         return _measure(value)
-    if _fields_of(type(value)) is not None:
+    kind: type = type(value)
+    if _fields_of(kind) is not None:
         return _object(value)
     if isinstance(value, Mapping):
         return {
             "/".join(map(str, key)) if isinstance(key, tuple) else str(key): plain(inner)
             for key, inner in value.items()
         }
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
         return [plain(inner) for inner in value]
     return value
 
@@ -170,7 +177,8 @@ def _levels(value: Any) -> Iterator[float]:
         if not isnan(value.low):
             yield value.level
         return
-    names = _fields_of(type(value))
+    kind: type = type(value)
+    names = _fields_of(kind)
     if names is not None:
         inner: Iterable[Any] = (getattr(value, name) for name in names)
     elif isinstance(value, Mapping):

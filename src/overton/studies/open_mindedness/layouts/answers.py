@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.studies.open_mindedness.answer_counts import with_answers
-from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.open_mindedness.layouts.parts import LABELS
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
 from overton.studies.sections import BrowseFilter, Numbers, TrialTable
@@ -122,8 +122,9 @@ def _prompts(
     keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
     distinct = keyed.unique("prompt").sort("prompt").select(_SHAPE)
     numbers: dict[str, int] = {}
+    known = {name: {argument.id: argument for argument in (*i.pros, *i.cons)} for name, i in issues.items()}
     prompts = _CompactRows(
-        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in distinct.iter_rows()
+        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, known, s)] for s in distinct.iter_rows()
     )
     prompt = keyed["prompt"].to_numpy().copy()
     prompt[~prompts.filled[prompt]] = -1
@@ -149,16 +150,17 @@ class _CompactRows:
         return self._numbers[self._ends[index] : self._ends[index + 1]].tolist()
 
 
-def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool, str]) -> tuple[str, ...]:
+def _parts(
+    issues: Mapping[str, Issue],
+    known: Mapping[str, Mapping[str, Argument]],
+    shape: tuple[str, Sequence[str], int, int, bool, str],
+) -> tuple[str, ...]:
     """The prompt's texts; none if something that it was made of is missing."""
     name, arguments, wording, template, a_first, answers = shape
     issue = issues.get(name)
-    if issue is None or len(issue.paraphrases) < template:
+    if issue is None or len(issue.paraphrases) < template or not known[name].keys() >= {*arguments}:
         return ()
-    known = {argument.id: argument for argument in (*issue.pros, *issue.cons)}
-    if not all(argument in known for argument in arguments):
-        return ()
-    shown = [known[argument] for argument in arguments]
+    shown = [known[name][argument] for argument in arguments]
     if answers == "free":
         return free_parts(issue, shown, wording, template)
     return prompt_parts(issue, shown, wording, template, a_first)

@@ -8,6 +8,7 @@ from functools import partial
 from math import floor, isnan, nan
 
 from overton.statistics import Estimate
+from overton.statistics.arrays import Floats
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, series_of
 from overton.studies.charts.grids import GridCell, grid
@@ -186,13 +187,22 @@ def _by_coin(shown: Shown, model: str) -> float:
 def _move_by_coin(baseline: int, other: int) -> float:
     """The expected change of the share of the baseline's stance, counted if another stance became the most common."""
     import numpy as np
-    from scipy.stats import binom
 
     before, after = (np.arange(answers + 1) for answers in (baseline, other))
-    chances = np.outer(binom.pmf(before, baseline, 0.5), binom.pmf(after, other, 0.5))
+    chances = np.outer(_coin_chances(baseline), _coin_chances(other))
     was, now = before / baseline, after / max(1, other)
     flipped = (was > 0.5)[:, None] != (now > 0.5)[None, :]  # a tie is con
     return float((chances * flipped * np.abs(was[:, None] - now[None, :])).sum())
+
+
+def _coin_chances(tosses: int) -> Floats:
+    """The chance of each number of heads, from 0 to `tosses`. `scipy.stats` would take a second to import."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    heads = np.arange(tosses + 1)
+    ways = gammaln(tosses + 1) - gammaln(heads + 1) - gammaln(tosses - heads + 1)
+    return np.asarray(np.exp(ways - tosses * np.log(2)))
 
 
 def by_issue(shown: Shown) -> Section:
