@@ -13,6 +13,7 @@ from tests.runs.batch_endpoint import BatchEndpoint
 from overton.calls import Price
 from overton.engine import RetryPolicy, batch_sender, batches
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Options
@@ -59,7 +60,8 @@ class BatchRuns:
             self.request,
             *(replace(self.request, spec=f"{self.request.spec}{n}", name=f"m{n}") for n in range(2, models + 1)),
         ]
-        return start_folder(STUDY, self.issues, {"subject": wanted}, self.folder / out, options=options, **more)
+        asked = Experiment(STUDY, self.issues, options)
+        return start_folder(asked, {"subject": wanted}, self.folder / out, **more)
 
     def resume(self, out: str, **more: Any) -> Manifest:
         more.setdefault("patience", PATIENCE)

@@ -22,6 +22,7 @@ from overton.calls import Price
 from overton.engine import Limits, RetryPolicy, batch_sender, batches
 from overton.errors import OvertonError
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.progress import Progress
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Issue, Options
@@ -82,11 +83,9 @@ def work(job: dict) -> int:
             lines = Path(job["items"]).read_bytes().splitlines()
             issues = [msgspec.json.decode(line, type=Issue) for line in lines]
             manifest = start_folder(
-                STUDY,
-                issues,
+                Experiment(STUDY, issues, Options(trials=job["trials"], **job.get("options", {}))),
                 {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
                 out,
-                options=Options(trials=job["trials"], **job.get("options", {})),
                 limits=limits,
                 batch=job.get("batch", False),
                 precision=PrecisionTarget(job["precision"]) if "precision" in job else None,

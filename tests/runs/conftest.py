@@ -27,6 +27,7 @@ from overton.calls import Failure, Reply
 from overton.engine import Journal, RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import extend_folder, resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
@@ -210,7 +211,8 @@ class Runs:
         options = Options(trials=more.pop("trials", 1), **more.pop("options", {}))
         more.setdefault("patience", self.patience)
         wanted = {"subject": models or [self.request()]}
-        return start_folder(STUDY, more.pop("issues", self.issues), wanted, self.folder / out, options=options, **more)
+        asked = Experiment(STUDY, more.pop("issues", self.issues), options, more.pop("seed", 0))
+        return start_folder(asked, wanted, self.folder / out, **more)
 
     def resume(self, out: str = "run", **more: Any) -> Manifest:
         more.setdefault("patience", self.patience)

@@ -21,6 +21,7 @@ from overton.calls import Price
 from overton.engine import Limits, batch_sender, batches
 from overton.errors import AccessError
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Options
@@ -89,7 +90,8 @@ class Served:
     def start(self, *names: str, **more: Any) -> Manifest:
         options = Options(trials=more.pop("trials", 1), **more.pop("options", {}))
         wanted = {"subject": [self.request(name) for name in names or ("m",)]}
-        return start_folder(STUDY, self.issues, wanted, self.folder / "run", options=options, batch=True, **more)
+        asked = Experiment(STUDY, self.issues, options)
+        return start_folder(asked, wanted, self.folder / "run", batch=True, **more)
 
     def resume(self, **more: Any) -> Manifest:
         return resume_folder(STUDY, self.folder / "run", **more)

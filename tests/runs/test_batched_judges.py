@@ -11,6 +11,7 @@ from tests.runs.batch_endpoint import BatchEndpoint
 
 from overton.engine import batch_sender, batches
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.items import read_items
 from overton.runs.start import start_folder
@@ -38,7 +39,7 @@ def asked(served: BatchEndpoint, out: Path, **more: Any) -> Manifest:
         role: [ModelRequest(f"{served.url}#{name}", (("max_tokens", "40"),)) for name in names]
         for role, names in ROLES.items()
     }
-    return start_folder(STUDY, read_items(STUDY)[:3], wanted, out, **more)
+    return start_folder(Experiment(STUDY, read_items(STUDY)[:3], STUDY.options()), wanted, out, **more)
 
 
 def test_judges_in_batches_give_the_records_of_a_plain_run(served: BatchEndpoint, tmp_path: Path) -> None:

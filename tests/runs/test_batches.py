@@ -21,6 +21,7 @@ from overton.engine import Limits
 from overton.errors import InputError
 from overton.runs.answerers import ModelRequest
 from overton.runs.batch_status import batches as batches_of
+from overton.runs.experiment import Experiment
 from overton.runs.folder import RunFolder
 from overton.runs.start import start_folder
 from overton.studies.open_mindedness import STUDY
@@ -239,6 +240,9 @@ def test_what_a_provider_no_longer_knows_is_asked_again(asked: BatchRuns) -> Non
 def test_where_nobody_takes_batches_nothing_is_asked(tmp_path: Path, runs: Any) -> None:
     with pytest.raises(InputError, match="--batch: none of these models takes batches"):
         start_folder(
-            STUDY, runs.issues, {"subject": [ModelRequest("simulated/open-minded")]}, tmp_path / "run", batch=True
+            Experiment(STUDY, runs.issues, STUDY.options()),
+            {"subject": [ModelRequest("simulated/open-minded")]},
+            tmp_path / "run",
+            batch=True,
         )
     assert not (tmp_path / "run").exists()

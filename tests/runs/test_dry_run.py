@@ -12,6 +12,7 @@ from overton.calls import Price, Trial, user
 from overton.errors import InputError
 from overton.runs.answerers import ModelRequest, open_models
 from overton.runs.dry_run import plan
+from overton.runs.experiment import Experiment
 from overton.runs.start import start_folder
 from overton.studies.items import Items
 from overton.studies.open_mindedness import STUDY, Options
@@ -28,7 +29,7 @@ def priced(request: ModelRequest, price: Price | None = PRICE) -> ModelRequest:
 def test_a_run_asks_what_its_plan_said(runs: Any, endpoint: Any) -> None:
     wanted = [priced(runs.request("m")), priced(runs.request("n"))]
     models = open_models(STUDY, runs.issues, {"subject": wanted}, 0)
-    made = plan(STUDY, runs.issues, models, Options(trials=2), 0)
+    made = plan(Experiment(STUDY, runs.issues, Options(trials=2)), models)
     assert endpoint.asked == []
     assert (made.items, made.trials, made.calls) == (2, 264, 528)
     manifest = runs.start(models=wanted, trials=2)
@@ -45,7 +46,7 @@ def test_a_run_asks_what_its_plan_said(runs: Any, endpoint: Any) -> None:
 def test_a_cost_is_unknown_where_one_price_is(runs: Any) -> None:
     wanted = [priced(runs.request("m")), priced(runs.request("n"), None)]
     models = open_models(STUDY, runs.issues, {"subject": wanted}, 0)
-    made = plan(STUDY, runs.issues, models, Options(trials=1), 0)
+    made = plan(Experiment(STUDY, runs.issues, Options(trials=1)), models)
     assert made.cost is None
     assert [model.cost is None for model in made.models] == [False, True]
 
@@ -99,9 +100,10 @@ def test_calls_that_lanes_share_count_once_and_their_own_once_a_lane_though_one_
     texts = [Text("one"), Text("two"), Text("three")]
     spec = ModelRequest(f"{endpoint.url}#judge", (("connections", "2"),))
     wanted = {"subject": [ModelRequest(f"{endpoint.url}#{name}") for name in "mn"], "judge": [spec]}
-    made = plan(FRAMED, texts, open_models(FRAMED, texts, wanted, 0), Empty(), 0)
+    framed = Experiment(FRAMED, texts, Empty())
+    made = plan(framed, open_models(FRAMED, texts, wanted, 0))
     assert {model.model[-1]: model.calls for model in made.models} == {"m": 3, "n": 3, "e": 1 + 3 + 2 * 3}
-    start_folder(FRAMED, texts, wanted, tmp_path / "run")
+    start_folder(framed, wanted, tmp_path / "run")
     assert sum(asked.model == "judge" for asked in endpoint.asked) == 1 + 3 + 2 * 3
 
 

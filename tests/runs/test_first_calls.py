@@ -16,6 +16,7 @@ from overton.engine import RetryPolicy
 from overton.engine.first_calls import unsupported
 from overton.errors import AccessError, CallFailed, RejectedError
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest
 from overton.runs.start import resume_folder, start_folder
 
@@ -96,7 +97,9 @@ class Server:
         """A run in which a judge, whose temperature is given, labels texts."""
         wanted = {"subject": [self.request("m")], "judge": [self.request("j", ("temperature", "0"), *args)]}
         items = [Text(f"t{number}") for number in range(texts)]
-        return start_folder(labelling(form), items, wanted, self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
+        study = labelling(form)
+        asked = Experiment(study, items, study.options())
+        return start_folder(asked, wanted, self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
 
     def again(self, form: Form | None) -> Manifest:
         return resume_folder(labelling(form), self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))

@@ -18,6 +18,7 @@ from overton.engine import Limits, RetryPolicy, entries
 from overton.errors import AccessError, RunMismatch
 from overton.runs.answerers import ModelRequest, open_models
 from overton.runs.dry_run import plan
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import extend_folder, resume_folder, start_folder
 from overton.runs.temperature_probe import PROBE
@@ -79,7 +80,9 @@ class Judges:
 
     def start(self, judge: str = "judge", *args: tuple[str, str], out: str = "run", **more: Any) -> Manifest:
         wanted = self.wanted(judge, *args, price=more.pop("price", None))
-        return start_folder(STUDY, TEXTS, wanted, self.folder / out, patience=PATIENCE, **more)
+        return start_folder(
+            Experiment(STUDY, TEXTS, STUDY.options()), wanted, self.folder / out, patience=PATIENCE, **more
+        )
 
     def resume(self, out: str = "run", **more: Any) -> Manifest:
         return resume_folder(STUDY, self.folder / out, patience=PATIENCE, **more)
@@ -157,7 +160,7 @@ def test_a_limit_applies_to_the_probe_too(judges: Judges) -> None:
 def test_a_plan_counts_the_probe(judges: Judges) -> None:
     def planned(*args: tuple[str, str]) -> list[int]:
         models = open_models(STUDY, TEXTS, judges.wanted("judge", *args, price=Price(1.0, 1.0)), 0)
-        return [row.calls for row in plan(STUDY, TEXTS, models, Labels(), 0).models]
+        return [row.calls for row in plan(Experiment(STUDY, TEXTS, Labels()), models).models]
 
     assert planned() == [3, 4]
     assert planned(("temperature", "0")) == [3, 3]
@@ -221,7 +224,7 @@ CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from test_judges import ki
 def killed(url: str, out: str) -> None:
     """In a separate process: a run with a judge that refuses."""
     wanted = {"subject": [ModelRequest(f"{url}#m")], "judge": [ModelRequest(f"{url}#reasons")]}
-    start_folder(STUDY, TEXTS, wanted, Path(out), patience=PATIENCE)
+    start_folder(Experiment(STUDY, TEXTS, STUDY.options()), wanted, Path(out), patience=PATIENCE)
 
 
 def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> None:

@@ -49,7 +49,7 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
     async def again() -> None:
         with closing(open_journal(folder, manifest)) as journal:
             journal._notes.clear()
-            (lane,) = lanes_of(folder, study, manifest, None)
+            (lane,) = lanes_of(folder, folder.experiment(study, manifest), manifest, None)
             decide = lane.rounds._deciding.decision  # type: ignore[union-attr]
 
             def decided(ended: Any) -> str:

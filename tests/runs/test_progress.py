@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from overton.runs.experiment import Experiment
 from overton.runs.items import read_items
 from overton.runs.progress import CallsEach, Progress, TimeLeft, calls_each
 from overton.studies import deliberation, open_mindedness, pluralism
@@ -61,11 +62,13 @@ def test_what_is_recalled_from_the_journal_takes_no_time() -> None:
 
 def test_trials_ask_what_the_study_lets_expect() -> None:
     issues = read_items(open_mindedness.STUDY)
-    assert calls_each(open_mindedness.STUDY, issues, open_mindedness.Options(), 0) == CallsEach(1.0, fixed=True)
+    assert calls_each(Experiment(open_mindedness.STUDY, issues, open_mindedness.Options())) == CallsEach(
+        1.0, fixed=True
+    )
     threads = read_items(pluralism.STUDY)[:1]
-    assert calls_each(pluralism.STUDY, threads, pluralism.STUDY.options(), 0).calls > 1
+    assert calls_each(Experiment(pluralism.STUDY, threads, pluralism.STUDY.options())).calls > 1
     agents = deliberation.STUDY.options(agents=("a", "b"))
-    at_table = calls_each(deliberation.STUDY, read_items(deliberation.STUDY), agents, 0)
+    at_table = calls_each(Experiment(deliberation.STUDY, read_items(deliberation.STUDY), agents))
     assert (at_table.calls, at_table.fixed) == (2.0, False)
 
 

@@ -39,7 +39,7 @@ out, weights, issues = map(Path, sys.argv[1:4])
 worker.llama = partial(stub, latency=0.05, heard=str(weights.with_suffix(".heard")))
 model = ModelRequest(f"ray/gguf:{weights}", tuple(tuple(pair.split("=")) for pair in sys.argv[4:]))
 items = msgspec.json.decode(issues.read_bytes(), type=list[Issue])
-start_folder(STUDY, items, {"subject": [model]}, out, options=Options(trials=4))
+start_folder(Experiment(STUDY, items, Options(trials=4)), {"subject": [model]}, out)
 """
 
 

@@ -16,6 +16,7 @@ from overton.calls import Failure, user
 from overton.engine import Limits, entries
 from overton.errors import AccessError, InputError, JournalError, RunError, RunExists, RunLocked, RunMismatch, Stopped
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.studies.open_mindedness import STUDY
 
 
@@ -363,8 +364,9 @@ def test_a_defect_in_a_study_loses_no_reply(runs: Any, endpoint: Any) -> None:
 
     from overton.runs.start import start_folder
 
+    broken = Experiment(replace(STUDY, conduct=conduct), runs.issues, STUDY.options())
     with pytest.raises(ZeroDivisionError):
-        start_folder(replace(STUDY, conduct=conduct), runs.issues, {"subject": [runs.request()]}, runs.folder / "run")
+        start_folder(broken, {"subject": [runs.request()]}, runs.folder / "run")
     assert set(runs.outcomes()) == set(endpoint.seeds())
     assert not isinstance(ZeroDivisionError, Stopped)
 

@@ -22,7 +22,7 @@ from study_packages import TEA
 
 import overton
 from overton.errors import InputError, StudyError
-from overton.runs import trial_counts
+from overton.runs import experiment
 from overton.studies import guards, registry
 from overton.studies.registry import listed, study_named
 
@@ -281,7 +281,7 @@ def test_a_fault_in_preparing_is_found_before_anything_is_asked(
     fault: str, study_packages: Any, command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     old, new, code, reason = BEFORE_ASKING[fault]
-    monkeypatch.setattr(trial_counts, "MOST_TRIALS", 1000)
+    monkeypatch.setattr(experiment, "MOST_TRIALS", 1000)
     assert old in TEA
     study_packages(TEA.replace(old, new))
     done = command_line(*RUN, folder=tmp_path)

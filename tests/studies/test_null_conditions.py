@@ -94,7 +94,7 @@ def starter() -> Any:
         judges = [f"simulated/{one}" for one in study.simulated if "judge" in one]
         others = {"judge": judges[:1]} if "judge" in study.role_names else {}
         ready = set_up(study, {}, models=models, others=others)
-        return ready.items[:3], ready.options
+        return ready.experiment.items[:3], ready.experiment.options
 
     return made
 

@@ -94,8 +94,7 @@ def _read_records(run: Run) -> pl.DataFrame:
         warnings.warn(changed, Notice, stacklevel=2)
     if manifest.precision is None or study.blocks is None or not study.blocks.weighted:
         return run.records()
-    options = RunFolder(run.path).options(study, manifest.options)
-    trials = study.trials(run.items(), options, manifest.seed)
+    trials = RunFolder(run.path).experiment(study, manifest).trials()
     return with_weights(run.records(), study.blocks, trials, together=study.together)
 
 

@@ -53,11 +53,12 @@ def _has_changed(source: ComparisonSource) -> bool | None:
 def _replays_differently(run: Run) -> bool | None:
     folder = RunFolder(run.path)
     try:
-        check_unchanged(run.study, folder, run.manifest)
+        experiment = folder.experiment(run.study, run.manifest)
+        check_unchanged(folder, experiment, run.manifest)
     except RunError:
         return None
     try:
-        missing_trials(folder, run.study, run.manifest, retry_failed=False)
+        missing_trials(folder, experiment, run.manifest, retry_failed=False)
     except RunMismatch:
         return True
     except RunError:

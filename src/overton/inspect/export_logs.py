@@ -456,14 +456,18 @@ def write_logs(
         RunMismatch: prompts or items are not those that the run started with.
     """
     _check_installed()
-    check_unchanged(study, folder, manifest)
+    experiment = folder.experiment(study, manifest)
+    check_unchanged(folder, experiment, manifest)
     tasks = _lane_tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
         raise InputError([Problem(str(path), "", "exists already; nothing is overwritten") for path in there])
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with closing(Replay(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:
+        with (
+            closing(Replay(folder, experiment, manifest)) as recall,
+            TemporaryDirectory(prefix=".export-", dir=out) as new,
+        ):
             logs = [
                 LaneLog(study, manifest, task, recall, lane, scoring(task))
                 for lane, task in zip(recall.lanes, tasks, strict=True)

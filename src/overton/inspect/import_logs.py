@@ -307,7 +307,7 @@ def _replay_records(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: MergedSamples, named: str
 ) -> Manifest:
     try:
-        return recall_records(folder, study, manifest, lacking=gathered.lacking)
+        return recall_records(folder, folder.experiment(study, manifest), manifest, lacking=gathered.lacking)
     except RunMismatch as error:
         reason = str(error).removeprefix(f"{folder.path}: ")
         raise RunMismatch([Problem(named, "", f"does not contain the calls of {study.name}. {reason}")]) from error

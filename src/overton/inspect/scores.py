@@ -117,11 +117,13 @@ def make(
     first = named.pop(found.first)
     ready = set_up(found, options, models=first, others=named, items=items, only=only, source_args=source_args)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
-    roomy = found.with_demands(ready.options, {**named, found.first: first})
+    roomy = found.with_demands(ready.experiment.options, {**named, found.first: first})
     models = model_entries(roomy, seed, agents)
     answerers = answerers_of(roomy, seed, agents, models, searched)
-    hosted = HostedStudy(answerers, ready.items, ready.options, trials_at_once, cache, ready.left_out)
-    with_nulls = bool(chosen_nulls(found.nulls, ready.options))
+    hosted = HostedStudy(
+        answerers, ready.experiment.items, ready.experiment.options, trials_at_once, cache, ready.left_out
+    )
+    with_nulls = bool(chosen_nulls(found.nulls, ready.experiment.options))
     return make_task(hosted, measuring(found.name, models[found.first], with_nulls))
 
 

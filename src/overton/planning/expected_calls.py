@@ -30,14 +30,8 @@ _RUNS_PER_MODEL = 3
 Answered = dict[tuple[str, str], list[TrialOutcome]]
 
 
-def expected_calls(  # noqa: PLR0917
-    study: AnyStudy,
-    ready: SetUp,
-    wanted: PrecisionTarget,
-    planned: Plan,
-    pilot: str | Path | None,
-    model_args: Arguments | None,
-    seed: int,
+def expected_calls(
+    ready: SetUp, wanted: PrecisionTarget, planned: Plan, pilot: str | Path | None, model_args: Arguments | None
 ) -> PrecisionPlan:
     """The calls, cost and rounds to expect, summed over the plan's lanes.
 
@@ -47,13 +41,14 @@ def expected_calls(  # noqa: PLR0917
         InputError: the study does not support this, or the pilot lacks a condition of the plan.
         RunError: the pilot is not a run, or has no records.
     """
+    study = ready.experiment.study
     precision.check_one_judge(study, ready.wanted)
     lanes = study.lanes(ready.wanted)
-    design = precision.design_of(study, ready.items, ready.options, seed, wanted, lanes)
+    design = precision.design_of(ready.experiment, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
-        called, models = _pilot_answers(study, design, ready, pilot, model_args, Path(folder), seed)
+        called, models = _pilot_answers(design, ready, pilot, model_args, Path(folder))
     runs = [
-        _simulate_run(design, models[number % len(models)], seed + number)
+        _simulate_run(design, models[number % len(models)], ready.experiment.seed + number)
         for number in range(_RUNS_PER_MODEL * len(models))
     ]
     runs.sort(key=lambda run: run[1].calls)
@@ -70,19 +65,14 @@ def expected_calls(  # noqa: PLR0917
     )
 
 
-def _pilot_answers(  # noqa: PLR0917
-    study: AnyStudy,
-    design: StoppingPlan,
-    ready: SetUp,
-    pilot: str | Path | None,
-    model_args: Arguments | None,
-    folder: Path,
-    seed: int,
+def _pilot_answers(
+    design: StoppingPlan, ready: SetUp, pilot: str | Path | None, model_args: Arguments | None, folder: Path
 ) -> tuple[str, list[Answered]]:
     """The pilot's name in a sentence, and for each of its models the results of its trials by item and condition."""
     from overton.planning.pilot import pilot_of
 
-    source, called = pilot_of(study, None if pilot is None else str(pilot), ready, model_args, folder, seed)
+    study = ready.experiment.study
+    source, called = pilot_of(None if pilot is None else str(pilot), ready, model_args, folder)
     if source.run is None:
         raise InputError(
             [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not identify its trials")]
@@ -120,8 +110,7 @@ def _calls_per_trial(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[s
 
 
 def _trials_of(study: AnyStudy, run: Run) -> Sequence[Trial]:
-    folder = RunFolder(run.path)
-    return list(study.trials(run.items(), folder.options(study, run.manifest.options), run.manifest.seed))
+    return list(RunFolder(run.path).experiment(study, run.manifest).trials())
 
 
 def _group_by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:

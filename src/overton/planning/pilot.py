@@ -23,8 +23,8 @@ _MOST_TRIALS = 4
 """Limits of a pilot that is simulated for a plan."""
 
 
-def pilot_of(  # noqa: PLR0917
-    study: AnyStudy, named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
+def pilot_of(
+    named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path
 ) -> tuple[ComparisonSource, str]:
     """The pilot, opened, and its name in a sentence: a run, or respondents that are simulated in `folder`.
 
@@ -32,6 +32,8 @@ def pilot_of(  # noqa: PLR0917
         InputError: no such pilot exists, and nobody can stand in for one.
         RunError: it is not a run, or has no records.
     """
+    experiment = ready.experiment
+    study = experiment.study
     if named is not None and not named.startswith(SIMULATED):
         _, _, (source,) = open_sources([named], study.name, {})
         return source, f"run {source.label}"
@@ -41,15 +43,15 @@ def pilot_of(  # noqa: PLR0917
         study.name,
         models=subjects,
         others=_other_answerers(study, ready),
-        items=list(ready.items[:_MOST_ITEMS]),
+        items=list(experiment.items[:_MOST_ITEMS]),
         out=path,
-        seed=seed,
+        seed=experiment.seed,
         model_args=None if named else _simulated_arguments(model_args, ready, study),
         watch=_ignore_progress,
         **_pilot_options(study, ready),
     )
     _, _, (source,) = open_sources([path], study.name, {})
-    return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
+    return source, f"{', '.join(subjects)}, asked about {min(len(experiment.items), _MOST_ITEMS)} {study.items.plural}"
 
 
 def _simulated_arguments(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
@@ -113,20 +115,20 @@ def _pilot_options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
     own = {
         field.name: given
         for field in fields_of(study.options)
-        if not field.option.follows and (given := getattr(ready.options, field.name)) != field.default
+        if not field.option.follows and (given := getattr(ready.experiment.options, field.name)) != field.default
     }
-    trials = trials_of(ready.options)
+    trials = trials_of(ready.experiment.options)
     return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
 
 
-def asked_differently(study: AnyStudy, pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
+def asked_differently(pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
     """How a pilot was asked differently from the plan: options that shape what is measured, and who answers besides
     the subject. Numbers of trials do not count."""
     provenance = pilot.provenance
     if provenance is None:
         yield f"how {pilot.label} came about is unknown"
         return
-    planned = msgspec.to_builtins(ready.options)
+    study, planned = ready.experiment.study, msgspec.to_builtins(ready.experiment.options)
     yield from (said for kind, said in options_differing(provenance.options, planned, study) if kind == "instrument")
     for role in study.roles[1:]:
         both = (provenance.roles, ready.wanted)

@@ -66,30 +66,31 @@ def plan(
         InputError: anything wrong with the arguments.
     """
     found = study_named(study)
-    named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only}
+    named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only, "seed": seed}
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
     ready = set_up(found, options, **named)
-    opened, planned = _open_and_plan(found, ready, seed)
+    opened, planned = _open_and_plan(ready)
     if (stopping := precision_of(precision, at_most_calls)) is not None:
-        expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
+        expected = expected_calls(ready, stopping, planned, pilot, model_args)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
     if (other := _other_way_of_shares(found, ready, options)) is not None:
         with suppress(InputError):  # not available for models without token probabilities
-            otherwise = _open_and_plan(found, set_up(found, other, **named), seed)[1]
+            otherwise = _open_and_plan(set_up(found, other, **named))[1]
     ways = ways_of(planned, otherwise, _name_other_way(found, ready, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
-    return add_detections(found, planned, wanted, ready, opened, seed, model_args)
+    return add_detections(planned, wanted, ready, opened, model_args)
 
 
-def _open_and_plan(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
+def _open_and_plan(ready: SetUp) -> tuple[dict[str, list[Opened]], Plan]:
     """Who would answer, and the plan of their calls."""
-    asked = found.with_demands(ready.options, answerers.specs_of(ready.wanted))
-    opened = answerers.open_models(asked, ready.items, ready.wanted, seed, need_keys=False)
-    return opened, dry_run.plan(found, ready.items, opened, ready.options, seed)
+    experiment = ready.experiment
+    asked = experiment.study.with_demands(experiment.options, answerers.specs_of(ready.wanted))
+    opened = answerers.open_models(asked, experiment.items, ready.wanted, experiment.seed, need_keys=False)
+    return opened, dry_run.plan(experiment, opened)
 
 
 def _other_way_of_shares(found: AnyStudy, ready: SetUp, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -114,7 +115,7 @@ def _other_way_of_shares(found: AnyStudy, ready: SetUp, options: Mapping[str, An
 
 def _roles_by_probabilities(ready: SetUp) -> tuple[str, ...]:
     """The roles asked for token probabilities if shares are estimated by them."""
-    options = msgspec.structs.replace(ready.options, shares="probabilities")
+    options = msgspec.structs.replace(ready.experiment.options, shares="probabilities")
     return options.demands(answerers.specs_of(ready.wanted)).probabilities
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from math import isfinite, isnan, nan, sqrt
@@ -22,6 +22,7 @@ from overton.planning.pilot import SIMULATED, asked_differently, pilot_of, trial
 from overton.runs import dry_run
 from overton.runs.answerers import Opened
 from overton.runs.dry_run import Plan
+from overton.runs.experiment import Experiment
 from overton.runs.setup import Arguments, SetUp
 from overton.statistics.jackknife import FEWEST, Jackknife
 from overton.statistics.power import (
@@ -84,13 +85,11 @@ class Detecting:
             raise InputError(wrong)
 
 
-def add_detections(  # noqa: PLR0917
-    study: AnyStudy,
+def add_detections(
     planned: Plan,
     wanted: Detecting,
     ready: SetUp,
     answering: Mapping[str, Sequence[Opened]],
-    seed: int,
     model_args: Arguments | None = None,
 ) -> PlanDetecting:
     """The plan, and for each measure what it would detect.
@@ -99,18 +98,19 @@ def add_detections(  # noqa: PLR0917
         InputError: no such pilot or measure exists, or the study does not declare how models are compared.
         RunError: the pilot is not a run, or has no records.
     """
+    study = ready.experiment.study
     comparing_of(study)
-    costs = _Costs(study, planned, ready, answering, seed)
+    costs = _Costs(planned, ready, answering)
     models = len(answering[study.first])
     pairs = max(1, 1 if study.together else models * (models - 1) // 2)
     with TemporaryDirectory(prefix="overton-") as folder:
-        pilot, called = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
+        pilot, called = pilot_of(wanted.pilot, ready, model_args, Path(folder))
         made = tuple(
             _PilotMeasure(study, wanted, pilot, called, measure, size, pairs).detection(costs)
             for measure, size in wanted.sizes.items()
         )
         simulated = wanted.pilot is None or wanted.pilot.startswith(SIMULATED)
-        otherwise = () if simulated else tuple(asked_differently(study, pilot, ready))
+        otherwise = () if simulated else tuple(asked_differently(pilot, ready))
     return PlanDetecting(
         **{name: getattr(planned, name) for name in planned.__struct_fields__},
         detect=tuple(msgspec.structs.replace(detection, differing=otherwise) for detection in made),
@@ -121,13 +121,11 @@ class _Costs:
     """The cost of a plan's items, by the number of their trials. Items are the units of the intervals, each of which
     may be `several` of the items that the study asks about."""
 
-    def __init__(
-        self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
-    ) -> None:
+    def __init__(self, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]]) -> None:
         self._planned_items = planned.items
-        self.trials = trials_of(ready.options)
+        self.trials = trials_of(ready.experiment.options)
         self._item_cost = None if planned.cost is None else planned.cost / max(planned.items, 1)
-        self._cost_of_sample = _cost_function(study, ready, answering, seed)
+        self._cost_of_sample = _cost_function(ready.experiment, answering)
         self._sample_costs: dict[int, float] = {}
 
     def items(self, several: float) -> int:
@@ -152,14 +150,13 @@ class _Costs:
         return self._sample_costs[1] + (trials - 1) * (self._sample_costs[2] - self._sample_costs[1])
 
 
-def _cost_function(
-    study: AnyStudy, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
-) -> Callable[[int], float]:
-    some = ready.items[:: max(1, len(ready.items) // _PRICED_ITEMS)][:_PRICED_ITEMS]
+def _cost_function(experiment: Experiment, answering: Mapping[str, Sequence[Opened]]) -> Callable[[int], float]:
+    items = experiment.items
+    some = items[:: max(1, len(items) // _PRICED_ITEMS)][:_PRICED_ITEMS]
 
     def cost(trials: int) -> float:
-        options = msgspec.structs.replace(ready.options, trials=trials)
-        return dry_run.plan(study, some, answering, options, seed).cost or 0.0
+        options = msgspec.structs.replace(experiment.options, trials=trials)
+        return dry_run.plan(replace(experiment, items=some, options=options), answering).cost or 0.0
 
     return cost
 

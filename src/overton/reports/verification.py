@@ -105,8 +105,9 @@ def _conduct_again(run: Run, again: Path) -> Run:
     """
     folder, study = RunFolder(again), run.study
     manifest = folder.manifest()
-    check_unchanged(study, folder, manifest)
-    manifest = recall_records(folder, study, manifest, lacking=manifest.stopped)
+    experiment = folder.experiment(study, manifest)
+    check_unchanged(folder, experiment, manifest)
+    manifest = recall_records(folder, experiment, manifest, lacking=manifest.stopped)
     write_dataset(folder, study, manifest)
     return Run(again, manifest)
 

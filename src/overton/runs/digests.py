@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import blake2b, file_digest
+from inspect import unwrap
 from pathlib import Path
 
+from overton.calls import Conduct
 from overton.engine import digest
 from overton.engine.journal_file import digest_outcomes
 from overton.errors import JournalError
@@ -31,7 +33,7 @@ def digests_of(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> RunDig
     return RunDigests(
         plan=digest([getattr(manifest, name) for name in _PLAN]),
         prompts=digest(study.prompts()),
-        source=_source_digest(f"{study.conduct.__module__}.{study.conduct.__qualname__}", study.record.__module__),
+        source=_source_digest(_name_of(study.conduct), study.record.__module__),
         items=_file_digest(folder.path / ITEMS),
         journal=digest_outcomes(folder.journal),
         records=_file_digest(folder.records_file),
@@ -54,6 +56,11 @@ def changed_records(folder: RunFolder, manifest: Manifest) -> str:
     if known is None or _file_digest(folder.records_file) == known.records:
         return ""
     return f"{folder.records_file} is not what this run wrote: it was changed since, and so may be every number."
+
+
+def _name_of(conduct: Conduct) -> str:
+    own = unwrap(conduct)
+    return f"{own.__module__}.{getattr(own, '__qualname__', type(own).__qualname__)}"
 
 
 def _file_digest(path: Path) -> str:

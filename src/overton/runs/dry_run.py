@@ -16,8 +16,8 @@ from overton.reporting.notebook import fragment
 from overton.retrieval import Source
 from overton.runs.answerers import Opened
 from overton.runs.event_loop import run_to_end
+from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.temperature_probe import PROBE, READY
-from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
 from overton.studies.null_conditions import null_of
 from overton.studies.sections import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
@@ -144,23 +144,21 @@ def _cost_cells(row: ModelPlan) -> list[str]:
     return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs, batches]
 
 
-def plan(
-    study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
-) -> Plan:
+def plan(experiment: Experiment, models: Mapping[str, Sequence[Opened]]) -> Plan:
     """Conduct every trial on canned replies and add up its calls.
 
     Raises:
         InputError: there would be more trials than a run may have.
     """
-    trials_by_item(study, items, options, seed)
-    trials = list(study.trials(items, options, seed))
+    experiment.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
+    study, trials = experiment.study, list(experiment.trials())
     seats = _seats(study, models)
     courses = _count_courses(study, seats, trials)
     rows = _model_plans(seats, courses)
     in_turn, hours = _batches_in_turn(courses[-1], seats, len(trials))
     return Plan(
         study=study.name,
-        items=len(items),
+        items=len(experiment.items),
         trials=len(trials),
         calls=sum(row.calls for row in rows),
         calls_at_most=sum(row.calls_at_most for row in rows),

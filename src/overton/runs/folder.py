@@ -17,6 +17,7 @@ from overton.errors import InputError, Problem, Unreadable, UnreadableRun, comma
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
+from overton.runs.experiment import Experiment
 from overton.studies.options import check_stored, fields_of, stored_options
 from overton.studies.precision import PrecisionTarget, StopState
 from overton.untrusted import converted, decode_json, no_links, read_bytes
@@ -374,6 +375,14 @@ class RunFolder:
             for number, line in enumerate(_read_file(path).splitlines(), 1)
             if line.strip()
         ]
+
+    def experiment(self, study: AnyStudy, manifest: Manifest) -> Experiment:
+        """What the run asks.
+
+        Raises:
+            RunError: items or options cannot be read, or no run of the study can have them.
+        """
+        return Experiment(study, self.items(study.items.kind), self.check_fits(study, manifest), manifest.seed)
 
     def write_items(self, items: Iterable[msgspec.Struct]) -> None:
         """Write the items that the run asks about.

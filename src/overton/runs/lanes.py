@@ -17,6 +17,7 @@ from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects
 from overton.models import Model
 from overton.runs.answerers import Opened
+from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.folder import (
     DATASET_FORMAT,
     Manifest,
@@ -27,7 +28,6 @@ from overton.runs.folder import (
     write_manifest,
 )
 from overton.runs.precision import RoundDecider, design_of
-from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
@@ -51,32 +51,30 @@ class ReplayedModel:
 
 
 def lanes_of(
-    folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
     """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
 
     With several judges, each judge has as many lanes: calls not to the judge are the same in all of them.
 
     Raises:
-        RunError: the manifest is not of a run of this study; items or options cannot be read.
-        InputError: they make more trials than a run may have.
+        InputError: there are more trials than a run may have.
     """
+    study = experiment.study
     seatings = _seat_lanes(study, manifest, models)
-    items = folder.items(study.items.kind)
-    options = folder.check_fits(study, manifest)
-    planned = trials_by_item(study, items, options, manifest.seed)
+    planned = experiment.trials_by_item
     part = items_of_shard(manifest.shard)
     if part is not None:
         planned = Counter({item: count for item, count in planned.items() if item in part})
     wanted = manifest.precision
     design = None
     if wanted is not None:
-        design = design_of(study, items, options, manifest.seed, wanted, len(seatings))
+        design = design_of(experiment, wanted, len(seatings))
     order = None if design is None else design.order
     lanes = [
         Lane(
             bindings=bindings,
-            trials=partial(_plan_trials, study, items, options, manifest.seed, part),
+            trials=partial(_plan_trials, experiment, part),
             outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
@@ -90,11 +88,9 @@ def lanes_of(
     return lanes
 
 
-def _plan_trials(
-    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
-) -> Iterable[Any]:
+def _plan_trials(experiment: Experiment, part: frozenset[str] | None) -> Iterable[Any]:
     """The trials of a run, or of some of its items."""
-    trials = study.trials(items, options, seed)
+    trials = experiment.trials()
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 

@@ -12,6 +12,7 @@ from overton.engine import Lane
 from overton.errors import InputError, JournalError, Problem, Unreadable
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
+from overton.runs.experiment import Experiment
 from overton.studies.options import option_place
 from overton.studies.precision import (
     Arm,
@@ -89,19 +90,20 @@ def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> Non
         raise InputError([Problem(option_place("precision"), "", reason)])
 
 
-def design_of(  # noqa: PLR0917
-    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: PrecisionTarget, lanes: int
-) -> StoppingPlan:
+def design_of(experiment: Experiment, wanted: PrecisionTarget, lanes: int) -> StoppingPlan:
     """The design of each of `lanes` lanes, from which it chooses blocks; calls are divided evenly among them.
 
     Raises:
         InputError: see `check_wanted`; or fewer calls are allowed than the first round takes.
     """
-    check_wanted(study, wanted, options)
+    study = experiment.study
+    check_wanted(study, wanted, experiment.options)
     assert study.blocks is not None
-    trials = list(study.trials(items, options, seed))
+    trials = list(experiment.trials())
     calls = None if wanted.calls is None else wanted.calls // lanes
-    design = StoppingPlan(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
+    design = StoppingPlan(
+        study.blocks, trials, wanted, experiment.seed, _most_calls(study, study.blocks, trials), calls
+    )
     if calls is not None and design.first_round > calls:
         reason = f"the first round alone takes {design.first_round * lanes:,}, before which nothing is known"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 
 from overton.calls import Trial
 from overton.engine import Counters
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
+from overton.runs.experiment import Experiment
 from overton.studies.study import AnyStudy
 
 
@@ -59,9 +59,9 @@ class CallsEach:
     fixed: bool
 
 
-def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> CallsEach:
+def calls_each(experiment: Experiment) -> CallsEach:
     """The calls of a trial on the shortest course, over a sample of trials from all parts of the plan."""
-    trials = list(study.trials(items, options, seed))
+    study, trials = experiment.study, list(experiment.trials())
     some = trials[:: max(1, len(trials) // _SAMPLED_TRIALS)][:_SAMPLED_TRIALS]
     until = monotonic() + _SAMPLING_S
     least, most, seen = 0, 0, 0

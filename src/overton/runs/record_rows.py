@@ -144,9 +144,8 @@ def _warn_of_missing_rows(
 
 def _list_finished_trials(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
     """The owner of each trial of the design, and its name, both as in records, without trials of incomplete items."""
-    items, options = folder.items(study.items.kind), folder.options(study, manifest.options)
     part = None if manifest.shard is None else items_of_shard(manifest.shard)
-    trials = [(trial.item, trial.name) for trial in study.trials(items, options, manifest.seed)]
+    trials = [(trial.item, trial.name) for trial in folder.experiment(study, manifest).trials()]
     for lane, whose in zip(lane_names(study, manifest), _lane_owners(study, manifest), strict=True):
         left_out = {*manifest.missing.get(lane, ())}
         for item, name in trials:

@@ -16,10 +16,10 @@ from overton.engine.dispatcher import NotRecalled
 from overton.engine.identity import CallKey, Identity
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import run_to_end
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_records
 from overton.runs.temperature_probe import recall_probes
-from overton.studies.study import AnyStudy
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Replay:
         JournalError: the journal cannot be read.
     """
 
-    def __init__(self, folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
-        self._study = study
-        self.items = folder.items(study.items.kind)
+    def __init__(self, folder: RunFolder, experiment: Experiment, manifest: Manifest) -> None:
+        self._study = study = experiment.study
+        self.items = experiment.items
         self.ended = _last_session_end(folder, manifest)
-        self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
+        self.lanes: list[Lane] = lanes_of(folder, experiment, manifest, None)
         self.names: list[str] = lane_names(study, manifest)
         self.journal: Journal = open_journal(folder, manifest)
         recall_probes(study, manifest, self.lanes, self.journal)
@@ -111,7 +111,7 @@ def _restrict_to_decided(lane: Lane, journal: Journal) -> None:
     lane.planned = Counter(trial.item for trial in lane.trials())
 
 
-def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, lacking: str) -> Manifest:
+def recall_records(folder: RunFolder, experiment: Experiment, manifest: Manifest, *, lacking: str) -> Manifest:
     """Write the records that a run's journal completes, complete items only; returns the updated manifest.
 
     `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
@@ -119,7 +119,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    recall = Replay(folder, study, manifest)
+    recall = Replay(folder, experiment, manifest)
     try:
         run_to_end(_recall_lanes(recall))
         manifest.spent = spent_so_far(folder, manifest, recall.journal)
@@ -130,7 +130,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
         write_records(folder, recall.lanes)
-        manifest.digests = digests_of(folder, study, manifest) if whole else None
+        manifest.digests = digests_of(folder, experiment.study, manifest) if whole else None
         write_manifest(folder.path, manifest)
     finally:
         recall.close()

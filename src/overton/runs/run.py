@@ -210,6 +210,7 @@ def run(
         others=others,
         items=items,
         only=only,
+        seed=seed,
         model_args=model_args,
         source_args=source_args,
         prices=prices,
@@ -217,12 +218,9 @@ def run(
     )
     with traceback_kept(folder):
         manifest = start.start_folder(
-            found,
-            ready.items,
+            ready.experiment,
             ready.wanted,
             folder,
-            options=ready.options,
-            seed=seed,
             limits=Limits(max_cost, max_calls),
             left_out=left_out or ready.left_out,
             batch=batch,

@@ -36,6 +36,7 @@ from overton.retrieval import Source
 from overton.runs.answerers import Opened, distinct_answerers
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
@@ -45,18 +46,18 @@ from overton.runs.temperature_probe import probe_judges, recall_probes
 from overton.studies.study import AnyStudy
 
 
-def missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
+def missing_trials(folder: RunFolder, experiment: Experiment, manifest: Manifest, *, retry_failed: bool) -> int:
     """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.
 
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    return run_to_end(_count_missing_trials(folder, study, manifest, retry_failed))
+    return run_to_end(_count_missing_trials(folder, experiment, manifest, retry_failed))
 
 
 def run_session(
     folder: RunFolder,
-    study: AnyStudy,
+    experiment: Experiment,
     manifest: Manifest,
     models: Mapping[str, Sequence[Opened]] | None,
     *,
@@ -74,34 +75,35 @@ def run_session(
         RunLocked: another process is using the run, or has used it since `manifest` was read.
         JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
-    each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
+    each = _calls_each(experiment) if watch and models is not None else CallsEach(0.0, fixed=True)
     return run_to_end(
-        _conduct_session(folder, study, manifest, models, retry_failed, patience or RetryPolicy(), watch, each)
+        _conduct_session(folder, experiment, manifest, models, retry_failed, patience or RetryPolicy(), watch, each)
     )
 
 
-def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
+def _calls_each(experiment: Experiment) -> CallsEach:
     """The calls of a trial in each lane, to estimate the time left."""
-    items = folder.items(study.items.kind)
     try:
-        return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
+        return calls_each(experiment)
     except StudyError:  # it may fail on canned replies alone; then only the time left is unknown
         return CallsEach(0.0, fixed=False)
 
 
-async def _count_missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
+async def _count_missing_trials(
+    folder: RunFolder, experiment: Experiment, manifest: Manifest, retry_failed: bool
+) -> int:
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         dispatcher, lanes = (
             Dispatcher(journal, Budget(Limits()), recall_only=True),
-            lanes_of(folder, study, manifest, None),
+            lanes_of(folder, experiment, manifest, None),
         )
-        recall_probes(study, manifest, lanes, journal)
-        return await count_missing(lanes, study.conduct, dispatcher)
+        recall_probes(experiment.study, manifest, lanes, journal)
+        return await count_missing(lanes, experiment.study.conduct, dispatcher)
 
 
 async def _conduct_session(  # noqa: PLR0917
     folder: RunFolder,
-    study: AnyStudy,
+    experiment: Experiment,
     manifest: Manifest,
     models: Mapping[str, Sequence[Opened]] | None,
     retry_failed: bool,
@@ -110,6 +112,7 @@ async def _conduct_session(  # noqa: PLR0917
     each: CallsEach,
 ) -> Manifest:
     """See `run_session`. The run stays locked until all of its files are written."""
+    study = experiment.study
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         _check_unchanged(folder, manifest)
         if models is not None:
@@ -121,7 +124,7 @@ async def _conduct_session(  # noqa: PLR0917
         for source in distinct_answerers(models):
             if isinstance(source, Source):
                 source.keep_in(folder.path)
-        lanes = lanes_of(folder, study, manifest, models)
+        lanes = lanes_of(folder, experiment, manifest, models)
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         dispatcher = Dispatcher(journal, budget, patience)

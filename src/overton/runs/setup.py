@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from overton.calls import Price
-from overton.errors import InputError, Notice, Problem
+from overton.errors import InputError, Notice, Problem, Unreadable
 from overton.key_values import Given, pairs_of
 from overton.models.prices import PriceList, read_price_list
 from overton.models.spec import name_and_spec, parse_spec
 from overton.runs import answerers
 from overton.runs.answerers import ModelRequest, Requests
+from overton.runs.experiment import Experiment
 from overton.runs.items import opened_if_file, read_items
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
+from overton.untrusted import converted
 
 Arguments = Mapping[str, Given]
 """Model arguments by model name and key; a list of values repeats the key."""
@@ -111,10 +115,10 @@ class _RunArguments:
 
 @dataclass(frozen=True)
 class SetUp:
-    """A study ready to run; `left_out` says how many of the items that were read are not asked about."""
+    """An experiment ready to run, and who is to answer; `left_out` says how many of the items that were read are not
+    asked about."""
 
-    items: Sequence[Any]
-    options: StudyOptions
+    experiment: Experiment
     wanted: Requests
     left_out: str
 
@@ -160,6 +164,7 @@ def set_up(
     others: Mapping[str, Sequence[str]] | None = None,
     items: Any = None,
     only: Sequence[str] | None = None,
+    seed: int = 0,
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
@@ -184,7 +189,7 @@ def set_up(
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
     for remark in options.remarks():
         warnings.warn(remark, Notice, stacklevel=3)
-    return SetUp(kept, options, wanted, left_out)
+    return SetUp(Experiment(study, kept, options, seed), wanted, left_out)
 
 
 def chosen_options(
@@ -233,8 +238,15 @@ def _read_given_items(study: AnyStudy, asked: _RunArguments) -> Sequence[Any]:
         raise InputError(
             [Problem(option_place(name), "", "applies only to items that are read from files") for name in unused]
         )
-    items: Sequence[Any] = asked.items
-    return items
+    return [_as_stored(study, item) for item in asked.items]
+
+
+def _as_stored(study: AnyStudy, item: Any) -> Any:
+    """An item as the run folder gives it back: a whole number in a field of decimals, say, is one from the start."""
+    try:
+        return converted(msgspec.to_builtins(item), study.items.kind)
+    except Unreadable as error:
+        raise InputError([Problem(study.items.plural, str(getattr(item, "id", item)), error.reason)]) from None
 
 
 def _items_from_words(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:

@@ -27,6 +27,7 @@ from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE
 from overton.runs.answerers import Opened, Requests
 from overton.runs.event_loop import run_to_end
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder, Shard, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.machine import check_machine
 from overton.runs.progress import Watch
@@ -35,7 +36,6 @@ from overton.runs.run import Run, open_run
 from overton.runs.session import missing_trials, run_session
 from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
 from overton.runs.start import check_unchanged, prepare
-from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import note_used
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -44,8 +44,7 @@ _SHARED_FOLDER = "shared"
 
 
 def split_folder(
-    study: AnyStudy,
-    items: Sequence[Any],
+    experiment: Experiment,
     wanted: Requests,
     into: int,
     out: Path,
@@ -63,14 +62,15 @@ def split_folder(
         InputError: there are fewer items than shards, or the limits are too small to divide; no call was made.
         OvertonError: what made continuing impossible. Nothing is made then, and the calls are paid for again next time.
     """
-    manifest, options, models, wanted, trials = prepare(study, items, wanted, **run)
-    check_machine(out, manifest.models, models, trials * study.lanes(wanted))
-    parts = _divide_items(trials_by_item(study, items, options, manifest.seed), into)
+    manifest, models, wanted = prepare(experiment, wanted, **run)
+    study, counted = experiment.study, experiment.trials_by_item
+    check_machine(out, manifest.models, models, counted.total() * study.lanes(wanted))
+    parts = _divide_items(counted, into)
     _check_divisible(manifest.limits, into, 0)
     plan = plan_digest(manifest)
     with new_folder(out) as fresh:
-        base = RunFolder.create(fresh / _SHARED_FOLDER, manifest, items)
-        _answer_shared(study, base, models, patience, watch)
+        base = RunFolder.create(fresh / _SHARED_FOLDER, manifest, experiment.items)
+        _answer_shared(experiment, base, models, patience, watch)
         whole = base.manifest()
         _check_divisible(whole.limits, into, whole.spent.requests)
         archive = base.path / ARCHIVE
@@ -155,7 +155,7 @@ def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
 
 
 def _answer_shared(
-    study: AnyStudy,
+    experiment: Experiment,
     base: RunFolder,
     models: Mapping[str, Sequence[Opened]],
     patience: RetryPolicy | None,
@@ -166,7 +166,8 @@ def _answer_shared(
     Raises:
         RunError: a limit or an interrupt stopped it.
     """
-    only = replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None)
+    study = experiment.study
+    only = replace(experiment, study=replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None))
     done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
     if done.status != "finished":
         raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
@@ -238,12 +239,13 @@ def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinis
         whole.spent = written
         write_manifest(fresh, whole)
         folder = RunFolder(fresh)
-        check_unchanged(study, folder, whole)
-        lacking = missing_trials(folder, study, whole, retry_failed=False)
+        experiment = folder.experiment(study, whole)
+        check_unchanged(folder, experiment, whole)
+        lacking = missing_trials(folder, experiment, whole, retry_failed=False)
         if lacking and not unfinished:
             raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
         if not lacking:
-            whole = run_session(folder, study, whole, None)
+            whole = run_session(folder, experiment, whole, None)
     return whole
 
 
@@ -465,19 +467,17 @@ def split(
         others=others,
         items=items,
         only=only,
+        seed=seed,
         model_args=model_args,
         source_args=source_args,
         prices=prices,
         price_list=price_list,
     )
     paths = split_folder(
-        found,
-        ready.items,
+        ready.experiment,
         ready.wanted,
         into,
         Path(out),
-        options=ready.options,
-        seed=seed,
         limits=Limits(max_cost, max_calls),
         left_out=left_out or ready.left_out,
         batch=batch,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from overton.calls import Price
-from overton.engine import Limits, RetryPolicy, digest
+from overton.engine import Limits, RetryPolicy
 from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.models import Model, parse_spec, price_of
@@ -27,13 +28,13 @@ from overton.runs.answerers import (
     with_page_source,
 )
 from overton.runs.digests import is_as_finished
+from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import check_one_judge, design_of
 from overton.runs.progress import Watch
 from overton.runs.session import missing_trials, run_session
 from overton.runs.temperature_probe import sent
-from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import Trust, check_trusted, note_used
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.options import StudyOptions
@@ -71,13 +72,10 @@ def _redirect_entry(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
 
 
 def start_folder(
-    study: AnyStudy,
-    items: Sequence[Any],
+    experiment: Experiment,
     wanted: Requests,
     out: Path,
     *,
-    options: StudyOptions | None = None,
-    seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
     batch: bool = False,
@@ -92,42 +90,27 @@ def start_folder(
         InputError: anything wrong with items, models or options; no call was made and no folder created.
         OvertonError: see `run_session`.
     """
-    prepared = prepare(
-        study,
-        items,
-        wanted,
-        options=options,
-        seed=seed,
-        limits=limits,
-        left_out=left_out,
-        batch=batch,
-        precision=precision,
-    )
-    trials = 1 if precision else prepared.trials * study.lanes(prepared.wanted)
+    prepared = prepare(experiment, wanted, limits=limits, left_out=left_out, batch=batch, precision=precision)
+    study = experiment.study
+    trials = 1 if precision else experiment.trials_by_item.total() * study.lanes(prepared.wanted)
     check_machine(out, prepared.manifest.models, prepared.models, trials)
-    folder = RunFolder.create(out, prepared.manifest, items)
+    folder = RunFolder.create(out, prepared.manifest, experiment.items)
     note_used(study, prepared.wanted)
-    return run_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
+    return run_session(folder, experiment, prepared.manifest, prepared.models, patience=patience, watch=watch)
 
 
 class Prepared(NamedTuple):
-    """A run that can start: its manifest, its options, its answerers, the completed request for them, and the number
-    of its trials in each lane."""
+    """A run that can start: its manifest, its answerers, and the completed request for them."""
 
     manifest: Manifest
-    options: StudyOptions
     models: dict[str, list[Opened]]
     wanted: Requests
-    trials: int
 
 
 def prepare(
-    study: AnyStudy,
-    items: Sequence[Any],
+    experiment: Experiment,
     wanted: Requests,
     *,
-    options: StudyOptions | None = None,
-    seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
     batch: bool = False,
@@ -138,32 +121,32 @@ def prepare(
     Raises:
         InputError: anything wrong with items, models or options.
     """
-    chosen = study.options() if options is None else options
-    limits = limits or Limits()
+    study, limits = experiment.study, limits or Limits()
     wanted = with_page_source(study, wanted)
     _check_record(study)
-    trials = trials_by_item(study, items, chosen, seed).total()
+    experiment.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
     if precision is not None:
         check_one_judge(study, wanted)
-        design_of(study, items, chosen, seed, precision, study.lanes(wanted))
-    models = open_models(study.with_demands(chosen, specs_of(wanted)), items, wanted, seed)
+        design_of(experiment, precision, study.lanes(wanted))
+    asked = study.with_demands(experiment.options, specs_of(wanted))
+    models = open_models(asked, experiment.items, wanted, experiment.seed)
     _check_prices(models, limits)
     if batch:
         _check_batches(models)
     manifest = Manifest(
         study=study.name,
-        seed=seed,
-        options=msgspec.to_builtins(chosen),
+        seed=experiment.seed,
+        options=msgspec.to_builtins(experiment.options),
         models=entries_of(wanted, models, batched=batch),
-        items=digest(list(items)),
-        prompts={name: digest(text) for name, text in study.prompts().items()},
+        items=experiment.items_digest,
+        prompts=experiment.prompt_digests,
         created=datetime.now(UTC).isoformat(timespec="microseconds"),
         overton=__version__,
         limits=limits,
         left_out=left_out,
         precision=precision,
     )
-    return Prepared(manifest, chosen, models, wanted, trials)
+    return Prepared(manifest, models, wanted)
 
 
 def _check_record(study: AnyStudy) -> None:
@@ -211,25 +194,26 @@ def resume_folder(
             f"{path} has finished, and nothing has changed since: nothing is left to do", Notice, stacklevel=3
         )
         return manifest
-    check_unchanged(study, folder, manifest)
+    experiment = folder.experiment(study, manifest)
+    check_unchanged(folder, experiment, manifest)
     manifest.limits = _merge_limits(manifest.limits, limits)
     check_files()
-    if not (missing := missing_trials(folder, study, manifest, retry_failed=retry_failed)):
-        return run_session(folder, study, manifest, None, watch=watch)
+    if not (missing := missing_trials(folder, experiment, manifest, retry_failed=retry_failed)):
+        return run_session(folder, experiment, manifest, None, watch=watch)
     if elsewhere:
         manifest.models = reached_elsewhere(manifest.models, elsewhere)
         note_used(study, {study.first: elsewhere})
     wanted = requests_of_run(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    asked = study.with_demands(folder.options(study, manifest.options), specs_of(wanted))
-    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    asked = study.with_demands(experiment.options, specs_of(wanted))
+    models = open_models(asked, experiment.items, wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
     if batch is not None:
         _set_batched(manifest, models, batch=batch)
     check_machine(path, manifest.models, models, missing)
-    return run_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
+    return run_session(folder, experiment, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
 def extend_folder(
@@ -256,34 +240,34 @@ def extend_folder(
     manifest = folder.manifest()
     if manifest.shard is not None:
         raise InputError([Problem(str(path), "", "is a shard: merge it with the others, then extend the whole")])
-    check_unchanged(study, folder, manifest)
+    experiment = folder.experiment(study, manifest)
+    check_unchanged(folder, experiment, manifest)
     if options is not None:
-        _check_grows(study, folder, manifest, options)
+        experiment = _grow(experiment, folder, manifest, options)
     wanted = requests_of_run(manifest)
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
     if manifest.precision is not None:
         check_one_judge(study, wanted)
-    chosen = folder.options(study, manifest.options) if options is None else options
-    asked = study.with_demands(chosen, specs_of(wanted))
-    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    asked = study.with_demands(experiment.options, specs_of(wanted))
+    models = open_models(asked, experiment.items, wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     manifest.limits = _merge_limits(manifest.limits, limits)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
-        manifest.prompts = {name: digest(text) for name, text in study.prompts().items()}
+        manifest.prompts = experiment.prompt_digests
     existing = manifest.models  # what was found out about existing models is kept
     manifest.models = {
         role: [*existing.get(role, []), *entries[len(existing.get(role, [])) :]]
         for role, entries in entries_of(wanted, models, batched=_uses_batches(manifest)).items()
     }
     note_used(study, more or {})
-    missing = missing_trials(folder, study, manifest, retry_failed=False)
+    missing = missing_trials(folder, experiment, manifest, retry_failed=False)
     check_machine(path, manifest.models, models, missing)
-    return run_session(folder, study, manifest, models, patience=patience, watch=watch)
+    return run_session(folder, experiment, manifest, models, patience=patience, watch=watch)
 
 
 def _merge_limits(old: Limits, new: Limits | None) -> Limits:
@@ -374,12 +358,11 @@ def _set_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, 
     }
 
 
-def check_unchanged(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:
+def check_unchanged(folder: RunFolder, experiment: Experiment, manifest: Manifest) -> None:
     """Refuse a run whose items or prompts are not those that it started with."""
-    now = {name: digest(text) for name, text in study.prompts().items()}
-    changed = prompts_changed(manifest.prompts, now)
+    changed = prompts_changed(manifest.prompts, experiment.prompt_digests)
     problems = [Problem(str(folder.path), f"prompt {name}", "differs from the one this run used") for name in changed]
-    if digest(list(folder.items(study.items.kind))) != manifest.items:
+    if experiment.items_digest != manifest.items:
         problems.append(Problem(str(folder.path / "items.jsonl"), "", "items were changed after this run started"))
     if problems:
         raise RunMismatch(
@@ -403,16 +386,19 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         raise RunMismatch(problems)
 
 
-def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: StudyOptions) -> None:
-    items = folder.items(study.items.kind)
+def _grow(experiment: Experiment, folder: RunFolder, manifest: Manifest, options: StudyOptions) -> Experiment:
+    """The experiment with other options, which must yield all of its trials.
+
+    Raises:
+        InputError: they do not, or the run stops once precise.
+    """
     if manifest.precision is not None:
         reason = "stops once precise, and its looks were planned for its current options: start another run"
         raise InputError([Problem(str(folder.path), "", reason)])
-    trials_by_item(study, items, options, manifest.seed)
-    old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
-    kept = {trial.name for trial in study.trials(items, options, manifest.seed)}
-    lost = [trial.name for trial in old if trial.name not in kept]
-    if lost:
-        raise InputError(
-            [Problem(str(folder.path), lost[0], f"these options would drop {len(lost)} of the run's trials")]
-        )
+    grown = replace(experiment, options=options)
+    grown.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
+    kept = {trial.name for trial in grown.trials()}
+    if lost := [trial.name for trial in experiment.trials() if trial.name not in kept]:
+        reason = f"these options would drop {len(lost)} of the run's trials"
+        raise InputError([Problem(str(folder.path), lost[0], reason)])
+    return grown

@@ -174,12 +174,9 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
     folder = RunFolder(whole)
     manifest = folder.manifest()
     return start.start_folder(
-        study,
-        folder.items(study.items.kind),
+        folder.experiment(study, manifest),
         requests_of_run(manifest),
         out,
-        options=folder.options(study, manifest.options),
-        seed=manifest.seed,
         limits=limits,
         patience=_QUICK_RETRIES,
     )

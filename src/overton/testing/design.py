@@ -50,9 +50,7 @@ def check_blocks(case: Case) -> None:
 
 def _trials(case: Case) -> Iterable[Trial]:
     run = case.whole
-    folder = RunFolder(run.path)
-    options = folder.options(case.study, run.manifest.options)
-    yield from case.study.trials(run.items(), options, run.manifest.seed)
+    yield from RunFolder(run.path).experiment(case.study, run.manifest).trials()
 
 
 def _trials_by_arm(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, Sequence[Trial]]:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
+from overton.runs.experiment import Experiment
 from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.deliberation import STUDY, Dilemma, Options, Record
 from overton.studies.deliberation.precision import BLOCKS, judged
@@ -224,9 +225,9 @@ def test_a_pilots_records_are_those_of_whoever_sits_there() -> None:
 
 def test_no_more_calls_are_decided_on_than_are_allowed_though_deliberations_may_be_long() -> None:
     items, options = dilemmas(6), Options(agents=AGENTS, trials=12)
-    longest = design_of(STUDY, items, options, 0, PrecisionTarget({}), 1).most
+    longest = design_of(Experiment(STUDY, items, options), PrecisionTarget({}), 1).most
     assert set(longest.values()) == {2 * 4 * 2}
-    design = design_of(STUDY, items, options, 0, PrecisionTarget({}, 220), 1)
+    design = design_of(Experiment(STUDY, items, options), PrecisionTarget({}, 220), 1)
     ended: dict[str, TrialOutcome] = {}
     decisions = 0
     while (decision := decide(design, ended)).blocks:

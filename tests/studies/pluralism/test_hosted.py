@@ -15,6 +15,7 @@ from overton.calls import Reply, Request
 from overton.errors import AccessError, OvertonError
 from overton.runs import answerers, dry_run, start
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.run import Run
 from overton.studies.pluralism import STUDY, Options, ReferenceThread, tables
 from overton.studies.study import AnyStudy
@@ -72,7 +73,9 @@ def threads(thread: Callable[..., ReferenceThread]) -> list[ReferenceThread]:
 def test_two_models_share_reference_opinions_and_beliefs(
     study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
 ) -> None:
-    manifest = start.start_folder(study, threads, wanted("pluralist/a", "pluralist/b"), tmp_path / "run")
+    manifest = start.start_folder(
+        Experiment(study, threads, Options()), wanted("pluralist/a", "pluralist/b"), tmp_path / "run"
+    )
     run = Run(tmp_path / "run", manifest)
     records = run.records()
     assert run.finished
@@ -94,7 +97,10 @@ def test_two_models_share_reference_opinions_and_beliefs(
 def test_a_finished_run_replays_as_it_was_without_asking(
     study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
 ) -> None:
-    run = Run(tmp_path / "run", start.start_folder(study, threads, wanted("pluralist"), tmp_path / "run"))
+    run = Run(
+        tmp_path / "run",
+        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "run"),
+    )
     records, before = run.records(), sum(asked.values())
     start.resume_folder(study, run.path)
     assert run.records().equals(records)
@@ -104,12 +110,15 @@ def test_a_finished_run_replays_as_it_was_without_asking(
 def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
     study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], most: list[int], tmp_path: Path
 ) -> None:
-    whole = Run(tmp_path / "whole", start.start_folder(study, threads, wanted("pluralist"), tmp_path / "whole"))
+    whole = Run(
+        tmp_path / "whole",
+        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "whole"),
+    )
     needed = sum(asked.values())
     asked.clear()
     most[0] = needed // 2
     with pytest.raises(OvertonError):
-        start.start_folder(study, threads, wanted("pluralist"), tmp_path / "broken")
+        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "broken")
     assert sum(asked.values()) == needed // 2
     most[0] = 10**9
     broken = Run(tmp_path / "broken", start.resume_folder(study, tmp_path / "broken"))
@@ -119,7 +128,7 @@ def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
 
 def test_a_plan_counts_what_is_asked_of_each_role(study: AnyStudy, threads: list[ReferenceThread]) -> None:
     models = answerers.open_models(study, threads[:1], wanted("pluralist"), 0)
-    plan = dry_run.plan(study, threads[:1], models, Options(experiments=("sycophancy",), retest=0), 0)
+    plan = dry_run.plan(Experiment(study, threads[:1], Options(experiments=("sycophancy",), retest=0)), models)
     counts = {one.role: (one.calls, one.calls_at_most) for one in plan.models}
     shared = 1 + 2  # the stances of the summaries, and both beliefs
     assert counts == {"subject": (4, 4), "judge": (shared + 4 * 20, shared + 4 * 60)}

@@ -15,6 +15,7 @@ from overton.calls import Reply, Request
 from overton.errors import RejectedError
 from overton.runs import answerers, dry_run, start
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.run import Run
 from overton.studies.stance_stability import STUDY, Options
 from overton.studies.stance_stability.simulated import Chameleon, StanceJudge
@@ -82,7 +83,7 @@ def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
 ) -> None:
     items = [topic("buses", 4), topic("trams", 4)]
     options = Options(temperatures=(0.0, 1.0), judge_prompts="both")
-    manifest = start.start_folder(study, items, wanted("chameleon"), tmp_path / "run", options=options)
+    manifest = start.start_folder(Experiment(study, items, options), wanted("chameleon"), tmp_path / "run")
     run = Run(tmp_path / "run", manifest)
     assert run.finished
     assert run.failed == 2  # the page on each topic's site that is too long
@@ -101,7 +102,9 @@ def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
 
 
 def test_one_judge_serves_several_models(study: AnyStudy, topic: Any, tmp_path: Path) -> None:
-    manifest = start.start_folder(study, [topic("buses", 4)], wanted("chameleon/a", "chameleon/b"), tmp_path / "run")
+    manifest = start.start_folder(
+        Experiment(study, [topic("buses", 4)], Options()), wanted("chameleon/a", "chameleon/b"), tmp_path / "run"
+    )
     run = Run(tmp_path / "run", manifest)
     records = run.records()
     assert sorted(set(records["model"])) == ["simulated/chameleon/a", "simulated/chameleon/b"]
@@ -114,7 +117,7 @@ def test_shared_queries_are_written_once_for_all_models_and_temperatures(
 ) -> None:
     options = Options(temperatures=(0.0, 1.0), queries="shared")
     named = wanted("chameleon/a", "chameleon/b", queries="chameleon/q")
-    manifest = start.start_folder(study, [topic("buses", 3)], named, tmp_path / "run", options=options)
+    manifest = start.start_folder(Experiment(study, [topic("buses", 3)], options), named, tmp_path / "run")
     # 12 turns are answered and judged; 3 queries, 3 searches and their pages are asked once.
     pages = sum(count for what, count in asked.items() if what.startswith("pages"))
     assert manifest.spent.requests == 12 + 12 + 3 + 3 + pages
@@ -129,7 +132,7 @@ def test_a_plan_counts_what_is_asked_of_each_role(topic: Any, queries: Any, writ
     subjects = [ModelRequest(f"simulated/chameleon/{name}") for name in "ab"]
     models = answerers.open_models(STUDY, [], {"subject": subjects, **specs}, 0)
     options = Options(temperatures=(0.0, 1.0), pages_per_turn=4, queries=queries)
-    plan = dry_run.plan(STUDY, [topic("buses", 3)], models, options, 0)
+    plan = dry_run.plan(Experiment(STUDY, [topic("buses", 3)], options), models)
     own = 6 if written else 12
     assert [(one.role, one.calls, one.calls_at_most) for one in plan.models] == [
         ("subject", own, own),

@@ -23,8 +23,8 @@ TOPICS = [topic.id for topic in read_items(STUDY)[:8]]
 async def conducted(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
     """The records of a null's first conversation of three turns, and what was asked of whom."""
     judge = {"judge": ["simulated/stance-judge"]}
-    ready = set_up(STUDY, {"turns": 3, "nulls": [null]}, models=["simulated/chameleon"], others=judge)
-    trial = next(one for one in STUDY.trials(ready.items, ready.options, 1) if one.name.startswith("null/"))
+    ready = set_up(STUDY, {"turns": 3, "nulls": [null]}, models=["simulated/chameleon"], others=judge, seed=1)
+    trial = next(one for one in ready.experiment.trials() if one.name.startswith("null/"))
     asked = []
 
     async def ask(role: str, messages: Any, **more: Any) -> Reply:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
+from overton.runs.experiment import Experiment
 from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 from overton.studies.stance_stability import STUDY, Options, Record
@@ -230,7 +231,7 @@ def test_several_judges_are_refused() -> None:
 def test_the_most_calls_of_a_conversation_count_no_searches_that_are_shared(topic: Any) -> None:
     def most(**options: Any) -> int:
         asked = Options(temperatures=(0.0,), trials=4, pages_per_turn=3, **options)
-        return design_of(STUDY, [topic("t", 4)], asked, 0, PrecisionTarget({}), 1).most[Arm("t", "t0/fixed")]
+        return design_of(Experiment(STUDY, [topic("t", 4)], asked), PrecisionTarget({}), 1).most[Arm("t", "t0/fixed")]
 
     assert most(retest=0.0) == 4 * (2 + 3)
     assert most(retest=0.5) == 4 * (2 + 3 + 3)
