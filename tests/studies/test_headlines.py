@@ -74,12 +74,11 @@ def test_a_headline_has_the_same_value_in_its_section_and_beside_every_null(case
 def test_a_comparison_shows_that_value_too(case: Any) -> None:
     study, folder, outcome, headlines = case
     found = {(model, measure): one.value for model, measure, one in headlines(outcome.analysis)}
-    for pair in overton.compare(folder, folder).pairs:
-        for measure, one in pair.measures.items():
-            model = pair.base.partition(" [")[0]
-            model = "" if (model, measure) not in found else model
-            if (model, measure) in found:
-                assert one.base.value == pytest.approx(found[model, measure], nan_ok=True), study
+    for row in overton.compare(folder, folder).rows:
+        measure, model = row.measure.name, row.base.partition(" [")[0]
+        model = "" if (model, measure) not in found else model
+        if (model, measure) in found:
+            assert row.base_number.value == pytest.approx(found[model, measure], nan_ok=True), study
 
 
 def test_the_distance_from_one_prompt_asked_twice_is_one_number(tmp_path: Path) -> None:
