@@ -112,8 +112,7 @@ def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share
 def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> None:
     run = unpack("open-mindedness-defaults", tmp_path)
     analysis = overton.analyze("open-mindedness", run)
-    found = overton.profile(run).to_json()
-    values = {(one["model"], one["title"]): one["estimate"] for traits in found["aspects"].values() for one in traits}
+    values = {(row["model"], row["title"]): row["estimate"] for row in overton.profile(run).to_json()["rows"]}
     for name in analysis.models:
         score = analysis.estimate("open_mindedness_cross_fitted", model=name)
         assert values[name, "By arguments: open-mindedness"] == score.value

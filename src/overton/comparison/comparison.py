@@ -7,7 +7,7 @@ model with a label bias would differ from itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isfinite
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from overton.comparison.differences import Difference, instruments, subjects
 from overton.comparison.labels import Corrected, correct_difference
+from overton.comparison.provenance import Provenance
 from overton.comparison.results import (
     BONFERRONI,
     MAX_T,
@@ -415,7 +416,8 @@ def _worst_case(pair: _PairMeasure) -> tuple[float, float] | None:
 def _needed_data(pair: _PairMeasure, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> NeededData:
     """The data that would decide, in items and in trials of the same ones, or why no number of trials is given."""
     more = needed.items - len(pair.shared.items)
-    found = NeededData(needed.items, more, needed.verdict, cost=_price_of_items(pair.sides, more))
+    price = _cost_of(pair.sides, lambda provenance: len(provenance.items))
+    found = NeededData(needed.items, more, needed.verdict, cost=None if price is None else more * price)
     measure, error = pair.both[0].measure.name, alone.own.error
     halves = [side.source.halves for side in pair.sides]
     base, candidate = (
@@ -432,7 +434,8 @@ def _needed_data(pair: _PairMeasure, alone: Gap, needed: ItemsToDecide, jackknif
     wanted = trials_needed(error, chance, trials, needed.error)
     if wanted is None or wanted > _MOST_TIMES_TRIALS * trials:
         return found._replace(why="more trials of these items would not decide: the variation among items would remain")
-    cost = _cost_times(pair.sides, (wanted - trials) / trials)
+    price = _cost_of(pair.sides, lambda _: 1)
+    cost = None if price is None else (wanted - trials) / trials * price
     return found._replace(trials=wanted, more_trials=wanted - trials, trials_cost=cost)
 
 
@@ -440,20 +443,12 @@ _MOST_TIMES_TRIALS = 1000
 """Nobody asks this many times as many trials."""
 
 
-def _cost_times(sides: tuple[ComparedModel, ComparedModel], times: float) -> float | None:
-    """The cost of both runs times `times`; None if a price is unknown."""
+def _cost_of(sides: tuple[ComparedModel, ComparedModel], parts: Callable[[Provenance], int]) -> float | None:
+    """The cost of both runs, each divided by its number of parts; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
-    if any(provenance is None or not provenance.cost for provenance in known):
+    if any(provenance is None or not provenance.cost or not parts(provenance) for provenance in known):
         return None
-    return times * sum(provenance.cost for provenance in known if provenance is not None)
-
-
-def _price_of_items(sides: tuple[ComparedModel, ComparedModel], more: int) -> float | None:
-    """The cost of so many more items in both runs, at the cost of theirs so far; None if a price is unknown."""
-    known = {side.source.path: side.source.provenance for side in sides}.values()
-    if not more or any(provenance is None or not provenance.cost or not provenance.items for provenance in known):
-        return None
-    return more * sum(provenance.cost / len(provenance.items) for provenance in known if provenance is not None)
+    return sum(provenance.cost / parts(provenance) for provenance in known if provenance is not None)
 
 
 def _ranks(
