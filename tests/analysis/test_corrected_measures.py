@@ -14,12 +14,16 @@ import msgspec
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
+from tests.unchanged.comparing import differences
+from tests.unchanged.mapping import CLOSE, Form
+from tests.unchanged.schema_1.comparison import comparison_1
 from typer.testing import CliRunner
 
 import overton
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import results_of
 from overton.cli.main import app
+from overton.comparison.gate import nested_comparison
 from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
@@ -207,6 +211,7 @@ def test_models_are_compared_by_corrected_numbers_over_the_topics_that_both_have
     assert [row["variant"] for row in rows] == ["corrected", "plain", "labelled"]
     assert [row["verdict"] for row in rows] == [rate.verdict, None, None]
     assert not made.row("drift").variants
+    assert differences(nested_comparison(made), comparison_1(made.to_json()), Form(), close=CLOSE) == []
 
 
 def test_a_side_without_labels_leaves_the_comparison_to_the_judges(conversations: Path, tmp_path: Path) -> None:

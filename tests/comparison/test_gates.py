@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tests.unchanged.schema_1.comparison import comparison_1
 
 import overton
 from overton.comparison import gate
@@ -235,6 +236,11 @@ def test_markdown_has_a_row_for_each_check_and_no_markup_of_others(desk: Path, t
     text = gate.markdown(made)
     assert text.startswith("### Overton gate: within\n")
     assert "| open\\_mindedness | m \\[baseline\\] | m \\[new\\] |" in text
+
+
+def test_json_has_the_comparison_by_pair_and_measure(desk: Path, tmp_path: Path) -> None:
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
+    assert made.to_json()["comparison"] == comparison_1(made.comparison.to_json())
 
 
 @pytest.mark.parametrize(("margin", "code"), [(90, 0), (2, 5)])

@@ -336,8 +336,9 @@ def _prefer_corrected(row: ComparisonRow, both: Corrected, *, lead: bool) -> Com
         name: Variant(difference, getattr(both.base, name), getattr(both.candidate, name))
         for name, difference in both.difference.items()
     }
+    row = replace(row, variants=variants, preferred=(both.base.leads, both.candidate.leads))
     if not lead:
-        return replace(row, variants=variants)
+        return row
     gaps = [both.alone] if both.together is None else [both.alone, both.together]
     return replace(
         row,
@@ -350,7 +351,6 @@ def _prefer_corrected(row: ComparisonRow, both: Corrected, *, lead: bool) -> Com
         worst=None,
         needed=None,
         variant="corrected",
-        variants=variants,
     )
 
 

@@ -218,8 +218,8 @@ def _nested_row(row: ComparisonRow) -> dict[str, Any]:
         made["as_with_trials"] = row.with_trials
     if row.variants:
         sides = {
-            side: {"leads": row.variant, **{name: number_of(getattr(own, side)) for name, own in row.variants.items()}}
-            for side in ("base", "candidate")
+            side: {"leads": leads, **{name: number_of(getattr(own, side)) for name, own in row.variants.items()}}
+            for side, leads in zip(("base", "candidate"), row.preferred, strict=True)
         }
         differences = {name: number_of(own.difference) for name, own in row.variants.items()}
         made["labels"] = {"leads": row.variant, **sides, "difference": differences}

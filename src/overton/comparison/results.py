@@ -97,7 +97,8 @@ class ComparisonRow:
 
     `difference` has the intervals of this difference, `joint` those of all pairs of the measure (None if there is one
     pair). `refused` says why the two are not compared, '' if they are. With human labels for both, `variants` has the
-    numbers by each variant; all else is about the one that leads.
+    numbers by each variant, and `preferred` says which one leads for the base and for the candidate alone; all else is
+    about the one that leads for both.
     """
 
     measure: Measure
@@ -116,6 +117,7 @@ class ComparisonRow:
     with_trials: int | None
     variant: str = "plain"
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    preferred: tuple[str, str] = ("plain", "plain")
 
     @property
     def why(self) -> str | None:
