@@ -14,12 +14,16 @@ import msgspec
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
+from tests.unchanged.comparing import differences
+from tests.unchanged.mapping import CLOSE, Form
+from tests.unchanged.schema_1.comparison import comparison_1
 from typer.testing import CliRunner
 
 import overton
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import results_of
 from overton.cli.main import app
+from overton.comparison.gate import nested_comparison
 from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
@@ -191,22 +195,23 @@ def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> N
 
 
 def test_models_are_compared_by_corrected_numbers_over_the_topics_that_both_have(conversations: Path) -> None:
-    (pair,) = overton.compare(conversations).pairs
-    rate = pair.measures["change_rate"]
-    assert rate.corrected is not None
-    assert rate.corrected.leads
-    sides = (rate.corrected.candidate, rate.corrected.base)
-    assert rate.alone.own.value == pytest.approx(sides[0].corrected.value - sides[1].corrected.value)
-    plain = rate.corrected.difference["plain"]
-    assert plain.value == pytest.approx(sides[0].plain.value - sides[1].plain.value)
-    assert rate.alone.own.low < rate.alone.own.value < rate.alone.own.high
+    made = overton.compare(conversations)
+    rate = made.row("change_rate")
+    assert rate.variant == "corrected"
+    difference, base, candidate = rate.variants["corrected"]
+    assert difference == rate.difference.own
+    assert difference.value == pytest.approx(candidate.value - base.value)
+    plain = rate.variants["plain"]
+    assert plain.difference.value == pytest.approx(plain.candidate.value - plain.base.value)
+    assert difference.low < difference.value < difference.high
     # One judge's errors move both sides alike: less is open than if each had errors of its own.
-    apart = sum((one.corrected.high - one.corrected.low) ** 2 for one in sides) ** 0.5
-    assert rate.alone.own.high - rate.alone.own.low < apart
-    told = json.loads(json.dumps(rate.to_json()))
-    assert told["labels"]["leads"] == "corrected"
-    assert set(told["labels"]["difference"]) == {"plain", "corrected", "labelled"}
-    assert pair.measures["drift"].corrected is None
+    apart = sum((one.high - one.low) ** 2 for one in (base, candidate)) ** 0.5
+    assert difference.high - difference.low < apart
+    rows = [row for row in json.loads(json.dumps(made.to_json()))["rows"] if row["measure"] == "change_rate"]
+    assert [row["variant"] for row in rows] == ["corrected", "plain", "labelled"]
+    assert [row["verdict"] for row in rows] == [rate.verdict, None, None]
+    assert not made.row("drift").variants
+    assert differences(nested_comparison(made), comparison_1(made.to_json()), Form(), close=CLOSE) == []
 
 
 def test_a_side_without_labels_leaves_the_comparison_to_the_judges(conversations: Path, tmp_path: Path) -> None:
@@ -214,10 +219,9 @@ def test_a_side_without_labels_leaves_the_comparison_to_the_judges(conversations
     shutil.rmtree(tmp_path / "bare" / "labels")
     made = overton.compare(conversations, tmp_path / "bare")
     for pair in made.pairs:
-        rate = pair.measures["change_rate"]
-        assert rate.corrected is None
-        assert "labels" not in rate.to_json()
-        assert rate.alone.own.value == 0
+        rate = made.row("change_rate", *pair)
+        assert (rate.variant, rate.variants) == ("plain", {})
+        assert rate.difference.own.value == 0
 
 
 def test_labels_of_two_draws_move_two_runs_apart(conversations: Path, tmp_path: Path) -> None:
@@ -225,7 +229,6 @@ def test_labels_of_two_draws_move_two_runs_apart(conversations: Path, tmp_path: 
     shutil.rmtree(tmp_path / "again" / "labels")
     label(tmp_path / "again", "stance", 170, wrong=9)
     made = overton.compare(f"{conversations}#other", f"{tmp_path / 'again'}#other")
-    ((rate,),) = ([pair.measures["change_rate"]] for pair in made.pairs)
-    assert rate.corrected is not None
-    assert rate.corrected.difference["plain"].value == 0
-    assert rate.alone.own.low < rate.alone.own.high
+    rate = made.row("change_rate")
+    assert rate.variants["plain"].difference.value == 0
+    assert rate.difference.own.low < rate.difference.own.high

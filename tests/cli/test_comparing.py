@@ -27,10 +27,8 @@ def test_what_is_unknown_comes_before_verdicts_and_those_before_tables(tmp_path:
 def test_json_is_the_comparison(tmp_path: Path, command_line: Any) -> None:
     done = command_line("compare", str(COUNTS), str(COUNTS), "--json", folder=tmp_path)
     made = json.loads(done.stdout)
-    assert [pair["study"] for pair in made["pairs"]] == ["open-mindedness"]
-    difference = made["pairs"][0]["measures"]["open_mindedness"]["difference"]
-    assert difference["estimate"] == 0
-    assert difference["level"] == 0.95
+    assert (made["study"], made["schema"], made["level"]) == ("open-mindedness", 2, 0.95)
+    assert [row["estimate"] for row in made["rows"] if row["measure"] == "open_mindedness"] == [0]
 
 
 def test_one_outlying_issue_does_not_throw_a_limit_far_away(tmp_path: Path, command_line: Any) -> None:
@@ -44,6 +42,13 @@ def test_one_outlying_issue_does_not_throw_a_limit_far_away(tmp_path: Path, comm
     assert "\u22123.2 [\u221211.9, 5.5]" in " ".join(done.stdout.split())
 
 
+def of_score(text: str) -> dict[str, Any]:
+    """The score's row in each table of a comparison that has one."""
+    made = json.loads(text)
+    tables = {"rows": made["rows"], "needed": made["tables"]["needed"]}
+    return {name: row for name, rows in tables.items() for row in rows if row["measure"] == "open_mindedness"}
+
+
 @pytest.mark.long
 def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_path: Path, command_line: Any) -> None:
     arguments = {name: {f"susceptibility_{side}": value for side in ("pro", "con")} for name, value in MOVED.items()}
@@ -52,19 +57,17 @@ def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_p
         "open-mindedness", models=models, model_args=arguments, trials=2, templates=(2,), out=tmp_path / "run"
     ).path
     said = command_line("compare", str(run), folder=tmp_path).stdout
-    measure = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
-    found = measure["open_mindedness"]
-    assert found["verdict"] == "undecided"
-    needed = found["needed"]
-    assert needed["verdict"] == "higher"
-    trials = needed["trials"]["trials"]
+    found = of_score(command_line("compare", str(run), "--json", folder=tmp_path).stdout)
+    assert found["rows"]["verdict"] == "undecided"
+    assert found["needed"]["verdict"] == "higher"
+    trials = found["needed"]["trials"]
     assert trials > 2
     assert f"So would {trials} trials of each instead of 2." in " ".join(said.split())
     done = command_line("extend", str(run), "--trials", str(trials), folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    again = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
-    assert again["open_mindedness"]["verdict"] == "higher"
-    assert again["open_mindedness"]["needed"] is None
+    again = of_score(command_line("compare", str(run), "--json", folder=tmp_path).stdout)
+    assert again["rows"]["verdict"] == "higher"
+    assert "needed" not in again
 
 
 def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:

@@ -34,8 +34,9 @@ def test_it_prints_sentences_and_what_was_not_run(run: Path, tmp_path: Path, com
 def test_json_is_the_profile(run: Path, tmp_path: Path, command_line: Any) -> None:
     made = json.loads(command_line("profile", str(run), "--json", "--level", "0.9", folder=tmp_path).stdout)
     assert made["models"] == {"m": ["simulated/open-minded"]}
-    assert made["aspects"]["stands"][0]["level"] == 0.9
-    assert {one["study"] for one in made["missing"]} >= {"pluralism", "deliberation"}
+    assert (made["schema"], made["level"]) == (2, 0.9)
+    assert made["rows"][0]["aspect"] == "stands"
+    assert {one["study"] for one in made["tables"]["missing"]} >= {"pluralism", "deliberation"}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from overton.analysis.analyze import chosen_how
 from overton.analysis.results import measuring_of
 from overton.comparison.comparison import of_sources
 from overton.comparison.provenance import Provenance
-from overton.comparison.results import Pair
+from overton.comparison.results import Comparison
 from overton.comparison.sources import ComparisonSource
 from overton.errors import InputError
 from overton.runs.items import read_items
@@ -54,22 +54,22 @@ def gate_of(folder: Path, measure: str) -> Path:
 
 def test_the_headline_is_compared_as_with_as_few_trials_as_the_run_with_fewer_has(runs: Path) -> None:
     made = overton.compare(runs / "many", runs / "few")
-    one = made.pairs[0].measures[HEADLINE]
-    assert next(iter(made.pairs[0].measures)) == HEADLINE
-    assert one.as_with == 1
+    one = made.row(HEADLINE)
+    assert made.rows[0] == one
+    assert one.with_trials == 1
     few, many = (overton.analyze("open-mindedness", runs / name).estimate(HEADLINE).value for name in ("few", "many"))
-    assert one.candidate.value == few
-    assert one.base.value != many
-    assert one.alone.own.value == pytest.approx(one.candidate.value - one.base.value)
-    assert made.to_json()["pairs"][0]["measures"][HEADLINE]["as_with_trials"] == 1
+    assert one.candidate_number.value == few
+    assert one.base_number.value != many
+    assert one.difference.own.value == pytest.approx(one.candidate_number.value - one.base_number.value)
+    assert made.to_json()["rows"][0]["with_trials"] == 1
 
 
 @pytest.mark.parametrize("measure", [PLAIN, PUBLISHED, "issues_moved"])
 def test_scores_that_chance_raises_are_not_compared_across_numbers_of_trials(runs: Path, measure: str) -> None:
-    one = overton.compare(runs / "many", runs / "few", measures=[measure]).pairs[0].measures[measure]
-    assert one.base.value > 0
-    assert one.candidate.value > 0
-    assert np.isnan([one.alone.own.value, one.alone.own.low, one.alone.own.high]).all()
+    one = overton.compare(runs / "many", runs / "few", measures=[measure]).row(measure)
+    assert one.base_number.value > 0
+    assert one.candidate_number.value > 0
+    assert np.isnan([one.difference.own.value, one.difference.own.low, one.difference.own.high]).all()
     assert one.verdict == "undecided"
     assert one.why is not None
     assert "they have 3 and 1 trials" in one.why
@@ -79,20 +79,20 @@ def test_scores_that_chance_raises_are_not_compared_across_numbers_of_trials(run
 def test_runs_with_the_same_number_of_trials_are_compared_by_every_score(runs: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"trials": 1, "seed": 3, "only": ISSUES}
     overton.run("open-mindedness", models=["m=simulated/open-minded"], **asked, out=tmp_path / "other")
-    made = overton.compare(runs / "few", tmp_path / "other").pairs[0].measures
+    made = overton.compare(runs / "few", tmp_path / "other")
     for measure in (HEADLINE, PLAIN, PUBLISHED):
-        assert made[measure].as_with is None
-        assert not made[measure].refused
-        assert not np.isnan(made[measure].alone.own.low)
+        assert made.row(measure).with_trials is None
+        assert not made.row(measure).refused
+        assert not np.isnan(made.row(measure).difference.own.low)
 
 
 @pytest.mark.parametrize(("base", "candidate"), [("many", "few"), ("few", "many")])
 def test_a_baseline_stores_what_other_numbers_of_trials_need(runs: Path, base: str, candidate: str) -> None:
-    of_run = overton.compare(runs / base, runs / candidate).pairs[0].measures[HEADLINE]
-    of_file = overton.compare(runs / f"{base}.json", runs / candidate).pairs[0].measures[HEADLINE]
-    assert of_file.as_with == of_run.as_with == 1
-    assert of_file.alone.own.value == pytest.approx(of_run.alone.own.value)
-    assert of_file.alone.own.low == pytest.approx(of_run.alone.own.low)
+    of_run = overton.compare(runs / base, runs / candidate).row(HEADLINE)
+    of_file = overton.compare(runs / f"{base}.json", runs / candidate).row(HEADLINE)
+    assert of_file.with_trials == of_run.with_trials == 1
+    assert of_file.difference.own.value == pytest.approx(of_run.difference.own.value)
+    assert of_file.difference.own.low == pytest.approx(of_run.difference.own.low)
 
 
 def test_a_baseline_without_the_runs_number_of_trials_takes_the_next_smaller_one(runs: Path, tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ def test_a_baseline_without_the_runs_number_of_trials_takes_the_next_smaller_one
     kept = stored["sides"]["m"][HEADLINE]["fewer"]
     stored["sides"]["m"][HEADLINE]["fewer"] = {"1": kept["1"]}
     (tmp_path / "seven.json").write_text(json.dumps(stored))
-    assert overton.compare(tmp_path / "seven.json", runs / "many").pairs[0].measures[HEADLINE].as_with == 1
+    assert overton.compare(tmp_path / "seven.json", runs / "many").row(HEADLINE).with_trials == 1
     del stored["sides"]["m"][HEADLINE]["fewer"]
     (tmp_path / "bare.json").write_text(json.dumps(stored))
-    one = overton.compare(tmp_path / "bare.json", runs / "many").pairs[0].measures[HEADLINE]
+    one = overton.compare(tmp_path / "bare.json", runs / "many").row(HEADLINE)
     assert "Make the baseline again" in one.refused
 
 
@@ -157,12 +157,12 @@ def even_counts(folder: Path, answers: int) -> Path:
 @pytest.mark.parametrize("measure", [HEADLINE, PLAIN, PUBLISHED, "issues_moved"])
 def test_tables_with_very_different_numbers_of_answers_are_not_compared(tmp_path: Path, measure: str) -> None:
     few, alike, many = (even_counts(tmp_path, answers) for answers in (12, 14, 90))
-    one = overton.compare(few, many, measures=[measure]).pairs[0].measures[measure]
+    one = overton.compare(few, many, measures=[measure]).row(measure)
     assert "they have 12 and 90 answers to an item in a condition" in one.refused
     assert one.refused.endswith("run folders, or ask both with the same number of trials")
     assert one.verdict == "undecided"
-    assert np.isnan([one.alone.own.value, one.alone.own.low, one.alone.own.high]).all()
-    assert not overton.compare(few, alike, measures=[measure]).pairs[0].measures[measure].refused
+    assert np.isnan([one.difference.own.value, one.difference.own.low, one.difference.own.high]).all()
+    assert not overton.compare(few, alike, measures=[measure]).row(measure).refused
 
 
 @pytest.mark.parametrize("measure", [HEADLINE, PLAIN])
@@ -225,23 +225,23 @@ def table_of(name: str, records: pl.DataFrame, trials: int) -> ComparisonSource:
     return ComparisonSource(name, Path(name), None, comparing.table(table, chosen_how(study, {})))
 
 
-def pairs_of_one_subject(
+def comparisons_of_one_subject(
     seeds: range, effect: float, made: Callable[[str, pl.DataFrame, int], ComparisonSource]
-) -> Iterator[Pair]:
+) -> Iterator[Comparison]:
     """One subject, asked about 60 issues with 12 trials and with 1."""
     for seed in seeds:
         few, many = unequal(np.random.default_rng(seed), (1, 12), 60, 1.0, effect)
         sources = [made("many", many, 12), made("few", few, 1)]
-        yield from of_sources(study_named("open-mindedness"), sources, Jackknife()).pairs
+        yield of_sources(study_named("open-mindedness"), sources, Jackknife())
 
 
 def excluding_zero(seeds: range, effect: float) -> tuple[int, float]:
     """How many intervals of the leading score exclude 0, and the mean difference; no other score has an interval."""
     found = []
-    for pair in pairs_of_one_subject(seeds, effect, run_of):
-        (leading, *others), own = pair.measures, next(iter(pair.measures.values())).alone.own
+    for made in comparisons_of_one_subject(seeds, effect, run_of):
+        (leading, *others), own = made.measures, made.rows[0].difference.own
         assert leading == HEADLINE
-        assert [name for name in others if pair.measures[name].refused] == others == [PLAIN, PUBLISHED]
+        assert [name for name in others if made.row(name).refused] == others == [PLAIN, PUBLISHED]
         found.append((not own.low <= 0 <= own.high, own.value))
     return sum(excludes for excludes, _ in found), float(np.mean([value for _, value in found]))
 
@@ -263,9 +263,9 @@ def test_of_forty_pairs_of_a_model_with_one_and_twelve_trials_at_most_four_diffe
 
 @pytest.mark.parametrize("effect", [0.0, 2.0], ids=["unmoved", "moved by 2 logits"])
 def test_no_score_of_tables_of_a_model_with_one_and_twelve_trials_differs(effect: float) -> None:
-    for pair in pairs_of_one_subject(range(1, 41), effect, table_of):
-        assert list(pair.measures) == [HEADLINE, PLAIN, PUBLISHED]
-        for one in pair.measures.values():
+    for made in comparisons_of_one_subject(range(1, 41), effect, table_of):
+        assert list(made.measures) == [HEADLINE, PLAIN, PUBLISHED]
+        for one in made.rows:
             assert "they have 132 and 11 answers to an item in a condition" in one.refused
-            assert np.isnan([one.alone.own.value, one.alone.own.low, one.alone.own.high]).all()
+            assert np.isnan([one.difference.own.value, one.difference.own.low, one.difference.own.high]).all()
             assert one.verdict == "undecided"

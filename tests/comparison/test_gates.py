@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tests.unchanged.schema_1.comparison import comparison_1
 
 import overton
 from overton.comparison import gate
@@ -41,13 +42,14 @@ def guard(margin: float, direction: str = "both", head: str = "") -> str:
 
 
 def test_a_baseline_compares_as_its_run_does(desk: Path) -> None:
-    of_run = overton.compare(desk / "old", desk / "new").pairs[0].measures
-    of_file = overton.compare(desk / "baseline.json", desk / "new").pairs[0].measures
-    assert of_run.keys() == of_file.keys()
-    for name, one in of_run.items():
-        assert of_file[name].alone.own.value == pytest.approx(one.alone.own.value)
-        assert of_file[name].alone.own.low == pytest.approx(one.alone.own.low)
-        assert of_file[name].worst == pytest.approx(one.worst)
+    of_run = overton.compare(desk / "old", desk / "new")
+    of_file = overton.compare(desk / "baseline.json", desk / "new")
+    assert of_run.measures == of_file.measures
+    for name in of_run.measures:
+        one, other = of_run.row(name), of_file.row(name)
+        assert other.difference.own.value == pytest.approx(one.difference.own.value)
+        assert other.difference.own.low == pytest.approx(one.difference.own.low)
+        assert other.worst == pytest.approx(one.worst)
 
 
 def test_a_baseline_tells_how_its_run_was_asked(desk: Path) -> None:
@@ -178,7 +180,7 @@ def test_outcome_follows_from_margin_and_direction(
 def test_the_user_decides_what_undecided_means(
     desk: Path, tmp_path: Path, head: str, passes: bool, command_line: Any
 ) -> None:
-    difference = overton.compare(desk / "old", desk / "new").pairs[0].measures[SCORE].alone.own.value
+    difference = overton.compare(desk / "old", desk / "new").row(SCORE).difference.own.value
     path = config(tmp_path, guard(difference, head=head))  # a bound at the difference itself is in no interval's reach
     made = overton.gate(desk / "old", desk / "new", path)
     assert (made.outcome, made.passes) == ("undecided", passes)
@@ -234,6 +236,11 @@ def test_markdown_has_a_row_for_each_check_and_no_markup_of_others(desk: Path, t
     text = gate.markdown(made)
     assert text.startswith("### Overton gate: within\n")
     assert "| open\\_mindedness | m \\[baseline\\] | m \\[new\\] |" in text
+
+
+def test_json_has_the_comparison_by_pair_and_measure(desk: Path, tmp_path: Path) -> None:
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
+    assert made.to_json()["comparison"] == comparison_1(made.comparison.to_json())
 
 
 @pytest.mark.parametrize(("margin", "code"), [(90, 0), (2, 5)])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import overton
+from overton.comparison.results import COLUMNS
 from overton.errors import InputError
 from overton.reporting import Report
 from overton.runs.items import read_items
@@ -64,25 +65,25 @@ def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_a_run_alone_compares_its_models(two: tuple[str, Path, Path]) -> None:
     study, one, _ = two
     made = overton.compare(one)
-    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("a", "b")]
-    assert set(made.pairs[0].measures) == HEADLINES[study]
+    assert made.pairs == [("a", "b")]
+    assert set(made.measures) == HEADLINES[study]
     assert not made.differing
 
 
 def test_the_model_named_first_is_the_base_of_a_run_alone(tmp_path: Path) -> None:
     models = ["old=simulated/open-minded", "new=simulated/open-minded"]
     made = overton.compare(held("open-mindedness", tmp_path / "run", models=models).path)
-    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("old", "new")]
+    assert made.pairs == [("old", "new")]
 
 
 def test_two_runs_compare_models_of_one_name(two: tuple[str, Path, Path]) -> None:
     study, one, other = two
     made = overton.compare(one, other)
-    names = [(pair.base, pair.candidate) for pair in made.pairs]
+    names = made.pairs
     whole = [("one", "two")] if study in WHOLE else []
     assert names == [("a [one]", "a [two]"), ("b [one]", "b [two]"), *whole]
     if whole:
-        assert set(made.pairs[-1].measures) == WHOLE[study]
+        assert {row.measure.name for row in made.rows if (row.base, row.candidate) == made.pairs[-1]} == WHOLE[study]
     assert [one.kind for one in made.differing] == ["precision"]
     assert "seeds differ (0 and 1)" in made.differing[0].said
 
@@ -97,24 +98,36 @@ def test_a_run_that_stopped_when_it_was_precise_says_that_it_asked_items_unequal
 def test_one_model_of_each_is_named(two: tuple[str, Path, Path]) -> None:
     _, one, other = two
     made = overton.compare(f"{one}#a", f"{other}#b")
-    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("a", "b")]
+    assert made.pairs == [("a", "b")]
 
 
 def test_json_has_the_form_that_is_documented(two: tuple[str, Path, Path]) -> None:
     study, one, other = two
     made = json.loads(json.dumps(overton.compare(f"{one}#a", f"{other}#a").to_json()))
-    (pair,) = made["pairs"]
-    assert {"base", "candidate", "study", "measures"} <= pair.keys()
-    assert pair["study"] == study
-    for measure in pair["measures"].values():
-        assert measure["verdict"] in ("higher", "lower", "equivalent", "undecided")
-        assert {"estimate", "interval", "n", "method", "why", "level"} <= measure["difference"].keys()
-        low, high = measure["difference"]["interval"]
-        if measure["why"] is None:
-            assert low <= measure["difference"]["estimate"] <= high
+    assert (made["study"], made["schema"]) == (study, 2)
+    assert list(made["rows"][0]) == list(COLUMNS)[1:]
+    assert {row["measure"] for row in made["rows"]} == made["measures"].keys()
+    values = {(row["measure"], row["model"]): row["estimate"] for row in made["tables"]["values"]}
+    for row in made["rows"]:
+        assert row["verdict"] in ("higher", "lower", "equivalent", "undecided")
+        if row["why"] is None:
+            assert row["low"] <= row["estimate"] <= row["high"]
         else:
-            assert (low, high, measure["verdict"]) == (None, None, "undecided")
-        assert {"estimate", "interval"} <= measure["base"].keys() & measure["candidate"].keys()
+            assert (row["low"], row["high"], row["verdict"]) == (None, None, "undecided")
+        if row["estimate"] is not None:
+            apart = values[row["measure"], row["candidate"]] - values[row["measure"], row["base"]]
+            assert row["estimate"] == pytest.approx(apart)
+
+
+def test_estimates_are_the_rows_of_json_with_their_study(two: tuple[str, Path, Path]) -> None:
+    study, one, _ = two
+    made = overton.compare(one)
+    frame = made.estimates()
+    assert frame.columns == list(COLUMNS)
+    assert frame.to_dicts() == [{"study": study, **row} for row in made.to_json()["rows"]]
+    assert set(made.tables) == set(made.to_json()["tables"])
+    with pytest.raises(InputError, match="no such row; measures are"):
+        made.row("nothing")
 
 
 HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -134,9 +147,9 @@ HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def test_numbers_are_those_of_the_report(two: tuple[str, Path, Path]) -> None:
     study, one, _ = two
     name, of = HEADLINE[study]
-    found, own = overton.compare(one).pairs[0].measures[name], of(overton.analyze(study, one))
-    assert found.base.value == pytest.approx(own.value)
-    assert (found.base.low, found.base.high) == pytest.approx((own.low, own.high), nan_ok=True)
+    found, own = overton.compare(one).row(name), of(overton.analyze(study, one))
+    assert found.base_number.value == pytest.approx(own.value)
+    assert (found.base_number.low, found.base_number.high) == pytest.approx((own.low, own.high), nan_ok=True)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +221,7 @@ def test_a_report_of_several_models_compares_them(
     overton.report([two[1]], out=tmp_path / "report.html")
     last = laid_out[0].sections[-1]
     assert last.key == "compared"
-    assert HEADLINES[two[0]] == set(overton.compare(two[1]).pairs[0].measures)
+    assert HEADLINES[two[0]] == set(overton.compare(two[1]).measures)
     assert sum(isinstance(one, Table) for one in last.exhibits) == len(HEADLINES[two[0]])
 
 

@@ -41,28 +41,27 @@ def compared(folder: Path, *tables: pl.DataFrame, **more: object) -> Comparison:
 def test_difference_is_what_is_computed_by_hand(tmp_path: Path) -> None:
     """Of nine weights one falls to one-sided-con: moved by 60, 70, 80, 90, 100 points of a hundred."""
     base, candidate = counts("old", [60] * 5), counts("new", [60, 70, 80, 90, 100])
-    one = compared(tmp_path, base, candidate).pairs[0].measures["open_mindedness"]
-    assert (one.base.value, one.candidate.value) == pytest.approx((60 / 9, 80 / 9))
-    assert one.alone.own.value == pytest.approx(20 / 9)
+    one = compared(tmp_path, base, candidate).row("open_mindedness")
+    assert (one.base_number.value, one.candidate_number.value) == pytest.approx((60 / 9, 80 / 9))
+    assert one.difference.own.value == pytest.approx(20 / 9)
     half = 2.776445 * (250**0.5 / 9) / 5**0.5  # Student's t with 4 degrees of freedom; the values are even
-    assert (one.alone.own.low, one.alone.own.high) == pytest.approx((20 / 9 - half, 20 / 9 + half), abs=1e-5)
+    assert (one.difference.own.low, one.difference.own.high) == pytest.approx((20 / 9 - half, 20 / 9 + half), abs=1e-5)
     assert one.verdict == "equivalent"
 
 
 def test_only_items_that_both_have_count(tmp_path: Path) -> None:
     base = pl.concat([counts("old", [60] * 6), counts("old", [100] * 9, "other")])
-    one = compared(tmp_path, base, counts("new", [70] * 6)).pairs[0].measures["open_mindedness"]
-    assert one.items == 6
-    assert one.base.value == pytest.approx(60 / 9)
+    one = compared(tmp_path, base, counts("new", [70] * 6)).row("open_mindedness")
+    assert one.difference.own.n == 6
+    assert one.base_number.value == pytest.approx(60 / 9)
 
 
 def test_numbers_over_all_items_are_those_of_analyze(tmp_path: Path) -> None:
     made = overton.compare(COUNTS, COUNTS)
     found = overton.analyze("open-mindedness", COUNTS)
-    measures = made.pairs[0].measures
     for compared_number, measure in (
-        (measures["open_mindedness"].base, "open_mindedness"),
-        (measures["open_mindedness_as_published"].candidate, "open_mindedness_as_published"),
+        (made.row("open_mindedness").base_number, "open_mindedness"),
+        (made.row("open_mindedness_as_published").candidate_number, "open_mindedness_as_published"),
     ):
         number = found.estimate(measure)
         assert (compared_number.n, compared_number.method) == (number.n, number.method)
@@ -72,24 +71,24 @@ def test_numbers_over_all_items_are_those_of_analyze(tmp_path: Path) -> None:
 
 def test_a_table_and_itself_do_not_differ() -> None:
     made = overton.compare(COUNTS, COUNTS)
-    for one in made.pairs[0].measures.values():
-        assert one.alone.own.value == 0
+    for one in made.rows:
+        assert one.difference.own.value == 0
         assert one.verdict in ("equivalent", "undecided")
 
 
 def test_many_issues_without_any_difference_are_equivalent(tmp_path: Path) -> None:
     same = [50 + number % 40 for number in range(120)]
-    one = compared(tmp_path, counts("old", same), counts("new", same)).pairs[0].measures["open_mindedness"]
-    assert (one.alone.own.value, one.verdict) == (0, "equivalent")
+    one = compared(tmp_path, counts("old", same), counts("new", same)).row("open_mindedness")
+    assert (one.difference.own.value, one.verdict) == (0, "equivalent")
 
 
 def test_candidate_with_base_is_the_negative_of_base_with_candidate(tmp_path: Path) -> None:
     tables = counts("old", [55, 60, 65, 70, 90, 100]), counts("new", [60, 90, 70, 80, 90, 65])
-    one, other = (compared(tmp_path, *order).pairs[0] for order in (tables, tables[::-1]))
+    one, other = (compared(tmp_path, *order) for order in (tables, tables[::-1]))
     for name in SCORES:
-        own, turned = one.measures[name].alone.own, other.measures[name].alone.own
+        own, turned = one.row(name).difference.own, other.row(name).difference.own
         assert (turned.value, turned.low, turned.high) == pytest.approx((-own.value, -own.high, -own.low))
-        assert one.measures[name].base == other.measures[name].candidate
+        assert one.row(name).base_number == other.row(name).candidate_number
 
 
 MILLSTONE = (-1.98, -7.84, 27.53, -16.67, 0.74, -10.8, -1.36, -11.79, -8.58, -1.23)
@@ -112,7 +111,7 @@ def test_differences_between_models_have_students_limits(tmp_path: Path) -> None
     """By hand -3.2 [-11.9, 5.5]; corrected for skewness without a limit, the interval was [-11.9, 32.7]."""
     base = scored("gpt-4o", [70.0] * 10)
     own = compared(tmp_path, base, scored("grok-3", [70 + one for one in MILLSTONE]))
-    one = own.pairs[0].measures["open_mindedness"].alone.own
+    one = own.row("open_mindedness").difference.own
     assert (one.value, one.low, one.high) == pytest.approx((-3.198, -11.9, 5.5), abs=0.05)
     assert one.method == "Student's t over issues"
 
@@ -122,7 +121,7 @@ def test_moving_one_issue_moves_the_limits_no_further_than_students_t_does(tmp_p
     for outlying in (17.3, 20.7, 24.1, 27.5):
         values = [70 + one for one in (*MILLSTONE[:2], outlying, *MILLSTONE[3:])]
         made = compared(tmp_path, base, scored("grok-3", values))
-        highs.append(made.pairs[0].measures["open_mindedness"].alone.own.high)
+        highs.append(made.row("open_mindedness").difference.own.high)
     assert highs == pytest.approx([2.5, 3.5, 4.5, 5.5], abs=0.05)  # corrected: 5.4, 8.5, 15.2, 32.7
 
 
@@ -131,30 +130,30 @@ def test_joint_intervals_over_few_items_are_bonferronis(tmp_path: Path) -> None:
     many = {name: [*values, *values, *values, *values, *values] for name, values in few.items()}
     for models, method in ((few, "Bonferroni"), (many, "max-t over shared items")):
         made = compared(tmp_path, pl.concat([counts(name, values) for name, values in models.items()]))
-        joint = made.pairs[0].measures["open_mindedness"].to_json()["difference"]["simultaneous"]
-        assert joint["method"] == method
-        assert (joint["level"] == 1 - 0.05 / 3) == (method == "Bonferroni")
+        joint = made.to_json()["rows"][0]
+        assert joint["joint_method"] == method
+        assert (joint["joint_level"] == 1 - 0.05 / 3) == (method == "Bonferroni")
 
 
-def test_a_difference_that_only_the_range_limits_says_so_in_json(tmp_path: Path) -> None:
+def test_a_limit_that_only_the_range_sets_is_the_end_of_the_range_in_json(tmp_path: Path) -> None:
     base, candidate = scored("old", [0.0, 0.0, 0.0, 0.0, 90.0]), scored("new", [100.0, 90.0, 100.0, 95.0, 0.0])
-    one = compared(tmp_path, base, candidate).pairs[0].measures["open_mindedness"].to_json()["difference"]
-    assert one["interval"][1] == 100.0
-    assert one["undetermined"] == ["high"]
-    assert one["equivalence"]["undetermined"] == ["high"]
+    made = compared(tmp_path, base, candidate)
+    (one,) = [row for row in made.to_json()["rows"] if row["measure"] == "open_mindedness"]
+    low, high = made.measures["open_mindedness"].range
+    assert one["high"] == one["equivalence_high"] == high - low == 100.0
+    assert made.row("open_mindedness").difference.own.undetermined == ("high",)
 
 
 def test_too_few_items_give_a_reason(tmp_path: Path) -> None:
-    one = compared(tmp_path, counts("old", [60] * 3), counts("new", [70, 80, 90])).pairs[0].measures["open_mindedness"]
-    assert isnan(one.alone.own.low)
+    one = compared(tmp_path, counts("old", [60] * 3), counts("new", [70, 80, 90])).row("open_mindedness")
+    assert isnan(one.difference.own.low)
     assert one.verdict == "undecided"
     assert one.why == "no interval: too few issues (3; five are needed)"
 
 
 def test_no_shared_item_gives_a_reason(tmp_path: Path) -> None:
-    pair = compared(tmp_path, counts("old", [60] * 6), counts("new", [70] * 6, "other")).pairs[0]
-    one = pair.measures["open_mindedness"]
-    assert isnan(one.alone.own.value)
+    one = compared(tmp_path, counts("old", [60] * 6), counts("new", [70] * 6, "other")).row("open_mindedness")
+    assert isnan(one.difference.own.value)
     assert one.why == "not computed: they share no item that has it"
 
 
@@ -163,18 +162,18 @@ def test_one_table_compares_all_its_models_together(tmp_path: Path) -> None:
     made = compared(tmp_path, pl.concat([counts(name, values) for name, values in models.items()]), margins={
         "open_mindedness": 0.5
     })  # fmt: skip
-    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
-    verdicts = [pair.measures["open_mindedness"].verdict for pair in made.pairs]
-    assert verdicts == ["equivalent", "higher", "higher"]
-    assert all(pair.measures["open_mindedness"].together for pair in made.pairs)
-    assert {one.name: one.places for one in made.ranks["open_mindedness"]} == {"c": (1, 1), "a": (2, 3), "b": (2, 3)}
+    assert made.pairs == [("a", "b"), ("a", "c"), ("b", "c")]
+    rows = [made.row("open_mindedness", *pair) for pair in made.pairs]
+    assert [row.verdict for row in rows] == ["equivalent", "higher", "higher"]
+    assert all(row.joint for row in rows)
+    assert {one.model: one.places for one in made.ranks["open_mindedness"]} == {"c": (1, 1), "a": (2, 3), "b": (2, 3)}
 
 
 def test_a_model_is_named_behind_its_table(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     pl.concat([counts(name, [60, 70, 80, 60, 75]) for name in ("a", "b", "c/d#e")]).write_csv(table)
     made = overton.compare(f"{table}#c/d#e", f"{table}#a")
-    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("c/d#e", "a")]
+    assert made.pairs == [("c/d#e", "a")]
     with pytest.raises(InputError, match="has no such model; its models are a, b, c/d#e"):
         overton.compare(f"{table}#nobody", f"{table}#a")
 
@@ -187,11 +186,11 @@ def test_a_table_says_that_its_instrument_is_unknown(tmp_path: Path) -> None:
 def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
     """An answer without a stance may be anything: here one of a hundred in one-sided-con of one of five issues."""
     candidate = counts("new", [60] * 5)
-    sure = compared(tmp_path, counts("old", [60] * 5), candidate).pairs[0].measures["open_mindedness"]
+    sure = compared(tmp_path, counts("old", [60] * 5), candidate).row("open_mindedness")
     extra = pl.DataFrame([("new", "issue-0", "one-sided-con", "other", 1)], schema=candidate.schema, orient="row")
-    one = compared(tmp_path, counts("old", [60] * 5), pl.concat([candidate, extra])).pairs[0]
+    one = compared(tmp_path, counts("old", [60] * 5), pl.concat([candidate, extra]))
     assert sure.worst == pytest.approx((0, 0))
-    low, high = one.measures["open_mindedness"].worst or (0, 0)
+    low, high = one.row("open_mindedness").worst or (0, 0)
     # 61 of 101 at most, 60 of 101 at least, moved in one weight of nine, in one issue of five
     assert (low, high) == pytest.approx(((100 * 60 / 101 - 60) / 45, (100 * 61 / 101 - 60) / 45))
 

@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "migration.md"
 KEYS = ROOT / "tests" / "unchanged" / "schema_1"
+_TOP = frozenset(("rows", "measures"))
+"""Tables that are keys of the document."""
 _SHOWN = re.compile(r"(<!-- keys ([a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -38,7 +40,8 @@ def place(line: Mapping[str, str]) -> str:
         return "the same key"
     parts = list(_columns(line))
     if line["table"]:
-        return ", ".join([f"`tables > {line['table']}`, column `{line['value']}`", *parts])
+        table = line["table"] if line["table"] in _TOP else f"tables > {line['table']}"
+        return ", ".join([f"`{table}`, column `{line['value']}`", *parts])
     row = ", ".join([f"`{line['measure']}`", *parts])
     return f"the name `{line['value']}` in the row {row}" if line["value"] else row
 
@@ -46,8 +49,8 @@ def place(line: Mapping[str, str]) -> str:
 def _columns(line: Mapping[str, str]) -> Iterator[str]:
     """The columns by which a row is found, with their texts."""
     titles = {"item": "topic"} if line["table"] else {}
-    for name in ("item", "facet", "condition", "variant", "against"):
-        text = line[name]
+    for name in ("model", "item", "facet", "condition", "variant", "against"):
+        text = line.get(name)
         if text and (name, text) != ("variant", "plain"):
             yield f"{titles.get(name, name)} `{text}`"
 

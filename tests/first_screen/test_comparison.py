@@ -12,7 +12,7 @@ from tests.comparison.test_comparison import run_of
 
 from overton.analysis.analyze import chosen_how
 from overton.comparison.comparison import of_sources
-from overton.comparison.results import Compared, Comparison
+from overton.comparison.results import Comparison, ComparisonRow
 from overton.comparison.sections import findings, sections
 from overton.comparison.sources import ComparisonSource, comparing_of
 from overton.statistics.jackknife import Jackknife
@@ -36,26 +36,26 @@ def compared(study: str, *runs: pl.DataFrame) -> Comparison:
     return of_sources(named, sources, Jackknife())
 
 
-def gaps(made: Comparison) -> list[Compared]:
-    return [one for pair in made.pairs for one in pair.measures.values()]
-
-
-def unequal(behaviour: object, seed: int) -> list[Compared]:
+def unequal(behaviour: object, seed: int) -> list[ComparisonRow]:
     """The leading scores of one model that was asked once in one run and twelve times in the other."""
     sources = [
         run_of(str(trials), open_minded(behaviour, np.random.default_rng(seed), ISSUES, "m", trials, ()), trials)  # type: ignore[arg-type]
         for trials in (FEW, MANY)
     ]
-    found = gaps(of_sources(study_named("open-mindedness"), sources, Jackknife()))
+    found = of_sources(study_named("open-mindedness"), sources, Jackknife()).rows
     return [one for one in found if one.measure.leads and one.measure.name.startswith("open_mindedness")]
 
 
 @pytest.mark.parametrize("behaviour", [unmoving, moving])
 def test_a_model_is_no_other_when_asked_more_often(behaviour: object) -> None:
     found = [one for seed in range(1, 9) for one in unequal(behaviour, seed)]
-    assert sum(not isnan(one.alone.own.low) for one in found) >= 8
-    apart = [one for one in found if not isnan(one.alone.own.low) and not one.alone.own.low <= 0 <= one.alone.own.high]
-    assert len(apart) <= 1, [(one.measure.name, one.alone.own) for one in apart]
+    assert sum(not isnan(one.difference.own.low) for one in found) >= 8
+    apart = [
+        one
+        for one in found
+        if not isnan(one.difference.own.low) and not one.difference.own.low <= 0 <= one.difference.own.high
+    ]
+    assert len(apart) <= 1, [(one.measure.name, one.difference.own) for one in apart]
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -67,8 +67,8 @@ def test_verdicts_give_differences_within_their_range_and_never_far_beyond_stude
         runs = [some[k].draw(np.random.default_rng((seed, k)), items, names) for k in (4, 5)]
         made = compared(study, *runs)
         said = findings(made)
-        for one, sentence in zip(gaps(made), said, strict=True):
-            own = one.alone.own
+        for one, sentence in zip(made.rows, said, strict=True):
+            own = one.difference.own
             if isnan(own.low):
                 continue
             assert number(own.value, one.measure.gap) in sentence

@@ -142,11 +142,10 @@ def test_corrected_shares_may_describe_exactly_these_texts(copy: Run, tmp_path: 
 
 def test_models_are_compared_with_corrected_numbers(copy: Run, tmp_path: Path) -> None:
     overton.judge.agreement(labelled(copy, tmp_path / "labels", size=120), run=copy.path)
-    (pair,) = json.loads(cli("compare", copy.path, "--json").stdout)["pairs"]
-    assert set(pair["measures"]) == {
-        f"share_{label}_{condition}" for label in LABELS for condition in ("short", "long")
-    }
-    assert pair["measures"]["share_supports_long"]["labels"]["leads"] == "corrected"
+    rows = json.loads(cli("compare", copy.path, "--json").stdout)["rows"]
+    leading = {row["measure"]: row["variant"] for row in rows if row["verdict"]}
+    assert set(leading) == {f"share_{label}_{condition}" for label in LABELS for condition in ("short", "long")}
+    assert leading["share_supports_long"] == "corrected"
 
 
 def test_a_share_in_a_condition_can_be_gated(judged: Run, tmp_path: Path) -> None:

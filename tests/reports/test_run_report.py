@@ -50,8 +50,8 @@ def test_the_rate_of_change_of_a_stopped_run_is_the_mean_of_its_arms_everywhere(
     found = analysis.estimate("change_rate", model="drifting")
     assert found.value == pytest.approx(rate)
     assert found.n == conversations.height
-    (pair,) = overton.compare(drifting, unpack("stance-stability-precision", drifting / "again")).pairs
-    assert pair.measures["change_rate"].base.value == pytest.approx(rate)
+    compared = overton.compare(drifting, unpack("stance-stability-precision", drifting / "again"))
+    assert compared.row("change_rate").base_number.value == pytest.approx(rate)
     first = outcome("stance-stability", drifting).findings[0]
     assert first.number is not None
     assert first.number.value == pytest.approx(mean_of_arms(conversations, "conversation", "stance_changes"))

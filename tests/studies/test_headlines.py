@@ -74,12 +74,11 @@ def test_a_headline_has_the_same_value_in_its_section_and_beside_every_null(case
 def test_a_comparison_shows_that_value_too(case: Any) -> None:
     study, folder, outcome, headlines = case
     found = {(model, measure): one.value for model, measure, one in headlines(outcome.analysis)}
-    for pair in overton.compare(folder, folder).pairs:
-        for measure, one in pair.measures.items():
-            model = pair.base.partition(" [")[0]
-            model = "" if (model, measure) not in found else model
-            if (model, measure) in found:
-                assert one.base.value == pytest.approx(found[model, measure], nan_ok=True), study
+    for row in overton.compare(folder, folder).rows:
+        measure, model = row.measure.name, row.base.partition(" [")[0]
+        model = "" if (model, measure) not in found else model
+        if (model, measure) in found:
+            assert row.base_number.value == pytest.approx(found[model, measure], nan_ok=True), study
 
 
 def test_the_distance_from_one_prompt_asked_twice_is_one_number(tmp_path: Path) -> None:
@@ -113,8 +112,7 @@ def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share
 def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> None:
     run = unpack("open-mindedness-defaults", tmp_path)
     analysis = overton.analyze("open-mindedness", run)
-    found = overton.profile(run).to_json()
-    values = {(one["model"], one["title"]): one["estimate"] for traits in found["aspects"].values() for one in traits}
+    values = {(row["model"], row["title"]): row["estimate"] for row in overton.profile(run).to_json()["rows"]}
     for name in analysis.models:
         score = analysis.estimate("open_mindedness_cross_fitted", model=name)
         assert values[name, "By arguments: open-mindedness"] == score.value

@@ -22,6 +22,7 @@ from overton.untrusted import converted
 
 from .keys import estimates_1, schema_1
 from .numbers import compared, gated, numbers
+from .schema_1.comparison import comparison_1
 
 Json = Any
 
@@ -105,8 +106,8 @@ def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Jso
 
 
 def compare(sources: Sequence[str | Path], although: str | None = None) -> Json:
-    """Differences and verdicts of every pair of models, by measure."""
-    return compared(overton.compare(*map(str, sources), although=although).to_json())
+    """Differences and verdicts of every pair of models, by measure, as schema 1 was."""
+    return compared(comparison_1(overton.compare(*map(str, sources), although=although).to_json()))
 
 
 def gate(base: Path, candidate: str, config: Path, although: str) -> Json:

@@ -8,11 +8,13 @@ from typing import Any
 import polars as pl
 from tests.stored_runs import unpack
 
+import overton
 from overton.analysis.analyze import measure_run
 from overton.studies.tables import RawTable
 
 from .cases import TABLE_CASES, TABLES
 from .keys import lines, lines_used, schema_1
+from .schema_1 import comparison
 
 _RARE = {"weighing > unweighed > {role}", "chances > weighing > unweighed > {role}"}
 """Only where an endpoint returns no probability of some answers."""
@@ -113,3 +115,22 @@ def test_each_line_of_pluralism_is_of_a_number_of_a_recorded_run_or_says_why_it_
     for line in lines("pluralism"):
         assert bool(line.measure or line.table) + bool(line.dropped) + (line.value == "itself") == 1, line
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
+
+
+def test_each_line_of_a_comparison_is_used_or_says_why_it_was_dropped(tmp_path: Path) -> None:
+    corrected, stopped, whole, again = (
+        unpack(f"{study}-{name}", tmp_path)
+        for study, name in (
+            ("stance-stability", "labels-whole-stance"),
+            ("open-mindedness", "stopped"),
+            ("open-mindedness", "defaults"),
+            ("open-mindedness", "repeats"),
+        )
+    )
+    documents = [overton.compare(corrected).to_json()]
+    sources = (stopped, whole), (f"{stopped}#swayed", f"{whole}#swayed", f"{again}#swayed")
+    documents += [overton.compare(*some, although="a test").to_json() for some in sources]
+    used = set().union(*map(comparison.lines_used, documents))
+    for line in comparison.lines():
+        assert bool(line["table"]) + bool(line["dropped"]) + (line["value"] == "itself") == 1, line
+        assert line["path"] in used or line["dropped"], line

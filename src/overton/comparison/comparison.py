@@ -7,7 +7,7 @@ model with a label bias would differ from itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isfinite
@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 from overton.comparison.differences import Difference, instruments, subjects
 from overton.comparison.labels import Corrected, correct_difference
-from overton.comparison.results import BONFERRONI, MAX_T, Compared, Comparison, MoreTrials, Pair, Standing
+from overton.comparison.provenance import Provenance
+from overton.comparison.results import (
+    BONFERRONI,
+    MAX_T,
+    Comparison,
+    ComparisonRow,
+    NeededData,
+    Standing,
+    Variant,
+)
 from overton.comparison.sources import (
     NOTHING_KNOWN,
     ComparedModel,
@@ -194,14 +203,12 @@ def of_sources(  # noqa: PLR0917
         unit=jackknife.unit,
         level=how.level,
         seed=how.seed,
-        pairs=[
-            Pair(base.name, candidate.name, {name: made[place] for name, made in compared.items() if place in made})
-            for place, (base, candidate) in enumerate(pairs)
-        ],
+        although=although or None,
+        pairs=[(base.name, candidate.name) for base, candidate in pairs],
+        rows=[rows[place] for place in range(len(pairs)) for rows in compared.values() if place in rows],
         ranks={name: ranks for name in asked if (ranks := _ranks(pairs, compared[name], name, jackknife))},
         lost={side.name: side.source.lost.get(side.model, NOTHING_KNOWN) for pair in pairs for side in pair},
         differing=differing,
-        although=although,
     )
 
 
@@ -298,7 +305,7 @@ def _pairs_with_measure(
 
 def _compare_pairs(
     pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife, margin: float | None
-) -> dict[int, Compared]:
+) -> dict[int, ComparisonRow]:
     """A measure of all pairs, by the pair's index, with intervals for each pair and simultaneous ones for all."""
     measured = list(_pairs_with_measure(pairs, measure, jackknife))
     joint = _joint_levels(measured, jackknife) if len(measured) > 1 else None
@@ -307,39 +314,43 @@ def _compare_pairs(
 
 
 def _correct_by_labels(
-    measured: Sequence[_PairMeasure], made: dict[int, Compared], jackknife: Jackknife
-) -> dict[int, Compared]:
+    measured: Sequence[_PairMeasure], made: dict[int, ComparisonRow], jackknife: Jackknife
+) -> dict[int, ComparisonRow]:
     """The same with corrections by people's labels. Corrected numbers replace the judge's only if they lead in every
     pair, so that each verdict is about the numbers shown beside it."""
     found = {
         pair.place: correct_difference(
-            pair.both, pair.shared.items, jackknife, made[pair.place].alone.own, len(measured)
+            pair.both, pair.shared.items, jackknife, made[pair.place].difference.own, len(measured)
         )
         for pair in measured
     }
     lead = all(correction is not None and correction.leads for correction in found.values())
     return {
-        place: compared if (both := found[place]) is None else _prefer_corrected(compared, both, lead=lead)
-        for place, compared in made.items()
+        place: row if (both := found[place]) is None else _prefer_corrected(row, both, lead=lead)
+        for place, row in made.items()
     }
 
 
-def _prefer_corrected(compared: Compared, both: Corrected, *, lead: bool) -> Compared:
+def _prefer_corrected(row: ComparisonRow, both: Corrected, *, lead: bool) -> ComparisonRow:
+    variants = {
+        name: Variant(difference, getattr(both.base, name), getattr(both.candidate, name))
+        for name, difference in both.difference.items()
+    }
+    row = replace(row, variants=variants, preferred=(both.base.leads, both.candidate.leads))
     if not lead:
-        return replace(compared, corrected=replace(both, leads=False))
+        return row
     gaps = [both.alone] if both.together is None else [both.alone, both.together]
     return replace(
-        compared,
-        base=both.base.led(compared.base),
-        candidate=both.candidate.led(compared.candidate),
-        alone=both.alone,
-        together=both.together,
-        joint=BONFERRONI,
-        verdict=verdict_of(gaps, compared.margin),
+        row,
+        base_number=both.base.led(row.base_number),
+        candidate_number=both.candidate.led(row.candidate_number),
+        difference=both.alone,
+        joint=both.together,
+        joint_method="" if both.together is None else BONFERRONI,
+        verdict=verdict_of(gaps, row.margin),
         worst=None,
         needed=None,
-        price=None,
-        corrected=both,
+        variant="corrected",
     )
 
 
@@ -366,7 +377,7 @@ def _joint_levels(measured: Sequence[_PairMeasure], jackknife: Jackknife) -> _Jo
 
 def _compare_pair(
     pair: _PairMeasure, jackknife: Jackknife, margin: float | None, simultaneous: _JointLevels | None
-) -> Compared:
+) -> ComparisonRow:
     measure, items = pair.both[0].measure, len(pair.shared.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
@@ -375,17 +386,21 @@ def _compare_pair(
     base, candidate = (side.shown(pair.shared.items, resampling) for side in pair.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
-    more = 0 if needed is None else needed.items - items
-    price = _price_of_items(pair.sides, more)
-    trials = None if needed is None else _trials_to_decide(pair, alone, needed, jackknife)
-    worst = None if pair.matched.refused else _worst_case(pair)
-    found = (measure, items, base, candidate, alone, joint, chosen, verdict, worst, needed, price)
-    return Compared(
-        *found,
-        trials=trials,
-        joint="" if simultaneous is None else simultaneous.method,
+    return ComparisonRow(
+        measure=measure,
+        base=pair.sides[0].name,
+        candidate=pair.sides[1].name,
+        base_number=base,
+        candidate_number=candidate,
+        difference=alone,
+        joint=joint,
+        joint_method="" if simultaneous is None else simultaneous.method,
+        margin=chosen,
+        verdict=verdict,
+        worst=None if pair.matched.refused else _worst_case(pair),
+        needed=None if needed is None else _needed_data(pair, alone, needed, jackknife),
         refused=pair.matched.refused,
-        as_with=pair.matched.trials,
+        with_trials=pair.matched.trials,
     )
 
 
@@ -398,76 +413,69 @@ def _worst_case(pair: _PairMeasure) -> tuple[float, float] | None:
     return second[0] - first[1], second[1] - first[0]
 
 
-def _trials_to_decide(pair: _PairMeasure, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
-    """How many trials of the same items would decide; or why none would, or why that is unknown."""
+def _needed_data(pair: _PairMeasure, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> NeededData:
+    """The data that would decide, in items and in trials of the same ones, or why no number of trials is given."""
+    more = needed.items - len(pair.shared.items)
+    price = _cost_of(pair.sides, lambda provenance: len(provenance.items))
+    found = NeededData(needed.items, more, needed.verdict, cost=None if price is None else more * price)
     measure, error = pair.both[0].measure.name, alone.own.error
     halves = [side.source.halves for side in pair.sides]
     base, candidate = (
         None if half is None else half.both(side.model, measure) for half, side in zip(halves, pair.sides, strict=True)
     )
     if base is None or candidate is None or error is None:
-        return MoreTrials(why="only runs with two or more trials of each item show the effect of chance in trials")
+        return found._replace(why="only runs with two or more trials of each item show the effect of chance in trials")
     counts = {half.trials for half in halves if half is not None}
     if len(counts) > 1:
-        return MoreTrials(why="they have different numbers of trials")
+        return found._replace(why="they have different numbers of trials")
     (count,) = counts
     trials = sum(count)
     chance = chance_of(base, candidate, count, jackknife) / trials / len(pair.shared.items)
     wanted = trials_needed(error, chance, trials, needed.error)
     if wanted is None or wanted > _MOST_TIMES_TRIALS * trials:
-        return MoreTrials(why="more trials of these items would not decide: the variation among items would remain")
-    return MoreTrials(wanted, wanted - trials, _cost_times(pair.sides, (wanted - trials) / trials))
+        return found._replace(why="more trials of these items would not decide: the variation among items would remain")
+    price = _cost_of(pair.sides, lambda _: 1)
+    cost = None if price is None else (wanted - trials) / trials * price
+    return found._replace(trials=wanted, more_trials=wanted - trials, trials_cost=cost)
 
 
 _MOST_TIMES_TRIALS = 1000
 """Nobody asks this many times as many trials."""
 
 
-def _cost_times(sides: tuple[ComparedModel, ComparedModel], times: float) -> float | None:
-    """The cost of both runs times `times`; None if a price is unknown."""
+def _cost_of(sides: tuple[ComparedModel, ComparedModel], parts: Callable[[Provenance], int]) -> float | None:
+    """The cost of both runs, each divided by its number of parts; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
-    if any(provenance is None or not provenance.cost for provenance in known):
+    if any(provenance is None or not provenance.cost or not parts(provenance) for provenance in known):
         return None
-    return times * sum(provenance.cost for provenance in known if provenance is not None)
-
-
-def _price_of_items(sides: tuple[ComparedModel, ComparedModel], more: int) -> float | None:
-    """The cost of so many more items in both runs, at the cost of theirs so far; None if a price is unknown."""
-    known = {side.source.path: side.source.provenance for side in sides}.values()
-    if not more or any(provenance is None or not provenance.cost or not provenance.items for provenance in known):
-        return None
-    return more * sum(provenance.cost / len(provenance.items) for provenance in known if provenance is not None)
+    return sum(provenance.cost / parts(provenance) for provenance in known if provenance is not None)
 
 
 def _ranks(
     pairs: Sequence[tuple[ComparedModel, ComparedModel]],
-    made: Mapping[int, Compared],
+    made: Mapping[int, ComparisonRow],
     measure: str,
     jackknife: Jackknife,
 ) -> list[Standing]:
     """The places that each of three or more models could have, if all of them are compared with each other."""
     sides = {side.name: side for place in made for side in pairs[place]}
-    gaps = {
-        (pairs[place][0].name, pairs[place][1].name): (compared.together or compared.alone).own
-        for place, compared in made.items()
-        if not compared.refused
-    }
+    gaps = {(row.base, row.candidate): (row.joint or row.difference).own for row in made.values() if not row.refused}
     if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
         return []
-    found = possible_ranks(list(sides), {(first, second): gap for (first, second), gap in gaps.items()})
+    found = possible_ranks(list(sides), gaps)
     standings = []
     for name, side in sides.items():
         value = _own_number(side.contributions[measure], jackknife, made)
         standings.append(Standing(name, value, found[name]))
     return sorted(
         standings,
-        key=lambda standing: (standing.places.best + standing.places.worst, -standing.value.value, standing.name),
+        key=lambda standing: (standing.places.best + standing.places.worst, -standing.number.value, standing.model),
     )
 
 
-def _own_number(contribution: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
+def _own_number(contribution: Contribution, jackknife: Jackknife, made: Mapping[int, ComparisonRow]) -> Estimate:
     """A model's number over all its own items, corrected if its differences are."""
-    items, lead = sorted(contribution.place), all(found.corrected and found.corrected.leads for found in made.values())
+    items, lead = sorted(contribution.place), all(row.variant == "corrected" for row in made.values())
     resampling, plain = jackknife.over(max(len(items), 1)), contribution.alone(jackknife)
     return (
         contribution.corrected(items, resampling).variants.led(plain)

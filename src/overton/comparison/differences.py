@@ -226,3 +226,9 @@ class Difference(NamedTuple):
     base: str
     candidate: str
     said: str
+
+    @property
+    def sentence(self) -> str:
+        """It as a sentence that names the two."""
+        names = self.base if self.base == self.candidate else f"{self.base} and {self.candidate}"
+        return f"{names}: {self.said}."

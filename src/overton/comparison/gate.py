@@ -14,7 +14,7 @@ import numpy as np
 
 from overton.comparison.comparison import compare
 from overton.comparison.provenance import provenance_of
-from overton.comparison.results import Compared, Comparison
+from overton.comparison.results import Comparison, ComparisonRow, NeededData
 from overton.comparison.sources import (
     FORMAT,
     BaselineFile,
@@ -25,7 +25,8 @@ from overton.comparison.sources import (
 )
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.files.atomic import write_atomic
-from overton.studies.document import number_of
+from overton.statistics import Estimate
+from overton.studies.document import SCHEMA, interval_of, number_of, plain
 from overton.studies.measures import Contribution, Measure
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
@@ -124,9 +125,7 @@ class Check:
     """The result of one guard for one pair."""
 
     guard: GuardedMeasure
-    base: str
-    candidate: str
-    compared: Compared
+    row: ComparisonRow
     outcome: GateOutcome
 
 
@@ -154,16 +153,87 @@ class Gate:
         checks = [
             {
                 **msgspec.structs.asdict(check.guard),
-                "base": check.base,
-                "candidate": check.candidate,
+                "base": check.row.base,
+                "candidate": check.row.candidate,
                 "outcome": check.outcome,
-                "difference": number_of(check.compared.alone.own),
+                "difference": number_of(check.row.difference.own),
             }
             for check in self.checks
         ]
-        return {"outcome": self.outcome, "passes": self.passes, "checks": checks} | {
-            "comparison": self.comparison.to_json()
+        head = {"outcome": self.outcome, "passes": self.passes, "checks": checks}
+        return {**head, "comparison": nested_comparison(self.comparison)}
+
+
+def nested_comparison(made: Comparison) -> dict[str, Any]:
+    """A comparison in the form of schema 1, by pair and measure: scripts of CI systems read it from a gate's JSON."""
+    ranks = {
+        measure: [{"name": model, "value": number_of(number), "places": list(places)} for model, number, places in some]
+        for measure, some in made.ranks.items()
+    }
+    pairs = [
+        {
+            "base": base,
+            "candidate": candidate,
+            "study": made.study,
+            "measures": {
+                row.measure.name: _nested_row(row)
+                for row in made.rows
+                if (row.base, row.candidate) == (base, candidate)
+            },
         }
+        for base, candidate in made.pairs
+    ]
+    head = {"schema": SCHEMA, "study": made.study, "level": made.level, "seed": made.seed, "although": made.although}
+    differing = [difference._asdict() for difference in made.differing]
+    return {**head, "differing": differing, "pairs": pairs, "ranks": ranks, "lost": plain(made.lost)}
+
+
+def _nested_row(row: ComparisonRow) -> dict[str, Any]:
+    difference: dict[str, Any] = {
+        **number_of(row.difference.own),
+        "level": row.difference.own.level,
+        "equivalence": _nested_interval(row.difference.equivalence),
+        "simultaneous": None,
+        "worst_case": plain(row.worst),
+    }
+    if row.joint is not None:
+        equivalence = _nested_interval(row.joint.equivalence)
+        difference["simultaneous"] = {
+            **_nested_interval(row.joint.own),
+            "equivalence": equivalence,
+            "method": row.joint_method,
+        }
+    made: dict[str, Any] = {
+        "title": row.measure.title,
+        "items": row.difference.own.n,
+        "base": number_of(row.base_number),
+        "candidate": number_of(row.candidate_number),
+        "difference": difference,
+        "margin": row.margin,
+        "verdict": row.verdict,
+        "why": row.why,
+        "needed": None if row.needed is None else _nested_needed(row.needed),
+    }
+    if row.with_trials is not None:
+        made["as_with_trials"] = row.with_trials
+    if row.variants:
+        sides = {
+            side: {"leads": leads, **{name: number_of(getattr(own, side)) for name, own in row.variants.items()}}
+            for side, leads in zip(("base", "candidate"), row.preferred, strict=True)
+        }
+        differences = {name: number_of(own.difference) for name, own in row.variants.items()}
+        made["labels"] = {"leads": row.variant, **sides, "difference": differences}
+    return made
+
+
+def _nested_interval(estimate: Estimate) -> dict[str, Any]:
+    return {"level": estimate.level, **interval_of(estimate)}
+
+
+def _nested_needed(needed: NeededData) -> dict[str, Any]:
+    *own, trials, more_trials, trials_cost, why = needed
+    of_items = dict(zip(needed._fields, own, strict=False))
+    return {**of_items, "trials": {"trials": trials, "more": more_trials, "cost": trials_cost, "why": why}}
 
 
 def gate(base: str | Path, candidate: str | Path, config: str | Path, *, although: str = "", **how: Any) -> Gate:
@@ -188,17 +258,17 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     margins = {guard.measure: guard.margin for guard in chosen.guard}
     made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
     if refused := [
-        Problem(str(config), f"guard {name}", f"{pair.base} and {pair.candidate}: {pair.measures[name].refused}")
+        Problem(str(config), f"guard {name}", f"{row.base} and {row.candidate}: {row.refused}")
         for name in margins
-        for pair in made.pairs
-        if name in pair.measures and pair.measures[name].refused
+        for row in made.rows
+        if row.measure.name == name and row.refused
     ]:
         raise InputError(refused)
     checks = [
-        Check(guard, pair.base, pair.candidate, compared, _outcome(compared, guard))
+        Check(guard, row, _outcome(row, guard))
         for guard in chosen.guard
-        for pair in made.pairs
-        if (compared := pair.measures.get(guard.measure)) is not None
+        for row in made.rows
+        if row.measure.name == guard.measure
     ]
     return Gate(checks, made, chosen.undecided)
 
@@ -227,14 +297,14 @@ def _read_gate(path: Path) -> _GateFile:
     return found
 
 
-def _outcome(compared: Compared, guard: GuardedMeasure) -> GateOutcome:
-    own, inner, margin = compared.alone.own, compared.alone.equivalence, guard.margin
+def _outcome(row: ComparisonRow, guard: GuardedMeasure) -> GateOutcome:
+    own, inner, margin = row.difference.own, row.difference.equivalence, guard.margin
     if isnan(own.low):
         return "undecided"
     falls, rises = guard.direction in ("lower", "both"), guard.direction in ("higher", "both")
     if (not falls or inner.low >= -margin) and (not rises or inner.high <= margin):
         return "within"
-    found = [own, *([compared.together.own] if compared.together else [])]
+    found = [own, *([row.joint.own] if row.joint else [])]
     gone = (falls and all(each.high < -margin for each in found)) or (
         rises and all(each.low > margin for each in found)
     )
@@ -243,11 +313,11 @@ def _outcome(compared: Compared, guard: GuardedMeasure) -> GateOutcome:
 
 def check_line(check: Check) -> str:
     """A check in one line."""
-    measure = check.compared.measure
+    row, measure = check.row, check.row.measure
     return (
-        f"{measure.title}: {check.candidate} against {check.base} is {check.outcome} (margin {check.guard.margin:g},"
+        f"{measure.title}: {row.candidate} against {row.base} is {check.outcome} (margin {check.guard.margin:g},"
         f" guarded {'both ways' if check.guard.direction == 'both' else f'against {check.guard.direction}'}; difference"
-        f" {sentence(check.compared.alone.own, measure.gap)})"
+        f" {sentence(row.difference.own, measure.gap)})"
     )
 
 
@@ -260,7 +330,7 @@ def junit(made: Gate) -> bytes:
     top = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(top, "testsuite", {"name": f"overton gate {made.comparison.study}", **counts})
     for check in made.checks:
-        name = visible_line(f"{check.guard.measure}: {check.candidate} against {check.base}")
+        name = visible_line(f"{check.guard.measure}: {check.row.candidate} against {check.row.base}")
         case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": made.comparison.study})
         if check.outcome != "within":
             kind = "failure" if check.outcome in failing else "skipped"
@@ -288,11 +358,11 @@ def _markdown_lines(made: Gate) -> Iterator[str]:
     yield "| measure | base | candidate | difference | margin | guarded | outcome |"
     yield "|---|---|---|---|--:|---|---|"
     for check in made.checks:
-        difference = sentence(check.compared.alone.own, check.compared.measure.gap)
+        difference = sentence(check.row.difference.own, check.row.measure.gap)
         cells = (
             check.guard.measure,
-            check.base,
-            check.candidate,
+            check.row.base,
+            check.row.candidate,
             difference,
             f"{check.guard.margin:g}",
             check.guard.direction,

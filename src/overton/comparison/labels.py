@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -15,7 +15,6 @@ from overton.runs.run import Run
 from overton.statistics import Estimate
 from overton.statistics.comparison import Gap, equivalence_level
 from overton.statistics.jackknife import Jackknife, Resampling
-from overton.studies.document import number_of, plain
 from overton.studies.label_shares import Variants
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Sides
@@ -42,12 +41,6 @@ class Corrected:
     alone: Gap
     together: Gap | None
     leads: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values: which variant leads, and each variant's difference; the sides are measures."""
-        difference = {name: number_of(estimate) for name, estimate in self.difference.items()}
-        sides = {"base": plain(self.base), "candidate": plain(self.candidate)}
-        return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
 
 
 def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:

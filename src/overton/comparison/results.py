@@ -1,137 +1,188 @@
-"""The parts of a comparison: every pair's numbers, differences and verdicts, and the places of several models."""
+"""A comparison: a table with a row for each measure of each pair of models, and what else there is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from overton.comparison.differences import Difference
-from overton.comparison.labels import Corrected
 from overton.comparison.sources import MissingCounts
+from overton.errors import InputError, Problem
 from overton.statistics import Estimate
-from overton.statistics.comparison import POWER, Gap, ItemsToDecide, PossibleRanks, Verdict
-from overton.studies.document import SCHEMA, interval_of, number_of, plain
+from overton.statistics.comparison import POWER, Gap, PossibleRanks, Verdict
+from overton.studies.document import TABLE_SCHEMA, Shape, document, plain
+from overton.studies.frame import Cells, DeclaredMeasure, as_frame, number_cells
 from overton.studies.measures import Measure
 
-Bounds = tuple[float, float] | None
+if TYPE_CHECKING:
+    import polars as pl
 
+COLUMNS: dict[str, type] = {
+    "study": str,
+    "measure": str,
+    "base": str,
+    "candidate": str,
+    "variant": str,
+    "estimate": float,
+    "low": float,
+    "high": float,
+    "n": int,
+    "method": str,
+    "why": str,
+    "margin": float,
+    "verdict": str,
+    "equivalence_level": float,
+    "equivalence_low": float,
+    "equivalence_high": float,
+    "joint_level": float,
+    "joint_low": float,
+    "joint_high": float,
+    "joint_equivalence_level": float,
+    "joint_equivalence_low": float,
+    "joint_equivalence_high": float,
+    "joint_method": str,
+    "worst_low": float,
+    "worst_high": float,
+    "with_trials": int,
+}
+"""The columns of a row.
+
+`estimate` is the candidate's number minus the base's over the `n` items that both have, with its interval. With human
+labels for both there are three variants: 'corrected', 'plain' (the judge alone) and 'labelled' (human labels alone).
+The one that leads comes first, and only it has a margin and the columns after it. The `equivalence` interval has to lie
+within the margin. The `joint` intervals hold for all pairs of the measure at once, and are null for a single pair. The
+difference could be from `worst_low` to `worst_high`, whatever is missing. `with_trials` is the number of trials that
+both numbers are for, null if each is for its own.
+"""
 
 BONFERRONI = "Bonferroni"
 MAX_T = "max-t over shared items"
-"""How simultaneous intervals were made."""
+"""How joint intervals were made."""
 
 
-class MoreTrials(NamedTuple):
-    """How many `trials` of each item in total would decide, how many `more` that is, and what these would cost in US
-    dollars if that is known; or `why` there is no such number."""
+class NeededData(NamedTuple):
+    """The data that would decide an undecided difference.
 
-    trials: int | None = None
-    more: int | None = None
+    `items` would in all, of which `more` are missing, for the `verdict` named; `cost` is theirs in US dollars, None if
+    it is not known. So would `trials` of the same items, of which `more_trials` are missing at `trials_cost`. `why`
+    says why no number of trials is given.
+    """
+
+    items: int
+    more: int
+    verdict: Verdict
+    power: float = POWER
     cost: float | None = None
+    trials: int | None = None
+    more_trials: int | None = None
+    trials_cost: float | None = None
     why: str | None = None
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One measure of a pair, over the `items` that both have.
+class Variant(NamedTuple):
+    """One way to compute a difference and the two numbers that it is between."""
 
-    `alone` has the intervals of this difference, `together` the simultaneous ones of all pairs of the measure (None if
-    there is one pair), made as `joint` says. `worst` is what the difference could be whatever was lost, refused or
-    never asked. `needed` is how many items in total would decide, `price` what the additional ones would cost in US
-    dollars if that is known; `trials` is how many trials of the same items would. If people labelled what both are
-    based on, `corrected` has the three variants; if it leads, all numbers here are the corrected ones.
+    difference: Estimate
+    base: Estimate
+    candidate: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow:
+    """One measure of a pair of models, over the items that both have; see `COLUMNS`.
+
+    `difference` has the intervals of this difference, `joint` those of all pairs of the measure (None if there is one
+    pair). `refused` says why the two are not compared, '' if they are. With human labels for both, `variants` has the
+    numbers by each variant, and `preferred` says which one leads for the base and for the candidate alone; all else is
+    about the one that leads for both.
     """
 
     measure: Measure
-    items: int
-    base: Estimate
-    candidate: Estimate
-    alone: Gap
-    together: Gap | None
+    base: str
+    candidate: str
+    base_number: Estimate
+    candidate_number: Estimate
+    difference: Gap
+    joint: Gap | None
+    joint_method: str
     margin: float
     verdict: Verdict
-    worst: Bounds
-    needed: ItemsToDecide | None
-    price: float | None
-    corrected: Corrected | None = None
-    trials: MoreTrials | None = None
-    joint: str = ""
-    refused: str = ""
-    as_with: int | None = None
+    worst: tuple[float, float] | None
+    needed: NeededData | None
+    refused: str
+    with_trials: int | None
+    variant: str = "plain"
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    preferred: tuple[str, str] = ("plain", "plain")
 
     @property
     def why(self) -> str | None:
         """The reason if the verdict can only be 'undecided'; None if the numbers could have given another."""
-        own = self.alone.own
+        own = self.difference.own
         return own.method if isnan(own.value) or isnan(own.low) else None
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+    @property
+    def key(self) -> Cells:
+        """The columns that no two rows of a comparison share, but those of its variants."""
+        return {"measure": self.measure.name, "base": self.base, "candidate": self.candidate}
+
+    def by_variant(self) -> Iterator[tuple[Cells, Variant]]:
+        """The columns by which each of its numbers is found, and the numbers; the variant that leads comes first."""
+        leading = Variant(self.difference.own, self.base_number, self.candidate_number)
+        for name, variant in {self.variant: leading, **self.variants}.items():
+            yield {**self.key, "variant": name}, leading if name == self.variant else variant
+
+    def cells(self) -> Iterator[Cells]:
+        """The rows of its variants, without the study."""
+        empty: Cells = dict.fromkeys(list(COLUMNS)[1:])
+        for key, variant in self.by_variant():
+            own = self._verdict_cells() if key["variant"] == self.variant else {}
+            yield {**empty, **key, **number_cells(variant.difference), **own}
+
+    def value_cells(self) -> Iterator[Cells]:
+        """The numbers of both models over the items that both have."""
+        for key, variant in self.by_variant():
+            yield {**key, "model": self.base, **number_cells(variant.base)}
+            yield {**key, "model": self.candidate, **number_cells(variant.candidate)}
+
+    def _verdict_cells(self) -> Cells:
+        intervals = {"equivalence": self.difference.equivalence}
+        if self.joint is not None:
+            intervals |= {"joint": self.joint.own, "joint_equivalence": self.joint.equivalence}
+        limits = {
+            f"{name}_{limit}": plain(getattr(interval, limit))
+            for name, interval in intervals.items()
+            for limit in ("level", "low", "high")
+        }
+        worst_low, worst_high = map(plain, self.worst or (None, None))
         return {
-            "title": self.measure.title,
-            "items": self.items,
-            "base": number_of(self.base),
-            "candidate": number_of(self.candidate),
-            "difference": {
-                **number_of(self.alone.own),
-                "level": self.alone.own.level,
-                "equivalence": _interval_json(self.alone.equivalence),
-                "simultaneous": None if self.together is None else _simultaneous_json(self.together, self.joint),
-                "worst_case": None if self.worst is None else plain(list(self.worst)),
-            },
             "margin": self.margin,
             "verdict": self.verdict,
-            "why": self.why,
-            "needed": None if self.needed is None else self._needed_json(self.needed),
-            **({} if self.as_with is None else {"as_with_trials": self.as_with}),
-            **({} if self.corrected is None else {"labels": self.corrected.to_json()}),
-        }
-
-    def _needed_json(self, needed: ItemsToDecide) -> dict[str, Any]:
-        more = needed.items - self.items
-        return {
-            "items": needed.items,
-            "more": more,
-            "verdict": needed.verdict,
-            "power": POWER,
-            "cost": None if self.price is None else plain(self.price),
-            "trials": None if self.trials is None else plain(self.trials._asdict()),
+            **limits,
+            "joint_method": self.joint_method or None,
+            "worst_low": worst_low,
+            "worst_high": worst_high,
+            "with_trials": self.with_trials,
         }
 
 
-def _interval_json(estimate: Estimate) -> dict[str, Any]:
-    return {"level": estimate.level, **interval_of(estimate)}
-
-
-def _simultaneous_json(gap: Gap, method: str) -> dict[str, Any]:
-    return {**_interval_json(gap.own), "equivalence": _interval_json(gap.equivalence), "method": method}
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two of those compared, candidate minus base."""
-
-    base: str
-    candidate: str
-    measures: Mapping[str, Compared]
-
-
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """One of several models by a measure: its number over its own items, and the places that it could have."""
 
-    name: str
-    value: Estimate
+    model: str
+    number: Estimate
     places: PossibleRanks
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Models compared by one study; see `overton.compare`.
 
-    `differing` says what differs, `although` why they were compared anyway. `lost` is by name, `ranks` by measure.
+    `pairs` are the names of those compared, the base first. `rows` are by pair, and of each pair by measure. `lost` is
+    by name, `ranks` by measure. `differing` says what differs, `although` why they were compared anyway.
     """
 
     study: str
@@ -139,37 +190,98 @@ class Comparison:
     unit: str
     level: float
     seed: int
-    pairs: Sequence[Pair]
+    although: str | None
+    pairs: Sequence[tuple[str, str]]
+    rows: Sequence[ComparisonRow]
     ranks: Mapping[str, Sequence[Standing]]
     lost: Mapping[str, MissingCounts]
     differing: Sequence[Difference]
-    although: str
+
+    SHAPE = Shape(
+        without=("title", "unit", "pairs", "ranks", "lost", "differing"),
+        also={"warnings": "warnings", "measures": "measures", "rows": "row_cells", "tables": "cells"},
+    )
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences to read before any number."""
+        return [difference.sentence for difference in self.differing if difference.kind == "instrument"]
+
+    @property
+    def measures(self) -> dict[str, DeclaredMeasure]:
+        """The declaration of each measure, by its key."""
+        return {row.measure.name: DeclaredMeasure.of(row.measure) for row in self.rows}
+
+    @property
+    def row_cells(self) -> list[Cells]:
+        """The rows, with one for each variant of a difference."""
+        return [cells for row in self.rows for cells in row.cells()]
+
+    @property
+    def cells(self) -> dict[str, list[Cells]]:
+        """Other results as mappings of cells, by the names of their tables.
+
+        values    both models' numbers over the items that both have
+        needed    what would decide, of differences that are undecided
+        places    each model's number over its own items, and the best and the worst place that it could have
+        missing   how many of a model's records failed or were flagged as refusals, null if that is unknown
+        left_out  the items that a model's run left out as incomplete
+        differing what differs in how they were asked
+        """
+        return {
+            "values": [cells for row in self.rows for cells in row.value_cells()],
+            "needed": [{**row.key, **row.needed._asdict()} for row in self.rows if row.needed is not None],
+            "places": [
+                {"measure": measure, "model": model, **places._asdict(), **number_cells(number)}
+                for measure, standings in self.ranks.items()
+                for model, number, places in standings
+            ],
+            "missing": [
+                {"model": model, "records": lost.records, "failed": lost.failed, "refused": lost.refused}
+                for model, lost in self.lost.items()
+            ],
+            "left_out": [{"model": model, "item": item} for model, lost in self.lost.items() for item in lost.missing],
+            "differing": [difference._asdict() for difference in self.differing],
+        }
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Other results, by name: see `cells`."""
+        import polars as pl
+
+        return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.cells.items()}
+
+    def row(self, measure: str, base: str | None = None, candidate: str | None = None) -> ComparisonRow:
+        """One measure of one pair; `base` and `candidate` may be left out if only one pair is possible.
+
+        Raises:
+            InputError: there is no such row, or more than one.
+        """
+        found = [
+            row
+            for row in self.rows
+            if row.measure.name == measure and base in {None, row.base} and candidate in {None, row.candidate}
+        ]
+        if len(found) != 1:
+            pairs = "; ".join(f"{row.candidate} and {row.base}" for row in found)
+            reason = (
+                f"is of several pairs: {pairs}" if found else f"no such row; measures are {', '.join(self.measures)}"
+            )
+            raise InputError([Problem("row", measure, reason)])
+        return found[0]
+
+    def estimates(self) -> pl.DataFrame:
+        """Every difference in a row of its own, with the same columns for every study: `COLUMNS`."""
+        return as_frame([(self.study, *cells.values()) for cells in self.row_cells], COLUMNS)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values: `["pairs"][0]["measures"][MEASURE]` has `base`, `candidate`, `difference` (`estimate`,
-        `interval`, ...) and `verdict`; docs/compare.md describes the rest."""
-        return {
-            "schema": SCHEMA,
-            "study": self.study,
-            "level": self.level,
-            "seed": self.seed,
-            "although": self.although or None,
-            "differing": [difference._asdict() for difference in self.differing],
-            "pairs": [
-                {
-                    "base": pair.base,
-                    "candidate": pair.candidate,
-                    "study": self.study,
-                    "measures": {name: measure.to_json() for name, measure in pair.measures.items()},
-                }
-                for pair in self.pairs
-            ],
-            "ranks": {
-                name: [
-                    {"name": standing.name, "value": number_of(standing.value), "places": list(standing.places)}
-                    for standing in standings
-                ]
-                for name, standings in self.ranks.items()
-            },
-            "lost": {name: plain(counts) for name, counts in self.lost.items()},
-        }
+        """The comparison as values that JSON can hold: `warnings`, `measures`, `rows` and `tables`."""
+        return document(self.study, TABLE_SCHEMA, self)
+
+
+def rows_by_measure(rows: Iterable[ComparisonRow]) -> dict[str, list[ComparisonRow]]:
+    """The rows of all pairs, by the key of their measure."""
+    found: dict[str, list[ComparisonRow]] = {}
+    for row in rows:
+        found.setdefault(row.measure.name, []).append(row)
+    return found

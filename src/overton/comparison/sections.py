@@ -7,12 +7,11 @@ from math import isnan
 from pathlib import Path
 
 from overton.comparison.differences import Difference
-from overton.comparison.results import Compared, Comparison, Standing
+from overton.comparison.results import Comparison, ComparisonRow, Standing, rows_by_measure
 from overton.comparison.sources import MissingCounts
 from overton.statistics.comparison import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.axes import finite_ends
-from overton.studies.measures import Measure
 from overton.studies.numbers import number, reason, sentence
 from overton.studies.sections import (
     Callout,
@@ -54,11 +53,7 @@ def in_report(made: Comparison) -> Section:
 
 def findings(made: Comparison) -> list[str]:
     """Every verdict as a sentence."""
-    return [
-        _verdict_sentence(pair.base, pair.candidate, measure, made.unit)
-        for pair in made.pairs
-        for measure in pair.measures.values()
-    ]
+    return [_verdict_sentence(row, made.unit) for row in made.rows]
 
 
 def _difference_callouts(made: Comparison) -> Iterator[Exhibit]:
@@ -72,83 +67,65 @@ def _difference_callouts(made: Comparison) -> Iterator[Exhibit]:
 
 def callout(difference: Difference) -> Callout:
     """One thing that differs, to be read before any number."""
-    names = (
-        difference.base if difference.base == difference.candidate else f"{difference.base} and {difference.candidate}"
-    )
-    return Callout(
-        f"{names}: {difference.said}.", "warning" if difference.kind == "instrument" else "note", summary=True
-    )
-
-
-def _pairs_by_measure(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
-    found: dict[str, tuple[Measure, list[tuple[str, str, Compared]]]] = {}
-    for pair in made.pairs:
-        for name, measure in pair.measures.items():
-            found.setdefault(name, (measure.measure, []))[1].append((pair.base, pair.candidate, measure))
-    return found
+    return Callout(difference.sentence, "warning" if difference.kind == "instrument" else "note", summary=True)
 
 
 def _difference_exhibits(made: Comparison) -> Iterator[Exhibit]:
-    for name, (measure, rows) in _pairs_by_measure(made).items():
-        yield _differences_table(measure, rows, made.unit)
-        if any(compared.corrected is not None for _, _, compared in rows):
-            yield _corrections_table(measure, rows)
-        if len(rows) <= _MOST_PAIRS and any(not isnan(compared.alone.own.value) for _, _, compared in rows):
-            yield _differences_chart(name, measure, rows)
+    for name, rows in rows_by_measure(made.rows).items():
+        yield _differences_table(rows, made.unit)
+        if any(row.variants for row in rows):
+            yield _corrections_table(rows)
+        if len(rows) <= _MOST_PAIRS and any(not isnan(row.difference.own.value) for row in rows):
+            yield _differences_chart(name, rows)
     yield Method(_method_text(made))
 
 
-def _verdict_sentence(base: str, candidate: str, compared: Compared, unit: str) -> str:
-    measure, own = compared.measure, compared.alone.own
+def _verdict_sentence(row: ComparisonRow, unit: str) -> str:
+    title, base, candidate, own = row.measure.title, row.base, row.candidate, row.difference.own
     if isnan(own.value):
-        return f"{measure.title}: {candidate} and {base} cannot be compared: {reason(own)}."
-    margin = _margin(compared)
+        return f"{title}: {candidate} and {base} cannot be compared: {reason(own)}."
     words = {
         "higher": f"{candidate} is higher than {base}",
         "lower": f"{candidate} is lower than {base}",
-        "equivalent": f"{candidate} and {base} are the same to within {margin}",
+        "equivalent": f"{candidate} and {base} are the same to within {_margin(row)}",
         "undecided": f"whether {candidate} differs from {base} is undecided",
     }
-    counted = sentence(own, measure.gap) + (
-        "" if compared.as_with is None else f", as with {_count_trials(compared.as_with)} of each"
+    counted = sentence(own, row.measure.gap) + (
+        "" if row.with_trials is None else f", as with {_count_trials(row.with_trials)} of each"
     )
-    return f"{measure.title}: {words[compared.verdict]} ({counted}).{_what_would_decide(compared, unit)}"
+    return f"{title}: {words[row.verdict]} ({counted}).{_what_would_decide(row, unit)}"
 
 
 def _count_trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count:,} trials"
 
 
-def _margin(compared: Compared) -> str:
+def _margin(row: ComparisonRow) -> str:
     """The margin, in the units of the difference."""
-    margin = number(compared.margin, compared.measure.gap).replace("+", "")
-    return f"{margin} percentage points" if compared.measure.gap == "points" else margin
+    margin = number(row.margin, row.measure.gap).replace("+", "")
+    return f"{margin} percentage points" if row.measure.gap == "points" else margin
 
 
-def _what_would_decide(compared: Compared, unit: str) -> str:
-    if compared.why:
-        return f" {compared.why[0].upper()}{compared.why[1:]}."
-    if compared.needed is None:
+def _what_would_decide(row: ComparisonRow, unit: str) -> str:
+    needed = row.needed
+    if row.why:
+        return f" {row.why[0].upper()}{row.why[1:]}."
+    if needed is None:
         return ""
-    more = compared.needed.items - compared.items
-    price = "" if compared.price is None else f", which would cost about ${compared.price:,.2f}"
-    return (
-        f" About {more:,} more {unit} like these would show it to be {compared.needed.verdict}, with a probability of"
-        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_more_trials(compared)}"
+    price = "" if needed.cost is None else f", which would cost about ${needed.cost:,.2f}"
+    said = (
+        f" About {needed.more:,} more {unit} like these would show it to be {needed.verdict}, with a probability of"
+        f" {needed.power:.0%}, if the true difference is the one found{price}."
     )
+    if needed.trials is None or needed.more_trials is None:
+        return said
+    price = "" if needed.trials_cost is None else f", for about ${needed.trials_cost:,.2f}"
+    present = needed.trials - needed.more_trials
+    return f"{said} So would {needed.trials:,} trials of each instead of {present:,}{price}."
 
 
-def _or_more_trials(compared: Compared) -> str:
-    """How many trials of the same items would decide instead, if that is known."""
-    if compared.trials is None or compared.trials.more is None:
-        return ""
-    price = "" if compared.trials.cost is None else f", for about ${compared.trials.cost:,.2f}"
-    present = (compared.trials.trials or 0) - compared.trials.more
-    return f" So would {compared.trials.trials:,} trials of each instead of {present:,}{price}."
-
-
-def _differences_table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: str) -> Table:
-    several = any(compared.together for _, _, compared in rows)
+def _differences_table(rows: Sequence[ComparisonRow], unit: str) -> Table:
+    measure, several = rows[0].measure, any(row.joint for row in rows)
     columns = [
         Column("Candidate"),
         Column("Base"),
@@ -165,15 +142,15 @@ def _differences_table(measure: Measure, rows: Sequence[tuple[str, str, Compared
     return Table(
         measure.title,
         columns,
-        [_differences_row(*row, several=several) for row in rows],
-        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.{_fewer_trials_note(rows)}",
+        [_differences_row(row, several=several) for row in rows],
+        note=f"Candidate minus base; the margin is {_margin(rows[0])}.{_fewer_trials_note(rows)}",
         summary=True,
     )
 
 
-def _fewer_trials_note(rows: Sequence[tuple[str, str, Compared]]) -> str:
+def _fewer_trials_note(rows: Sequence[ComparisonRow]) -> str:
     """The note that numbers are for fewer trials than some of the runs have, '' if none are."""
-    counts = sorted({compared.as_with for _, _, compared in rows if compared.as_with is not None})
+    counts = sorted({row.with_trials for row in rows if row.with_trials is not None})
     if not counts:
         return ""
     fewer = " or ".join(map(str, counts))
@@ -184,14 +161,12 @@ def _fewer_trials_note(rows: Sequence[tuple[str, str, Compared]]) -> str:
     )
 
 
-def _corrections_table(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Table:
+def _corrections_table(rows: Sequence[ComparisonRow]) -> Table:
     """Each difference corrected by people's labels, by the judge alone, and over the labelled part only."""
+    measure, lead = rows[0].measure, all(row.variant == "corrected" for row in rows)
     heads = {"corrected": "Corrected", "plain": "Judge alone", "labelled": "Labelled alone"}
-    lead = all(compared.corrected is not None and compared.corrected.leads for _, _, compared in rows)
     cells: list[list[Cell]] = [
-        [candidate, base, *(compared.corrected.difference[name] for name in heads)]
-        for base, candidate, compared in rows
-        if compared.corrected is not None
+        [row.candidate, row.base, *(row.variants[name].difference for name in heads)] for row in rows if row.variants
     ]
     return Table(
         f"{measure.title}, corrected by people's labels",
@@ -208,84 +183,65 @@ _JUDGE_LEADS = (
 )
 
 
-def _differences_row(base: str, candidate: str, compared: Compared, *, several: bool) -> list[Cell]:
-    joint: list[Cell] = (
-        [compared.together.own if compared.together else EmptyCell("there is one pair")] if several else []
-    )
-    more = EmptyCell(_why_no_more(compared)) if compared.needed is None else compared.needed.items - compared.items
-    trials = (
-        EmptyCell(_why_no_trials(compared))
-        if compared.trials is None or compared.trials.trials is None
-        else compared.trials.trials
-    )
-    worst = (
-        "unknown"
-        if compared.worst is None
-        else " to ".join(number(end, compared.measure.gap) for end in compared.worst)
-    )
+def _differences_row(row: ComparisonRow, *, several: bool) -> list[Cell]:
+    needed, gap = row.needed, row.measure.gap
+    why_no_more = "decided" if row.verdict != "undecided" else "cannot be estimated from these"
+    joint: list[Cell] = [row.joint.own if row.joint else EmptyCell("there is one pair")] if several else []
+    if needed is None:
+        more: list[Cell] = [EmptyCell(why_no_more), EmptyCell(why_no_more)]
+    else:
+        more = [needed.more, EmptyCell(needed.why or why_no_more) if needed.trials is None else needed.trials]
     return [
-        candidate,
-        base,
-        compared.candidate,
-        compared.base,
-        compared.alone.own,
+        row.candidate,
+        row.base,
+        row.candidate_number,
+        row.base_number,
+        row.difference.own,
         *joint,
-        "not compared" if compared.refused else compared.verdict,
-        compared.items,
-        more,
-        trials,
-        worst,
+        "not compared" if row.refused else row.verdict,
+        row.difference.own.n,
+        *more,
+        "unknown" if row.worst is None else " to ".join(number(end, gap) for end in row.worst),
     ]
 
 
-def _why_no_more(compared: Compared) -> str:
-    return "decided" if compared.verdict != "undecided" else "cannot be estimated from these"
-
-
-def _why_no_trials(compared: Compared) -> str:
-    return (compared.trials.why if compared.trials else None) or _why_no_more(compared)
-
-
-def _differences_chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:
-    estimates = [compared.alone.own for _, _, compared in rows]
-    labels = [f"{candidate} minus {base}" for base, candidate, _ in rows]
-    axis = difference_axis(measure.title, estimates) if measure.gap == "points" else _differences_axis(measure, rows)
-    points = [
-        Dot(label, 0, compared.alone.own, more=compared.verdict)
-        for label, (_, _, compared) in zip(labels, rows, strict=True)
-    ]
+def _differences_chart(name: str, rows: Sequence[ComparisonRow]) -> Chart:
+    measure, estimates = rows[0].measure, [row.difference.own for row in rows]
+    labels = [f"{row.candidate} minus {row.base}" for row in rows]
+    axis = difference_axis(measure.title, estimates) if measure.gap == "points" else _differences_axis(rows)
+    points = [Dot(label, 0, row.difference.own, more=row.verdict) for label, row in zip(labels, rows, strict=True)]
 
     def draw() -> dict[str, object]:
         return dots(points, labels, series_of(["difference"]), axis)
 
     described = "; ".join(
-        f"{label}: {sentence(compared.alone.own, measure.gap)}, {compared.verdict}"
-        for label, (_, _, compared) in zip(labels, rows, strict=True)
+        f"{label}: {sentence(row.difference.own, measure.gap)}, {row.verdict}"
+        for label, row in zip(labels, rows, strict=True)
     )
     return Chart(f"compared-{name.replace('_', '-')}", f"{measure.title}: differences", described, draw)
 
 
-def _differences_axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
-    ends = map(abs, finite_ends(compared.alone.own for _, _, compared in rows))
-    reach = 1.1 * max([*ends, rows[0][2].margin])
-    return Axis(f"{measure.title}: difference", -reach, reach, "value", mark=0)
+def _differences_axis(rows: Sequence[ComparisonRow]) -> Axis:
+    ends = map(abs, finite_ends(row.difference.own for row in rows))
+    reach = 1.1 * max([*ends, rows[0].margin])
+    return Axis(f"{rows[0].measure.title}: difference", -reach, reach, "value", mark=0)
 
 
 def _place_exhibits(made: Comparison) -> Iterator[Exhibit]:
-    measures = _pairs_by_measure(made)
+    rows = rows_by_measure(made.rows)
     for name, standings in made.ranks.items():
-        measure = measures[name][0]
+        measure = rows[name][0].measure
         yield Table(
             f"Places by {measure.title}",
             [Column("Model"), Column("Places"), Column(measure.title, measure.kind)],
-            [[standing.name, _place_range(standing), standing.value] for standing in standings],
+            [[standing.model, _place_range(standing), standing.number] for standing in standings],
             note="The highest number has place 1. All places hold simultaneously, at the intervals' level.",
             summary=True,
         )
         yield Chart(
             f"compared-places-{name.replace('_', '-')}",
             f"Places by {measure.title}",
-            "; ".join(f"{standing.name}: {_place_range(standing)}" for standing in standings),
+            "; ".join(f"{standing.model}: {_place_range(standing)}" for standing in standings),
             _places_drawing(standings),
         )
 
@@ -301,7 +257,7 @@ def _places_drawing(standings: Sequence[Standing]) -> Drawing:
     def draw() -> dict[str, object]:
         points = [
             Dot(
-                standing.name,
+                standing.model,
                 0,
                 Estimate((best + worst) / 2, best, worst, len(standings), "places"),
                 more=_place_range(standing),
@@ -310,7 +266,7 @@ def _places_drawing(standings: Sequence[Standing]) -> Drawing:
             for best, worst in [standing.places]
         ]
         axis = Axis("Place, 1 the highest", 0.5, len(standings) + 0.5, "value")
-        return dots(points, [standing.name for standing in standings], series_of(["places"]), axis)
+        return dots(points, [standing.model for standing in standings], series_of(["places"]), axis)
 
     return draw
 
@@ -373,7 +329,7 @@ def write_page(made: Comparison, out: str | Path) -> Path:
         title=f"Comparison: {made.title}",
         summary="Which models differ, in which direction, and what the data cannot decide: candidate minus base.",
         facts=[
-            ("Compared", "\n".join(f"{pair.candidate} with {pair.base}" for pair in made.pairs)),
+            ("Compared", "\n".join(f"{candidate} with {base}" for base, candidate in made.pairs)),
             ("Intervals", f"{made.level:.0%}, over {made.unit}"),
         ],
         sections=sections(made),

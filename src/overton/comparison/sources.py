@@ -388,7 +388,7 @@ def open_sources(
         raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table, too")])
     named = _study_of_all(study, content, [path for path, _ in places])
     chosen = chosen_how(named, how)
-    labels = _source_labels([path for path, _ in places])
+    labels = source_labels([path for path, _ in places])
     with blaming(named, "comparing"):
         found = _make_sources(named, chosen, labels, [path for path, _ in places], content)
     return named, chosen, [_select_model(source, model) for source, (_, model) in zip(found, places, strict=True)]
@@ -483,7 +483,7 @@ def _sort_as_named(sides: Sides, run: Run) -> Sides:
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[ComparisonSource]:
     """The sources of open runs, with the `results` of all of them together."""
     comparing = comparing_of(study)
-    labels = _source_labels([run.path for run in runs])
+    labels = source_labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
     return [_source_of_run(label, run, own, comparing, how) for label, run, own in zip(labels, runs, each, strict=True)]
 
@@ -495,7 +495,7 @@ def _select_model(source: ComparisonSource, model: str) -> ComparisonSource:
     return replace(source, model=model)
 
 
-def _source_labels(paths: Sequence[Path]) -> list[str]:
+def source_labels(paths: Sequence[Path]) -> list[str]:
     """Folders and files by their names; those that share a name by their paths, and repeated ones by number."""
     short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
     several = Counter(short)

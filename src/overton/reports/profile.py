@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
@@ -22,10 +22,10 @@ from overton.reports.profile_data import (
     Point,
     Profile,
     ProfiledRun,
+    ProfileRow,
     StudyNotRun,
     Subject,
     SubjectRow,
-    TraitOfRun,
 )
 from overton.reports.profile_sections import write_page
 from overton.reports.run_report import warnings_of
@@ -73,6 +73,7 @@ def _history_points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
         elif place:
             changed = ["its study declares nothing by which runs could be compared"]
         yield Point(
+            run.run.path,
             sources[place].label if sources else run.run.path.name,
             run.run.manifest.created[:10],
             traits,
@@ -147,10 +148,9 @@ def find_shared_subjects(leading: Mapping[tuple[str, str], ProfiledRun], given: 
     """Subjects of items of two or more studies, sorted, with what was found about each item."""
     rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
     for subject, row in _rows_of_leading_runs(leading, given):
-        key = (row.study, row.item, row.measure)
+        key = (row.study, row.item, row.meaning)
         known = rows[subject].get(key)
-        values = {**known.values, **row.values} if known else row.values
-        rows[subject][key] = SubjectRow(row.study, row.title, row.item, row.words, row.measure, values)
+        rows[subject][key] = row._replace(values={**known.values, **row.values}) if known else row
     return [
         Subject(name, list(found.values()))
         for name, found in sorted(rows.items())
@@ -184,10 +184,8 @@ def _rows_of_run(
         for item, said in _item_values(own):
             if item in about:
                 text = words.get(item, item.replace("-", " "))
-                yield (
-                    about[item],
-                    SubjectRow(profiled.kind, profiled.title, item, text, measures[measure], {model: said}),
-                )
+                where = (profiled.kind, profiled.title, item, text)
+                yield about[item], SubjectRow(*where, measure, measures[measure], {model: said})
 
 
 def _item_values(contribution: Contribution | None) -> Iterator[tuple[str, str]]:
@@ -247,15 +245,14 @@ def profile(
     leading = _latest_runs(profiled)
     specs = _specs_by_model(profiled)
     made = Profile(
-        models=tuple(specs),
+        level=level,
         specs=specs,
         runs=list({profiled_run.run.path.resolve(): profiled_run.run for profiled_run in profiled}.values()),
-        found=list(_find_traits(leading)),
+        warnings=list(_profile_warnings(profiled, specs)),
+        rows=list(_trait_rows(profiled, leading)),
         missing=list(_missing_studies(leading, specs)),
         subjects=find_shared_subjects(leading, given),
         histories=list(histories(profiled)),
-        warnings=list(_profile_warnings(profiled, specs)),
-        level=level,
     )
     if out is not None:
         write_page(made, out)
@@ -292,21 +289,26 @@ def _specs_by_model(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _find_traits(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[TraitOfRun]:
-    """The traits that leading runs found, by study in the order in which studies are listed, models side by side."""
-    for profiled_run in _sort_by_study(leading):
-        titles = list(dict.fromkeys(trait.title for trait in profiled_run.traits))
-        for trait in sorted(profiled_run.traits, key=lambda trait: titles.index(trait.title)):
-            if leading[profiled_run.kind, trait.model] is profiled_run:
-                yield TraitOfRun(profiled_run.kind, profiled_run.title, profiled_run.run, trait)
+def _trait_rows(
+    profiled: Sequence[ProfiledRun], leading: Mapping[tuple[str, str], ProfiledRun]
+) -> Iterator[ProfileRow]:
+    """The traits of all runs, by study in the order in which studies are listed, models side by side."""
+    given: set[tuple[Path, str]] = set()
+    for run in _sort_by_study({id(run): run for run in (*leading.values(), *profiled)}.values()):
+        path = run.run.path.resolve()
+        models = [model for model in run.asked if (path, model) not in given]
+        if not models:
+            continue
+        given |= {(path, model) for model in models}
+        titles = list(dict.fromkeys(trait.title for trait in run.traits))
+        for trait in sorted(run.traits, key=lambda trait: titles.index(trait.title)):
+            if trait.model in models:
+                yield ProfileRow(run.kind, run.title, run.run, trait, leading[run.kind, trait.model] is run)
 
 
-def _sort_by_study(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
+def _sort_by_study(profiled: Iterable[ProfiledRun]) -> list[ProfiledRun]:
     names = asking_names()
-    each = {id(profiled_run): profiled_run for profiled_run in leading.values()}.values()
-    return sorted(
-        each, key=lambda profiled_run: names.index(profiled_run.kind) if profiled_run.kind in names else len(names)
-    )
+    return sorted(profiled, key=lambda run: names.index(run.kind) if run.kind in names else len(names))
 
 
 def _missing_studies(

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from overton.analysis.analyze import Measured, chosen_how, measured_runs
 from overton.analysis.results import measuring_of
+from overton.comparison.sources import source_labels
 from overton.runs.run import Run
 from overton.runs.tracebacks import traceback_kept
-from overton.studies.document import number_of
-from overton.studies.findings import ASPECTS, Aspect, Trait
+from overton.studies.document import TABLE_SCHEMA, Shape, plain
+from overton.studies.findings import Aspect, Trait
+from overton.studies.frame import Cells, number_cells
 from overton.studies.installed_study import blaming
 from overton.studies.study import AnyStudy
-
-SCHEMA = 1
-"""The version of a profile's JSON."""
 
 
 @dataclass(frozen=True)
@@ -54,38 +55,34 @@ class ProfiledRun:
             return [trait for trait in found if trait.model in self.asked]
 
 
-@dataclass(frozen=True)
-class TraitOfRun:
-    """A trait, with the study and the run that it comes from."""
+class ProfileRow(NamedTuple):
+    """A trait, with the study and the run that it comes from.
+
+    `latest` says whether the run is the latest of its study by the model: others show how the model changed.
+    """
 
     study: str
     title: str
     run: Run
     trait: Trait
+    latest: bool
 
     @property
     def report(self) -> Path:
         """Where the run's own report is, if it was written."""
         return self.run.path / "report.html"
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "study": self.study,
-            "run": self.run.path.name,
-            "model": self.trait.model,
-            "title": self.trait.title,
-            "sentence": self.trait.sentence,
-            "units": self.trait.units,
-            **number_of(self.trait.number),
-            "level": self.trait.number.level,
-            "null": self.trait.null,
-            "section": self.trait.exhibit,
-        }
+    @property
+    def cells(self) -> Cells:
+        """The row of the table: a number of the study's analysis, and the trait's sentence about it."""
+        trait = self.trait
+        where = {"study": self.study, "run": self.run.path.name, "model": trait.model, "aspect": trait.aspect}
+        key = {name: getattr(trait, name) for name in ("measure", "facet", "condition", "against", "rest")}
+        said = {name: getattr(trait, name) for name in ("title", "sentence", "units", "null")}
+        return where | key | number_cells(trait.number) | said | {"section": trait.exhibit, "latest": self.latest}
 
 
-@dataclass(frozen=True)
-class StudyNotRun:
+class StudyNotRun(NamedTuple):
     """A study that was not run on a model, which aspects it would show, and the command that would run it."""
 
     study: str
@@ -94,60 +91,38 @@ class StudyNotRun:
     aspects: tuple[Aspect, ...]
     command: str
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"study": self.study, "model": self.model, "tells": list(self.aspects), "command": self.command}
 
-
-@dataclass(frozen=True)
-class SubjectRow:
-    """A study's measure of one item of a subject: by model, a number as displayed."""
+class SubjectRow(NamedTuple):
+    """A study's measure of one item of a subject, and in words what it means: by model, a number as displayed."""
 
     study: str
     title: str
     item: str
     words: str
     measure: str
+    meaning: str
     values: Mapping[str, str]
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"study": self.study, "item": self.item, "measure": self.measure, "values": dict(self.values)}
 
-
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """A subject that items of several studies are about."""
 
     name: str
     rows: Sequence[SubjectRow]
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A model in one run: what was found, what changed since the previous run, and how far the model moved."""
 
+    path: Path
     run: str
     created: str
     traits: Sequence[Trait]
     changed: Sequence[str] = ()
     verdicts: Sequence[str] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "run": self.run,
-            "created": self.created,
-            "measures": {
-                trait.title: {**number_of(trait.number), "level": trait.number.level} for trait in self.traits
-            },
-            "changed": list(self.changed),
-            "verdicts": list(self.verdicts),
-        }
 
-
-@dataclass(frozen=True)
-class History:
+class History(NamedTuple):
     """A model in several runs of one study, oldest first."""
 
     study: str
@@ -156,38 +131,90 @@ class History:
     points: Sequence[Point]
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The findings about models: see `overton.profile`.
 
-    `specs` says by model what was asked ('provider/name'), each once. `warnings` have to be read before any number.
+    `specs` says by model what was asked ('provider/name'), each once. `rows` are the traits of all runs. `warnings` are
+    to be read before any number.
     """
 
-    models: tuple[str, ...]
+    level: float
     specs: Mapping[str, Sequence[str]]
     runs: Sequence[Run]
-    found: Sequence[TraitOfRun]
+    warnings: Sequence[str]
+    rows: Sequence[ProfileRow]
     missing: Sequence[StudyNotRun]
     subjects: Sequence[Subject]
     histories: Sequence[History]
-    warnings: Sequence[str]
-    level: float
 
-    def of(self, aspect: Aspect) -> list[TraitOfRun]:
-        """The traits that belong to an aspect."""
-        return [found for found in self.found if found.trait.aspect == aspect]
+    SHAPE = Shape(
+        without=("runs", "missing", "subjects", "histories"),
+        also={"models": "specs", "rows": "row_cells", "tables": "cells"},
+    )
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(self.specs)
+
+    @property
+    def found(self) -> list[ProfileRow]:
+        """The rows of each model's latest run of a study."""
+        return [row for row in self.rows if row.latest]
+
+    def of(self, aspect: Aspect) -> list[ProfileRow]:
+        """Those of them that belong to an aspect."""
+        return [row for row in self.found if row.trait.aspect == aspect]
+
+    @cached_property
+    def _labels(self) -> dict[Path, str]:
+        """A name for each run that no other has, by its path."""
+        paths = [run.path for run in self.runs]
+        return dict(zip((path.resolve() for path in paths), source_labels(paths), strict=True))
+
+    @property
+    def row_cells(self) -> list[Cells]:
+        """The rows as mappings of cells."""
+        return [{**row.cells, "run": self._labels[row.run.path.resolve()]} for row in self.rows]
+
+    @property
+    def cells(self) -> dict[str, list[Cells]]:
+        """Other results as mappings of cells, by the names of their tables.
+
+        missing   studies that were not run, with an aspect that each would show, and the command that would run it
+        subjects  items of several studies on one subject, with each model's number as displayed
+        history   the runs of a model that has several of one study, oldest first
+        changes   what changed from the run before (`kind` is 'change'), and how far the model moved ('verdict')
+        """
+        points = [
+            ({"study": history.study, "model": history.model, "run": self._labels[point.path.resolve()]}, point)
+            for history in self.histories
+            for point in history.points
+        ]
+        return {
+            "missing": [
+                {"study": study, "model": model, "aspect": aspect, "command": command}
+                for study, _, model, aspects, command in self.missing
+                for aspect in aspects
+            ],
+            "subjects": [
+                {
+                    **{"subject": subject.name, "study": row.study, "item": row.item},
+                    **{"measure": row.measure, "meaning": row.meaning, "model": model, "value": value},
+                }
+                for subject in self.subjects
+                for row in subject.rows
+                for model, value in row.values.items()
+            ],
+            "history": [{**where, "created": point.created} for where, point in points],
+            "changes": [
+                {**where, "kind": kind, "said": said}
+                for where, point in points
+                for kind, some in (("change", point.changed), ("verdict", point.verdicts))
+                for said in some
+            ],
+        }
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "schema": SCHEMA,
-            "models": {name: list(self.specs[name]) for name in self.models},
-            "aspects": {aspect: [found.to_json() for found in self.of(aspect)] for aspect in ASPECTS},
-            "missing": [study.to_json() for study in self.missing],
-            "subjects": {subject.name: [row.to_json() for row in subject.rows] for subject in self.subjects},
-            "over_time": [
-                {"study": history.study, "model": history.model, "runs": [point.to_json() for point in history.points]}
-                for history in self.histories
-            ],
-            "warnings": list(self.warnings),
-        }
+        """The profile as values that JSON can hold: `models`, `warnings`, `rows` and `tables`."""
+        return {"schema": TABLE_SCHEMA, **plain(self)}

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from overton.errors import command
-from overton.reports.profile_data import History, Point, Profile, Subject, TraitOfRun
+from overton.reports.profile_data import History, Point, Profile, ProfileRow, Subject
 from overton.statistics.jackknife import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.findings import ASPECTS, Aspect, Trait
@@ -63,12 +63,8 @@ def sections(made: Profile, beside: Path | None = None) -> list[Section]:
 
 def _aspect_section(made: Profile, aspect: Aspect, beside: Path | None) -> Section:
     found = made.of(aspect)
-    exhibits: list[Exhibit] = [_statement(trait_of_run, beside) for trait_of_run in found]
-    exhibits += [
-        *_trait_charts(
-            f"profile-{aspect}", ASPECT_TITLES[aspect], [trait_of_run.trait for trait_of_run in found], made.models
-        )
-    ]
+    exhibits: list[Exhibit] = [_statement(row, beside) for row in found]
+    exhibits += [*_trait_charts(f"profile-{aspect}", ASPECT_TITLES[aspect], [row.trait for row in found], made.models)]
     if not found:
         would = list(dict.fromkeys(study.title for study in made.missing if aspect in study.aspects))
         more = f" {' and '.join(would)} would: see What was not run." if would else ""
@@ -78,17 +74,17 @@ def _aspect_section(made: Profile, aspect: Aspect, beside: Path | None) -> Secti
     return Section(aspect, ASPECT_TITLES[aspect], exhibits)
 
 
-def _statement(trait_of_run: TraitOfRun, beside: Path | None) -> Statement:
+def _statement(row: ProfileRow, beside: Path | None) -> Statement:
     """A trait in a sentence, with a link to the section of the report that shows it."""
-    trait, way, otherwise = trait_of_run.trait, None, ""
+    trait, way, otherwise = row.trait, None, ""
     if beside is not None:
-        if trait_of_run.report.is_file():
+        if row.report.is_file():
             way = (
-                f"{trait_of_run.title}: full report of {trait_of_run.run.path.name}",
-                f"{_relative_address(trait_of_run.report, beside)}#{trait.exhibit}",
+                f"{row.title}: full report of {row.run.path.name}",
+                f"{_relative_address(row.report, beside)}#{trait.exhibit}",
             )
         else:
-            otherwise = f"{trait_of_run.title}: no report yet; {command('report', trait_of_run.run.path)} writes it."
+            otherwise = f"{row.title}: no report yet; {command('report', row.run.path)} writes it."
     return Statement(trait.sentence, _evidence(trait), trait.caution, way, otherwise, sure=not _is_unsure(trait))
 
 
@@ -198,7 +194,7 @@ def _subject_table(subject: Subject, models: Sequence[str]) -> Table:
     """Few columns, so that the numbers fit on a phone."""
     rows: list[list[Cell]] = [
         [
-            f"{row.title}, {row.measure}: {row.words}",
+            f"{row.title}, {row.meaning}: {row.words}",
             *(row.values.get(name, EmptyCell("not asked")) for name in models),
         ]
         for row in subject.rows

@@ -222,7 +222,7 @@ def _comparison_sections(study: AnyStudy, runs: Sequence[Run], results: Results,
         said = "; ".join(f"{problem.place}: {problem.reason}" for problem in error.problems)
         yield Section("compared", "Models compared", [Callout(f"The models are not compared. {said}.", "warning")])
         return
-    if any(pair.measures for pair in made.pairs):
+    if made.rows:
         yield in_report(made)
 
 

@@ -474,6 +474,11 @@ class _Instance:
         return Trait(
             aspect=profile.aspect,
             model=self.model,
+            measure=row.measure,
+            facet=row.facet,
+            condition=row.condition,
+            against=row.against,
+            rest=profile.rest,
             title=self.sentence(profile.title, number),
             sentence=self.sentence(template, number),
             number=number,

@@ -38,7 +38,10 @@ import msgspec
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate
 
 SCHEMA = 1
-"""The version of documents that are not analyses: plans, agreements, comparisons."""
+"""The version of documents that hold no table of estimates: plans, agreements."""
+
+TABLE_SCHEMA = 2
+"""The version of documents whose numbers are rows of one table: analyses and comparisons."""
 
 _NO_INTERVAL = ": no interval"
 

@@ -382,6 +382,9 @@ ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 class Trait(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a study found about a model, in one plain sentence with its number.
 
+    measure   the key of the row of the study's analysis that has the number; `facet`, `condition` and `against` are the
+              row's, too
+    rest      the number is what that row leaves of a whole
     title     what the number is, in a few words that appear beside those of other studies
     number    the estimate; NaN if there is none, and then its method says why
     units     what its `n` counts ('issues')
@@ -395,6 +398,11 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
 
     aspect: Aspect
     model: str
+    measure: str
+    facet: str | None
+    condition: str | None
+    against: str | None
+    rest: bool
     title: str
     sentence: str
     number: Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from math import isfinite
@@ -52,12 +52,12 @@ null for a number. `clusters` counts what the interval is over. `p` is the corre
 there is no number or no interval, `why` says so."""
 
 
-def _table(rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Rows as a table with the columns `COLUMNS`."""
+def as_frame(rows: Sequence[Sequence[Any]], columns: Mapping[str, type]) -> pl.DataFrame:
+    """Rows of cells as a frame with columns of these types."""
     import polars as pl
 
     kinds = {str: pl.String, float: pl.Float64, int: pl.Int64}
-    return pl.DataFrame(rows, schema={name: kinds[kind] for name, kind in COLUMNS.items()}, orient="row")
+    return pl.DataFrame(rows, schema={name: kinds[kind] for name, kind in columns.items()}, orient="row")
 
 
 Showing = Callable[[Sequence[Section]], str]
@@ -180,6 +180,16 @@ class DeclaredMeasure(msgspec.Struct, frozen=True):
 
 
 Cells: TypeAlias = dict[str, str | float | int | bool | None]
+
+
+def number_cells(number: Estimate) -> Cells:
+    """The columns of a row that a number gives: estimate, low, high, n, method, why."""
+    variant = number_of(number)
+    low, high = variant["interval"]
+    columns = {name: variant[name] for name in ("n", "method", "why")}
+    return {"estimate": variant["estimate"], "low": low, "high": high, **columns}
+
+
 LargeTable: TypeAlias = Any
 """A Polars frame, for tables that may have a row for each of many units: they become cells only when they are
 written."""
@@ -313,7 +323,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
         values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.variant_rows]
-        return _table(values)
+        return as_frame(values, COLUMNS)
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as values that JSON can hold: `models`, `warnings`, `measures`, `rows` and `tables`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from overton.studies.claims import Claims
+from overton.studies.document import TABLE_SCHEMA
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.items import title_of
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
@@ -176,7 +177,7 @@ class StudyReport(Generic[HowT, Record]):
             )
             if self._has_judge
             else None,
-            schema=2,
+            schema=TABLE_SCHEMA,
             questions=measures.questions if measures.questions.questions else None,
             blocks=self.blocks,
             reported=self.reported,

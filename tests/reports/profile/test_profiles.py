@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from math import isnan
 from pathlib import Path
@@ -23,6 +25,7 @@ from overton.studies.numbers import number
 from overton.studies.registry import asking_names, study_named
 from overton.studies.sections import Statement
 
+KEYS = Path(__file__).parents[2] / "unchanged" / "schema_1" / "profile.csv"
 OURS = ["deliberation", "even-handedness", "open-mindedness", "pluralism", "stance-stability"]
 
 
@@ -80,7 +83,7 @@ def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> No
     by_name = {one.name: one.rows for one in made.subjects}
     voting = by_name["Voting"]
     assert {row.study for row in voting} == {"open-mindedness", "pluralism", "even-handedness"}
-    leaning = next(row for row in voting if row.measure == "answers pro without arguments")
+    leaning = next(row for row in voting if row.meaning == "answers pro without arguments")
     assert leaning.words == next(item.question for item in read_items("open-mindedness") if item.id == "voting-age")
     own = overton.analyze("open-mindedness", next(run.path for run in made.runs if run.path.name == "open-mindedness"))
     pro = own.estimate("pro", model="a", item="voting-age", condition="baseline")
@@ -234,11 +237,34 @@ def test_a_runs_name_is_text_and_no_markup(runs: dict[str, Path], tmp_path: Path
 
 def test_json_has_what_the_page_has(made: Any) -> None:
     data = made.to_json()
-    assert set(data["aspects"]) == set(ASPECTS)
-    assert sum(map(len, data["aspects"].values())) == len(made.found)
-    one = data["aspects"]["moved"][0]
-    assert {"sentence", "estimate", "interval", "n", "run", "study", "section"} <= one.keys()
-    assert set(data["subjects"]) == {one.name for one in made.subjects}
+    assert data["schema"] == 2
+    assert [row["sentence"] for row in data["rows"] if row["latest"]] == [one.trait.sentence for one in made.found]
+    assert {row["aspect"] for row in data["rows"]} == set(ASPECTS)
+    tables = data["tables"]
+    assert {row["subject"] for row in tables["subjects"]} == {one.name for one in made.subjects}
+    assert {(row["study"], row["model"]) for row in tables["missing"]} == {
+        (one.study, one.model) for one in made.missing
+    }
+
+
+def test_a_row_is_found_in_the_analysis_of_its_run(made: Any, runs: dict[str, Path]) -> None:
+    for row in made.to_json()["rows"]:
+        own = overton.analyze(row["study"], runs[row["study"]])
+        where = {name: row[name] for name in ("model", "facet", "condition", "against")}
+        found = own.estimate(row["measure"], **where)
+        if row["estimate"] is not None:
+            assert row["estimate"] == (1 - found.value if row["rest"] else found.value)
+
+
+def test_rows_of_runs_over_time_name_their_run(two: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two folders of one name have different names in its JSON."""
+    paths = [Path(shutil.copytree(run, tmp_path / run.name / "run")) for run in two]
+    data = overton.profile(*paths).to_json()
+    assert [row["run"] for row in data["tables"]["history"]] == [str(path) for path in paths]
+    assert {(row["run"], row["latest"]) for row in data["rows"]} == {(str(paths[0]), False), (str(paths[1]), True)}
+    keys = [(row["study"], row["run"], row["model"], row["measure"]) for row in data["rows"]]
+    assert len(set(keys)) == len(keys)
+    assert {row["kind"] for row in data["tables"]["changes"]} == {"change", "verdict"}
 
 
 def test_a_study_that_declares_nothing_is_said_to(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Path]) -> None:
@@ -250,3 +276,15 @@ def test_a_study_that_declares_nothing_is_said_to(monkeypatch: pytest.MonkeyPatc
     made = overton.profile(runs["open-mindedness"])
     assert made.found == []
     assert any("declares nothing for a profile" in said for said in made.warnings)
+
+
+def test_every_key_of_schema_1_has_a_column(made: Any, two: tuple[Path, Path]) -> None:
+    tables = {name: rows for data in (made.to_json(), overton.profile(*two).to_json()) for name, rows in (
+        ("rows", data["rows"]), *data["tables"].items(), *((key, data[key]) for key in ("models", "warnings"))
+    ) if rows}  # fmt: skip
+    with KEYS.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            if line["table"]:
+                assert line["value"] in tables[line["table"]][0], line
+            else:
+                assert line["dropped"] or line["path"] in tables, line

@@ -199,8 +199,8 @@ def test_models_and_judges_are_compared_by_a_measure_that_is_declared_for_it(
     for model, table in (("m", of_m), ("n", of_n)):
         table.write_parquet(tmp_path / f"{model}.parquet")
     paths = [tmp_path / "m.parquet", tmp_path / "n.parquet"]
-    (pair,) = overton.compare(*paths, study="even-handedness").pairs
-    assert pair.measures["even_once"].alone.own.value == pytest.approx(1 / 6)
+    made = overton.compare(*paths, study="even-handedness")
+    assert made.row("even_once").difference.own.value == pytest.approx(1 / 6)
 
     by_other = Results(of_n.with_columns(model=pl.lit("m")))
     comparing = STUDY.measuring.comparing if STUDY.measuring else None
