@@ -142,7 +142,7 @@ class FaultTrial:
         FaultError: a fault's text does not occur exactly once.
     """
 
-    def __init__(self, faults: Sequence[Fault], source: Path, root: Path, *, jobs: int = 2, limit: float = 120) -> None:
+    def __init__(self, faults: Sequence[Fault], source: Path, root: Path, *, jobs: int = 2, limit: float = 300) -> None:
         for fault in faults:
             apply_fault(fault, source)
         self._faults = faults
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="folder in which the tests run (default: the project)")
     parser.add_argument("--only", default="", help="faults whose area, file or reason contains this")
     parser.add_argument("--jobs", type=int, default=2, help="faults tried at once (default: 2)")
-    parser.add_argument("--seconds", type=float, default=120, help="time limit for each fault (default: 120)")
+    parser.add_argument("--seconds", type=float, default=300, help="time limit for each fault (default: 300)")
     parser.add_argument("--no-clean", action="store_true", help="do not run the tests without a fault first")
     given = parser.parse_args(arguments)
     verdicts = []
