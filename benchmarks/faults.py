@@ -49,7 +49,7 @@ class FaultError(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of the tests: `caught`, `missed`, `too long` or `not run`."""
+    """The outcome of the tests with a fault: `caught`, `missed`, `too long` or `not run`."""
 
     fault: Fault
     word: str
