@@ -8,11 +8,12 @@
 #     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
 #     make hostile  all studies against an endpoint that commits every fault, and hostile files, clocks and disks
 #     make kills    KILLS=200 processes killed at random and resumed, their limits and records checked
+#     make faults   80 small faults, each in a copy of the source, that the tests have to catch
 #
 # Everything is installed into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all docs lint fuzz hostile kills bom audit clean help
+.PHONY: demo test test-all docs lint fuzz hostile kills faults bom audit clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -99,6 +100,9 @@ hostile: .venv/installed-test ## all studies against an endpoint that commits ev
 
 kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
 	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)
+
+faults: .venv/installed-test ## try each fault of tests/faults.toml in a copy of the source: its tests have to catch it
+	@$(BIN)/python -m benchmarks.faults
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

@@ -331,8 +331,9 @@ async def test_a_shared_failure_is_every_trials_failure_and_is_journaled_once(
     assert dispatcher.tally.failed == 1
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["in the trial's own task", "in a task of its own"])
 async def test_the_trial_that_asked_first_may_be_cancelled_and_the_others_get_their_reply(
-    bench: Any, puppet: Any, bind: Any, asking: Any
+    bench: Any, puppet: Any, bind: Any, asking: Any, own: bool
 ) -> None:
     sent, free = asyncio.Event(), asyncio.Event()
 
@@ -343,7 +344,12 @@ async def test_the_trial_that_asked_first_may_be_cancelled_and_the_others_get_th
 
     model, dispatcher = puppet(wait), bench.dispatcher()
     bound = bind(model)
-    first = asyncio.create_task(asking(dispatcher, bound, "first")("subject", HELLO, shared=True))
+    made = None if own else asking(dispatcher, bound, "first")
+
+    async def ask_first() -> Reply:
+        return await (made or asking(dispatcher, bound, "first"))("subject", HELLO, shared=True)
+
+    first = asyncio.create_task(ask_first())
     await sent.wait()
     second = asyncio.create_task(asking(dispatcher, bound, "second")("subject", HELLO, shared=True))
     await asyncio.sleep(0)

@@ -189,6 +189,13 @@ async def test_a_reply_is_read(opened, question):
     assert reply.usage == Usage(11, 3)
 
 
+async def test_tokens_read_from_the_cache_are_counted(server, opened, question):
+    counts = {"prompt_tokens": 1200, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1024}}
+    server.script = [server.replies(reply_with(usage=counts))]
+    reply = await opened().answer(question())
+    assert reply.usage == Usage(1200, 2, cached=1024)
+
+
 @pytest.mark.parametrize(
     ("content", "read"),
     [

@@ -74,6 +74,15 @@ def whole(runs: Any) -> Any:
     return runs
 
 
+def test_calls_that_are_allowed_are_divided_among_models(runs: Any, endpoint: Any) -> None:
+    wanted = PrecisionTarget(calls=320)
+    manifest = runs.start("run", trials=TRIALS, precision=wanted, models=[runs.request("m"), runs.request("n")])
+    made = [reached.last.calls for reached in manifest.precise.values()]
+    assert len(made) == 2
+    assert max(made) <= 160
+    assert len(endpoint.asked) == sum(made) <= 320
+
+
 def test_it_asks_in_rounds_and_says_why_it_stopped(whole: Any, endpoint: Any) -> None:
     manifest = whole.manifest("whole")
     (reached,) = manifest.precise.values()
