@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Trial
-from overton.engine import RecordWriter
-from overton.engine.records import columns_of, record_type_columns
+from overton.engine.records import RecordWriter, columns_of, record_type_columns
 from overton.errors import RunError
 
 

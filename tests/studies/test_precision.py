@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from overton.calls import Trial
 from overton.errors import InputError
-from overton.runs.run import precision_of
+from overton.runs.precision import precision_of
 from overton.studies.precision import (
     Arm,
     Blocks,

@@ -6,7 +6,6 @@ from overton.engine.identity import digest
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalMark, entries
 from overton.engine.rate_limit import RateLimiter
-from overton.engine.records import RecordWriter
 from overton.engine.retry import RetryPolicy
 from overton.engine.rounds import Deciding, Rounds
 from overton.engine.servers import PollIntervals, ServerPool, watching_servers
@@ -23,7 +22,6 @@ __all__ = [
     "Limits",
     "PollIntervals",
     "RateLimiter",
-    "RecordWriter",
     "RetryPolicy",
     "Rounds",
     "Seat",

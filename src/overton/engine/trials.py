@@ -7,14 +7,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overton.calls import Conduct, Trial
 from overton.engine.ask import TrialAsk
 from overton.engine.dispatcher import Dispatcher, NotRecalled, Seat
-from overton.engine.records import RecordWriter
 from overton.engine.rounds import Rounds
 from overton.errors import OvertonError, Stopped
+
+if TYPE_CHECKING:
+    from overton.engine.records import RecordWriter
 
 
 @dataclass

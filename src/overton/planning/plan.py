@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError
-from overton.planning.expected_calls import expected_calls
-from overton.planning.power import Detecting, add_detections
 from overton.runs import answerers, dry_run
 from overton.runs.dry_run import Plan, PlanOption
-from overton.runs.run import precision_of
+from overton.runs.precision import precision_of
 from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
 from overton.studies.options import fields_of
 from overton.studies.registry import study_named
@@ -70,7 +68,10 @@ def plan(
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
     ready = set_up(found, options, **named)
     opened, planned = _open_and_plan(ready)
+    # What reads a pilot imports tables and statistics, which take several times as long as counting calls.
     if (stopping := precision_of(precision, at_most_calls)) is not None:
+        from overton.planning.expected_calls import expected_calls
+
         expected = expected_calls(ready, stopping, planned, pilot, model_args)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
@@ -81,6 +82,8 @@ def plan(
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
+    from overton.planning.power import Detecting, add_detections
+
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
     return add_detections(planned, wanted, ready, opened, model_args)
 

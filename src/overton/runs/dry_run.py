@@ -12,7 +12,6 @@ import msgspec
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.engine.ask import seat_name
 from overton.models import Model
-from overton.reporting.notebook import fragment
 from overton.retrieval import Source
 from overton.runs.answerers import Opened
 from overton.runs.event_loop import run_to_end
@@ -126,6 +125,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: one row per model and role."""
+        from overton.reporting.notebook import fragment
+
         titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most", "in batches")
         columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
         rows = [

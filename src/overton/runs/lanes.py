@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any
 
 from overton.calls import Reply, Request
-from overton.engine import Lane, RateLimiter, RecordWriter, Rounds, Seat, ServerPool
+from overton.engine import Lane, RateLimiter, Rounds, Seat, ServerPool
+from overton.engine.records import RecordWriter
 from overton.errors import RejectedError
 from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects

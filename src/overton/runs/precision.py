@@ -62,6 +62,11 @@ def decision_of(text: str) -> Decision:
         raise JournalError(f"the journal's note of a round {error.reason}") from None
 
 
+def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> PrecisionTarget | None:
+    """The precision that a run has to reach, None if it has to ask its whole plan."""
+    return None if not measures and calls is None else PrecisionTarget(dict(measures or {}), calls, "repeated")
+
+
 def check_wanted(study: AnyStudy, wanted: PrecisionTarget, options: Any) -> None:
     """Refuse a precision that cannot be reached.
 

@@ -14,6 +14,7 @@ from overton.engine import Limits, RetryPolicy
 from overton.errors import InputError, Problem
 from overton.runs import start
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.precision import precision_of
 from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
 from overton.runs.record_rows import records_of
@@ -31,7 +32,6 @@ from overton.runs.setup import (
 from overton.runs.tracebacks import traceback_kept
 from overton.runs.trust import Confirm, Trust
 from overton.studies.options import changed
-from overton.studies.precision import PrecisionTarget as Precision
 from overton.studies.registry import StudyEntry, study_named
 from overton.studies.study import AnyStudy
 
@@ -229,11 +229,6 @@ def run(
             watch=watch or in_notebook(found.name),
         )
     return Run(folder, manifest)
-
-
-def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> Precision | None:
-    """The precision that a run has to reach, None if it has to ask its whole plan."""
-    return None if not measures and calls is None else Precision(dict(measures or {}), calls, "repeated")
 
 
 def resume(
