@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner
 
 import overton
 from overton.analysis.analyze import measure_run
