@@ -456,7 +456,7 @@ def _find_analyze(name: str) -> click.Command | None:
         study.name,
         callback=body,
         params=[
-            click.Argument(["file"], type=PATH, required=False, metavar="FILE", help=f"A run's folder{tables}."),
+            click.Argument(["file"], type=PATH, required=False, metavar="[FILE]", help=f"A run's folder{tables}."),
             click.Option(["--json"], is_flag=True, help="Print every measure as JSON."),
             click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of what --json prints, and exit."),
             *field_params(fields_of(measuring.how)),
