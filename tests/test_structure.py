@@ -269,10 +269,10 @@ def test_the_finder_of_circles_finds_one() -> None:
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-DOORS = {"cli/output.py", "cli/console.py"}
+DOORS = {"cli/terminal.py", "cli/console.py"}
 PRINTING = re.compile(
     r"(print|input)"
-    r"|(typer|click)\.(echo|secho|style|confirm|prompt|launch|pause|clear)"
+    r"|click\.(echo|secho|style|confirm|prompt|launch|pause|clear)"
     r"|(.*\.)?(Console|get_console|print_json|from_markup|from_ansi|print_exc|print_exception|print_stack)"
 )
 """Calls that print, or that read markup in a text. `print` of a console is none of them: the console is the door's."""
@@ -330,7 +330,7 @@ def test_nothing_prints_past_the_door() -> None:
         "sys.stderr.write(visible(x) + x)",
         "write = sys.__stderr__.write",
         "from sys import stdout",
-        "typer.echo(x)",
+        "click.echo(x)",
         "click.confirm(x)",
         "Console().print(x)",
         "rich.console.Console(stderr=True)",

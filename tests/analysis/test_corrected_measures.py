@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from tests.unchanged.comparing import differences
 from tests.unchanged.mapping import CLOSE, Form
 from tests.unchanged.schema_1.comparison import comparison_1
-from typer.testing import CliRunner
 
 import overton
 from overton.analysis.analyze import measure_run

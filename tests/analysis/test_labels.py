@@ -9,17 +9,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner, Result
 from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner, Result
 
 import overton
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import results_of
 from overton.cli.main import app
-from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
@@ -72,7 +71,7 @@ def say(folder: Path, person: str, page: int, *, but: dict[int, str] | None = No
 
 
 def overton_(*words: object) -> Result:
-    return CliRunner().invoke(app, join_values([str(word) for word in words]))
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def test_two_peoples_files_become_agreement_and_shares_in_the_run(folder: Path) -> None:

@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 import overton
-from overton.cli import output
-from overton.cli.console import VisibleConsole
+from overton.cli import terminal
+from overton.cli.console import EscapedConsole
 from overton.runs.items import read_items, write_items
 from overton.studies.registry import asking_names, study_named
 
@@ -202,7 +202,7 @@ def test_a_run_folder_that_somebody_edited_does_not_act(command_line: CommandLin
 
 # In separate processes, where what others print passes, too.
 
-DOOR = "from overton.cli.output import guard, notes, results, say\nguard()\n"
+DOOR = "from overton.cli.terminal import guard, notes, results, say\nguard()\n"
 
 
 def process(code: str, *, on_terminal: bool, typed: str = "", **environment: str) -> str:
@@ -239,12 +239,12 @@ def check_terminal(text: str) -> None:
 @pytest.mark.parametrize("on_terminal", [False, True], ids=["pipe", "terminal"])
 def test_every_way_to_print_goes_through_the_door(on_terminal: bool) -> None:
     code = f"""{DOOR}
-import logging, sys, typer, warnings
+import click, logging, sys, warnings
 from rich.table import Table
 from rich.text import Text
 text = {HOSTILE!r}
-ways = [print, sys.stdout.write, sys.stderr.write, typer.echo, logging.warning, warnings.warn, say, results().print]
-ways += [lambda text: typer.secho(text, err=True), lambda text: notes().print(Text(text, style="bold"))]
+ways = [print, sys.stdout.write, sys.stderr.write, click.echo, logging.warning, warnings.warn, say, results().print]
+ways += [lambda text: click.secho(text, err=True), lambda text: notes().print(Text(text, style="bold"))]
 for way in ways:
     way(text)
     say("")
@@ -288,7 +288,7 @@ def test_a_run_on_a_terminal_shows_its_progress_and_what_it_was_told(endpoint: s
 def test_a_question_before_a_run_starts_is_not_drawn_over() -> None:
     code = f"""{DOOR}
 from types import SimpleNamespace as Any
-from overton.cli.output import answer
+from overton.cli.terminal import answer
 from overton.cli.progress import watching
 with watching("resume") as watch:
     given = answer({HOSTILE!r} + "Go on?")
@@ -316,14 +316,14 @@ def test_help_is_plain_on_a_terminal() -> None:
 # The door itself.
 
 
-def printed_by(console: VisibleConsole) -> str:
+def printed_by(console: EscapedConsole) -> str:
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 @given(st.text(st.characters(codec=None), min_size=1), st.sampled_from([1, 7, 80]))
 def test_no_text_acts_however_it_is_printed(text: str, width: int) -> None:
-    console = VisibleConsole(io.StringIO(), width)
+    console = EscapedConsole(io.StringIO(), width)
     table = Table(text, title=text, caption=text)
     table.add_row(text)
     table.add_row(Text(text))
@@ -333,13 +333,13 @@ def test_no_text_acts_however_it_is_printed(text: str, width: int) -> None:
     console.rule(text)
     console.log(text)
     assert not ACTIVE.search(printed_by(console))
-    guarded = output.Guarded(io.StringIO())
+    guarded = terminal.EscapedStream(io.StringIO())
     assert guarded.write(text) == len(text)
     assert not ACTIVE.search(guarded.beneath.getvalue())  # type: ignore[attr-defined]
 
 
 def test_cells_are_measured_as_they_are_shown() -> None:
-    console = VisibleConsole(io.StringIO(), 80)
+    console = EscapedConsole(io.StringIO(), 80)
     table = Table("a", "b")
     table.add_row(HOSTILE[-9:], "z")
     table.add_row("y", "[b]z[/b]")
@@ -363,9 +363,9 @@ def test_a_letter_missing_from_the_terminals_encoding_does_not_crash(monkeypatch
     beneath = Beneath()
     monkeypatch.setattr(sys, "stdout", beneath)
     monkeypatch.setattr(sys, "stderr", beneath)
-    output.guard()
-    output.say("caf\u00e9")
-    output.print_json({"caf\u00e9": "\U0001f600\x9b\ud800"})
+    terminal.guard()
+    terminal.say("caf\u00e9")
+    terminal.print_json({"caf\u00e9": "\U0001f600\x9b\ud800"})
     said, _, found = beneath.text().partition("\n")
     assert said == "caf\\xe9"
     assert json.loads(found) == {"caf\u00e9": "\U0001f600\x9b\ufffd"}
@@ -374,9 +374,9 @@ def test_a_letter_missing_from_the_terminals_encoding_does_not_crash(monkeypatch
 def test_the_door_is_put_up_once_and_has_no_way_past(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Beneath())
     monkeypatch.setattr(sys, "stderr", None)
-    output.guard()
+    terminal.guard()
     door = sys.stdout
-    output.guard()
+    terminal.guard()
     assert sys.stdout is door
     assert sys.stderr is None
     assert not hasattr(door, "buffer")
@@ -389,6 +389,6 @@ def test_json_keeps_its_value_and_contains_nothing_that_acts(value: dict[str, st
     beneath = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", beneath)
-        output.print_json(value)
+        terminal.print_json(value)
     assert not ACTIVE.search(beneath.getvalue())
     assert json.loads(beneath.getvalue()) == value

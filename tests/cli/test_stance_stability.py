@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from overton.cli.main import app
-from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.runs.items import read_items, write_items
 from overton.studies.stance_stability import STUDY
@@ -23,7 +22,7 @@ SMALL = ["--judge", "simulated/stance-judge", "--search", "starter", "--only", T
 
 
 def overton(*words: str) -> Result:
-    return CliRunner().invoke(app, join_values(list(words)))
+    return CliRunner().invoke(app, words)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import every_command
-from typer.testing import CliRunner
+from click.testing import CliRunner
+from command_line import CommandLine, every_command
 
 import overton
 from overton.cli.main import app
@@ -166,3 +166,68 @@ def test_what_cannot_grow_is_refused_by_extend(name: str, ran: Callable[[str], P
         assert f"{field.flag}: no such option" in refused("extend", str(ran(name)), field.flag, "3")
         with pytest.raises(InputError, match="is fixed"):
             overton.extend(ran(name), **{field.name: 3})
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["resmue"], "'resume'"),
+        (["judge", "smaple"], "'sample'"),
+        (["items", "rephrse"], "'rephrase'"),
+        (["--verson"], "'--version'"),
+        (["resume", "run", "--max-cals", "3"], "'--max-calls'"),
+        (["run", "open-mindednes"], "'open-mindedness'"),
+        (["run", "open-mindedness", "--modle", "x"], "'--model'"),
+        (["plan", "open-mindedness", "--model", "simulated/open-mind"], "'simulated/open-minded'"),
+        (["plan", "open-mindedness", "--model", "simulated/open-minded", "--condition", "balancd"], "'balanced'"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
+)
+def test_a_misspelled_word_is_refused_with_the_nearest_known_one(
+    words: list[str], meant: str, command_line: CommandLine, tmp_path: Path
+) -> None:
+    done = command_line(*words, folder=tmp_path)
+    assert done.returncode == 2
+    assert f"id you mean {meant}?" in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_shell_gets_its_completion_script(shell: str, command_line: CommandLine, tmp_path: Path) -> None:
+    done = command_line(folder=tmp_path, environment={"_OVERTON_COMPLETE": f"{shell}_source"})
+    assert done.returncode == 0
+    assert "_OVERTON_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("overton resu", "resume"),
+        ("overton run open", "open-mindedness"),
+        ("overton run open-mindedness --tri", "--trials"),
+        ("overton judge aga", "again"),
+        ("overton run no-such-study --tri", ""),
+        ("overton extend no-such-run --tri", ""),
+    ],
+)
+def test_words_are_completed(typed: str, found: str, command_line: CommandLine, tmp_path: Path) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = command_line(folder=tmp_path, environment={"_OVERTON_COMPLETE": "zsh_complete", **words})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [*done.stdout.split("\n")[1:2]] == ([found] if found else [""])
+
+
+def test_an_unknown_way_to_complete_fails(command_line: CommandLine, tmp_path: Path) -> None:
+    for wanted in ("complete_bash", "zsh", "no-shell_source"):
+        assert command_line(folder=tmp_path, environment={"_OVERTON_COMPLETE": wanted}).returncode == 1
+
+
+def test_an_interrupted_command_can_be_told_from_a_failed_one(
+    command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("overton.health.doctor", interrupt)
+    done = command_line("doctor", folder=tmp_path)
+    assert (done.returncode, done.stderr.strip()) == (4, "interrupted")

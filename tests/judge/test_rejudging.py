@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 import overton
 from overton.calls import Ask, Form, Message, Reply, Request, Trial, user
 from overton.cli.main import app
-from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judging import Reading
 from overton.judging.label_tasks import AnnotatorLabels, LabelTask
@@ -248,7 +247,7 @@ def test_two_runs_by_one_judge_tell_a_drifting_judge_from_another_model(tmp_path
 
 
 def called(*words: object) -> Result:
-    return CliRunner().invoke(app, join_values([str(word) for word in words]))
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: Path) -> None:

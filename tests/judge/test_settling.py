@@ -11,11 +11,10 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 import overton
 from overton.cli.main import app
-from overton.cli.options import join_values
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelTask, gather_labels
@@ -23,7 +22,7 @@ from overton.runs.labels import labels_locked, read_labels, write_labels
 
 
 def called(*words: object) -> Result:
-    return CliRunner().invoke(app, join_values([str(word) for word in words]))
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def answered(pages: list[Path], run: Path) -> tuple[LabelTask, list[Path]]:

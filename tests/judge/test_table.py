@@ -12,12 +12,11 @@ import msgspec
 import pytest
 from benchmarks.judged_texts import QUESTION, simulated
 from benchmarks.letters import letters
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import overton
 from overton.analysis.results import results_of
 from overton.cli.main import app
-from overton.cli.options import join_values
 from overton.errors import InputError, OvertonError
 from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 from overton.runs.run import Run, open_run
@@ -28,7 +27,7 @@ LABELS = ("supports", "opposes", "neither")
 
 
 def cli(*words: object) -> Any:
-    done = CliRunner().invoke(app, join_values([str(word) for word in words]), catch_exceptions=False)
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done
 

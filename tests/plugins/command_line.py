@@ -9,11 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+import click
 import pytest
-import typer
-from typer.core import TyperGroup
 
 from overton.cli import main
 from overton.cli.main import app
@@ -22,17 +20,17 @@ from overton.cli.main import app
 def every_command() -> Iterator[tuple[str, ...]]:
     """The words of every command."""
 
-    def walk(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        context = typer.Context(group)
+    def walk(group: click.Group, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        context = click.Context(group)
         for name in group.list_commands(context):
             one = group.get_command(context, name)
             assert one is not None, " ".join([*words, name])
-            if isinstance(one, TyperGroup) and name != "extend":
+            if isinstance(one, click.Group) and name != "extend":
                 yield from walk(one, (*words, name))
             else:
                 yield (*words, name)
 
-    return walk(typer.main.get_command(app), ())
+    return walk(app, ())
 
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]

@@ -9,7 +9,7 @@ import pytest
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.cli.ending import conclude
+from overton.cli.output import conclude
 from overton.errors import InputError
 from overton.reports.judge_replies import unread_judge
 from overton.studies.open_mindedness.measures import analyze

@@ -107,7 +107,7 @@ def test_words_and_values_are_read_alike(words: dict[str, Any], values: dict[str
         ({"orders": "²-1"}, "option orders: ²-1: must be numbers joined by '-', such as 2-1-3"),
         ({"orders": ["1-2", (1, 2)]}, "option orders: 1-2: is given twice"),
         ({"plain": "maybe"}, "option plain: maybe: must be true or false"),
-        ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}"),
+        ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}; did you mean 'plain'?"),
     ],
 )
 def test_what_cannot_be_is_reported_with_its_place(given_: dict[str, Any], said: str) -> None:

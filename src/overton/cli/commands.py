@@ -1,36 +1,71 @@
-"""The one-word commands that are the same for every study, except those that compare."""
+"""The commands that are the same for every study, except those below `overton judge` and `items`."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from overton.cli import options as opt
+from overton.cli.build import (
+    JSON,
+    LEVEL,
+    MAX_CALLS,
+    MAX_COST,
+    MODEL_ARG,
+    OUT,
+    PATH,
+    RUN,
+    SEED,
+    TRUST,
+    WITH,
+    CommandGroup,
+    Exit,
+    command_with,
+    computing,
+    model_arguments,
+    sizes,
+)
+
+if TYPE_CHECKING:
+    from overton.comparison.results import Comparison
+    from overton.health import Health
+    from overton.studies.sections import Section
 
 
+@command_with(
+    RUN,
+    click.Option(["--retry-failed"], is_flag=True, help="Ask failed calls again."),
+    MAX_COST,
+    MAX_CALLS,
+    click.Option(
+        ["--batch/--no-batch"],
+        is_flag=True,
+        default=None,
+        help="Ask the rest in batches, or not; by default as the run started.",
+    ),
+    click.Option(
+        ["--model"], multiple=True, metavar="SPEC", help="A model of the run, reached in a different way from now on."
+    ),
+    MODEL_ARG,
+    TRUST,
+)
 def resume(
-    run: opt.RunArgument,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask failed calls again.")] = False,
-    max_cost: opt.MaxCostOption = None,
-    max_calls: opt.MaxCallsOption = None,
-    batch: Annotated[
-        bool | None,
-        typer.Option("--batch/--no-batch", help="Ask the rest in batches, or not; by default as the run started."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="SPEC", help="A model of the run, reached in a different way from now on."),
-    ] = None,
-    model_arg: opt.ModelArgOption = None,
-    trust: opt.TrustOption = False,
-) -> None:
+    run: Path,
+    retry_failed: bool,
+    max_cost: float | None,
+    max_calls: int | None,
+    batch: bool | None,
+    model: Sequence[str],
+    model_arg: Sequence[tuple[str, str]],
+    trust: bool,
+) -> Exit:
     """Resume a run; nothing that was answered is asked again."""
-    from overton.cli.confirming import confirmation
-    from overton.cli.ending import conclude
+    from overton.cli.output import conclude
     from overton.cli.progress import watching
+    from overton.cli.terminal import confirmation
     from overton.runs import run as runs
 
     with watching("resume") as watch:
@@ -40,40 +75,50 @@ def resume(
             max_cost=max_cost,
             max_calls=max_calls,
             batch=batch,
-            models=model or (),
-            model_args=opt.model_arguments(model_arg),
+            models=model,
+            model_args=model_arguments(model_arg),
             trust=trust,
             confirm=confirmation(),
             watch=watch,
         )
-    raise typer.Exit(conclude(done))
+    return conclude(done)
 
 
-def merge(
-    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="The folders of all shards of one split.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to create; an existing one is refused.")],
-    unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Merge even if some is missing; 'overton resume' then asks the rest.")
-    ] = False,
-) -> None:
+@command_with(
+    click.Argument(
+        ["shards"],
+        type=PATH,
+        nargs=-1,
+        required=True,
+        metavar="SHARD...",
+        help="The folders of all shards of one split.",
+    ),
+    click.Option(
+        ["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create; an existing one is refused."
+    ),
+    click.Option(
+        ["--unfinished"], is_flag=True, help="Merge even if some is missing; 'overton resume' then asks the rest."
+    ),
+)
+def merge(shards: Sequence[Path], out: Path, unfinished: bool) -> Exit:
     """Merge all shards of a split into one run. Nothing is asked."""
-    from overton.cli.ending import conclude, show_unfinished
+    from overton.cli.output import conclude, show_unfinished
     from overton.runs import shards as api
 
     done = api.merge(shards, out, unfinished=unfinished)
-    raise typer.Exit(conclude(done) if done.finished else show_unfinished(done))
+    return conclude(done) if done.finished else show_unfinished(done)
 
 
-def batches(
-    run: opt.RunArgument,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Cancel calls not yet started; those answered are paid for and read.")
-    ] = False,
-    trust: opt.TrustOption = False,
-) -> None:
+@command_with(
+    RUN,
+    click.Option(
+        ["--cancel"], is_flag=True, help="Cancel calls not yet started; those answered are paid for and read."
+    ),
+    TRUST,
+)
+def batches(run: Path, cancel: bool, trust: bool) -> None:
     """Show a run's batches in progress, or cancel them."""
-    from overton.cli.confirming import confirmation
-    from overton.cli.output import results, say
+    from overton.cli.terminal import confirmation, results, say
     from overton.runs.batch_status import batches as listed
 
     found = listed(run, cancel=cancel, trust=trust, confirm=confirmation())
@@ -83,35 +128,32 @@ def batches(
         say("This run has no batches in progress.")
 
 
-def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of one or more runs of one study.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="HTML file; a single run's own report.html by default.")
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Folder for all charts, as PNG and SVG.")
-    ] = None,
-    choices: opt.WithOption = None,
-) -> None:
+@command_with(
+    click.Argument(
+        ["runs"], type=PATH, nargs=-1, required=True, metavar="RUN...", help="Folders of one or more runs of one study."
+    ),
+    click.Option(["--out"], type=PATH, metavar="FILE", help="HTML file; a single run's own report.html by default."),
+    click.Option(["--figures"], type=PATH, metavar="DIR", help="Folder for all charts, as PNG and SVG."),
+    WITH,
+)
+def report(runs: Sequence[Path], out: Path | None, figures: Path | None, choices: Sequence[str]) -> None:
     """Write one self-contained HTML report of runs. Several models are shown side by side."""
-    from overton.cli.output import results
+    from overton.cli.terminal import results
     from overton.reports import run_report
 
-    results().print(str(run_report.report(runs, out=out, figures=figures, **opt.computing(choices))), soft_wrap=True)
+    results().print(str(run_report.report(runs, out=out, figures=figures, **computing(choices))), soft_wrap=True)
 
 
-def reproduce(
-    publication: Annotated[
-        str, typer.Argument(metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones.")
-    ],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The tables as published.")],
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.md", help="Write a page in Markdown.")] = None,
-    json: opt.JsonOption = False,
-) -> None:
+@command_with(
+    click.Argument(["publication"], metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones."),
+    click.Argument(["files"], type=PATH, nargs=-1, required=True, metavar="FILE...", help="The tables as published."),
+    click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a page in Markdown."),
+    JSON,
+)
+def reproduce(publication: str, files: Sequence[Path], out: Path | None, json: bool) -> Exit:
     """Recompute published numbers from published tables. Exit code 0 if all are the same, 5 if any is not."""
     from overton.analysis import reproductions
-    from overton.cli.ending import Exit
-    from overton.cli.output import print_json, results, write
+    from overton.cli.terminal import print_json, results, write
 
     found = reproductions.reproduce(publication, *files)
     if json:
@@ -120,27 +162,25 @@ def reproduce(
         write(found.markdown())
     if out is not None:
         results().print(str(found.write(out)), soft_wrap=True)
-    raise typer.Exit(Exit.DONE if found.same else Exit.BEYOND)
+    return Exit.DONE if found.same else Exit.BEYOND
 
 
-class LogFormat(StrEnum):
-    """A format to which a run can be exported."""
-
-    INSPECT = "inspect"
-
-
-def export(
-    run: opt.RunArgument,
-    to: Annotated[
-        LogFormat,
-        typer.Option("--to", metavar="inspect", help="Inspect AI logs, which 'inspect view' opens; one per model."),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for the logs; logs by default.", show_default=False)
-    ] = Path("logs"),
-) -> None:
+@command_with(
+    RUN,
+    click.Option(
+        ["--to"],
+        type=click.Choice(["inspect"]),
+        required=True,
+        metavar="inspect",
+        help="Inspect AI logs, which 'inspect view' opens; one per model.",
+    ),
+    click.Option(
+        ["--out"], type=PATH, default=Path("logs"), metavar="DIR", help="Folder for the logs; logs by default."
+    ),
+)
+def export(run: Path, to: str, out: Path) -> None:
     """Write a run in another tool's format. Nothing is asked; whole items only."""
-    from overton.cli.output import results, say
+    from overton.cli.terminal import results, say
     from overton.inspect.logs import export_run
 
     for log in export_run(run, out=out):
@@ -149,37 +189,44 @@ def export(
             say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are incomplete.")
 
 
-def import_logs(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of an Overton task, or folders of them.")],
-    out: opt.OutOption = None,
-) -> None:
+@command_with(
+    click.Argument(
+        ["logs"],
+        type=PATH,
+        nargs=-1,
+        required=True,
+        metavar="LOG...",
+        help="Logs of an Overton task, or folders of them.",
+    ),
+    OUT,
+    name="import",
+)
+def import_logs(logs: Sequence[Path], out: Path | None) -> Exit:
     """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
-    from overton.cli.ending import conclude
+    from overton.cli.output import conclude
     from overton.inspect import logs as inspect_logs
 
-    raise typer.Exit(conclude(inspect_logs.import_logs(logs, out=out)))
+    return conclude(inspect_logs.import_logs(logs, out=out))
 
 
-def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study's name.")]) -> None:
+@command_with(click.Argument(["study"], metavar="STUDY", help="A study's name."))
+def describe(study: str) -> None:
     """Print a study's options, records and tables as Markdown."""
-    from overton.cli.output import write
+    from overton.cli.terminal import write
     from overton.studies import documentation
 
     write(documentation.describe(study))
 
 
-def demo(
-    full: Annotated[
-        bool, typer.Option("--full", help="Run the whole design: twelve issues, 990 calls each. Takes hours.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder to create; by default one below runs/.")
-    ] = None,
-) -> None:
+@command_with(
+    click.Option(["--full"], is_flag=True, help="Run the whole design: twelve issues, 990 calls each. Takes hours."),
+    click.Option(["--out"], type=PATH, metavar="DIR", help="Folder to create; by default one below runs/."),
+)
+def demo(full: bool, out: Path | None) -> Exit:
     """Run a small model on starter issues, in this process. It is asked in all eleven configurations."""
-    from overton.cli.ending import conclude
-    from overton.cli.output import say
+    from overton.cli.output import conclude
     from overton.cli.progress import watching
+    from overton.cli.terminal import say
     from overton.runs import demonstration
 
     say(demonstration.describe(full=full))
@@ -190,4 +237,336 @@ def demo(
         f"{demonstration.MODEL}'s answers are held to their form by a grammar. It is small: this shows the tool, not"
         " what capable models think."
     )
-    raise typer.Exit(conclude(run))
+    return conclude(run)
+
+
+@command_with(
+    click.Argument(
+        ["sources"],
+        nargs=-1,
+        required=True,
+        metavar="BASE [CANDIDATE...]",
+        help="Runs, models of runs (RUN#MODEL), or tables that analyze takes; given one source, all its models.",
+    ),
+    click.Option(
+        ["--measure"],
+        multiple=True,
+        metavar="NAME",
+        help="Compare this measure in addition to the headlines; repeatable.",
+    ),
+    click.Option(
+        ["--margin"],
+        multiple=True,
+        metavar="NAME=X",
+        help="Equivalence margin: differences of this measure below X count as none; repeatable.",
+    ),
+    LEVEL,
+    click.Option(["--study"], metavar="STUDY", help="The study, for a table that several could read."),
+    click.Option(
+        ["--although"],
+        default="",
+        metavar="REASON",
+        help="Compare although the instruments differ; the reason appears in the output.",
+    ),
+    SEED,
+    WITH,
+    click.Option(["--out"], type=PATH, metavar="FILE", help="Write one self-contained HTML page as well."),
+    JSON,
+)
+def compare(
+    sources: Sequence[str],
+    measure: Sequence[str],
+    margin: Sequence[str],
+    level: float,
+    study: str | None,
+    although: str,
+    seed: int,
+    choices: Sequence[str],
+    out: Path | None,
+    json: bool,
+) -> None:
+    """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
+    from overton.cli.terminal import print_json, results, say
+    from overton.comparison import comparison
+    from overton.comparison.sections import write_page
+
+    made = comparison.compare(
+        *sources,
+        study=study,
+        measures=measure,
+        margins=sizes("--margin", margin),
+        level=level,
+        seed=seed,
+        although=although,
+        **computing(choices, ("level", "seed")),
+    )
+    if json:
+        print_json(made.to_json())
+    else:
+        _show_comparison(made)
+    if out is not None:
+        page = write_page(made, out)
+        say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
+
+
+@command_with(
+    click.Argument(["run"], metavar="RUN", help="A run, or a model of one (RUN#MODEL)."),
+    click.Option(["--out"], type=PATH, required=True, metavar="FILE.json", help="The file to write."),
+    click.Option(
+        ["--measure"],
+        multiple=True,
+        metavar="NAME",
+        help="Store this measure in addition to the headlines; repeatable.",
+    ),
+)
+def baseline(run: str, out: Path, measure: Sequence[str]) -> None:
+    """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
+    from overton.cli.terminal import results
+    from overton.comparison import gate
+
+    results().print(str(gate.baseline(run, out=out, measures=measure)), soft_wrap=True)
+
+
+@command_with(
+    click.Argument(["base"], metavar="BASE", help="A baseline file, a run, RUN#MODEL, or a table."),
+    click.Argument(["candidate"], metavar="CANDIDATE", help="A run, RUN#MODEL, or a table."),
+    click.Option(
+        ["--config"], type=PATH, required=True, metavar="GATE.toml", help="What must not change, and by how much."
+    ),
+    click.Option(["--junit"], type=PATH, metavar="FILE", help="Write JUnit XML, for CI systems."),
+    click.Option(["--markdown"], type=PATH, metavar="FILE", help="Write a summary for pull requests."),
+    click.Option(["--out"], type=PATH, metavar="FILE", help="Write the comparison as one self-contained HTML page."),
+    click.Option(["--although"], default="", metavar="REASON", help="Compare although the instruments differ."),
+    JSON,
+)
+def gate(
+    base: str,
+    candidate: str,
+    config: Path,
+    junit: Path | None,
+    markdown: Path | None,
+    out: Path | None,
+    although: str,
+    json: bool,
+) -> Exit:
+    """Check that a candidate stays within margins. Exit code 0 within, 5 beyond, 6 undecided (0 if that may pass)."""
+    from overton.cli.terminal import print_json, results, say
+    from overton.comparison import gate
+    from overton.comparison.sections import write_page
+    from overton.files.atomic import write_atomic
+
+    made = gate.gate(base, candidate, config, although=although)
+    if json:
+        print_json(made.to_json())
+    else:
+        for difference in made.comparison.differing:
+            results().print(f"Note: {difference.base} and {difference.candidate}: {difference.said}.")
+        for check in made.checks:
+            results().print(f"{gate.check_line(check)}.")
+        results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
+    if junit is not None:
+        write_atomic(junit, [gate.junit(made)])
+    if markdown is not None:
+        write_atomic(markdown, [gate.markdown(made).encode()])
+    if out is not None:
+        say(f"Page: {write_page(made.comparison, out)}")
+    codes = {"within": Exit.DONE, "beyond": Exit.BEYOND, "undecided": Exit.UNDECIDED}
+    return Exit.DONE if made.passes else codes[made.outcome]
+
+
+def _show_comparison(made: Comparison) -> None:
+    """Print the differences in how they were asked, then the verdicts, then the tables."""
+    from overton.cli.tables import show, show_sections
+    from overton.cli.terminal import results
+    from overton.comparison.sections import findings, sections
+    from overton.studies.sections import Prose, summary
+
+    found = summary(sections(made))
+    same = [section for section in found if section.key == "same"]
+    show_sections(same, results())
+    if same:
+        results().print()
+    show([Prose(said) for said in findings(made)], results())
+    results().print()
+    show_sections([section for section in found if section.key != "same"], results())
+
+
+@command_with(
+    click.Argument(
+        ["runs"], nargs=-1, required=True, metavar="RUN...", help="Runs of any studies, or models of runs (RUN#MODEL)."
+    ),
+    click.Option(["--out"], type=PATH, metavar="FILE", help="Write one self-contained HTML page as well."),
+    click.Option(
+        ["--subjects"],
+        type=PATH,
+        metavar="FILE",
+        help="Table (.csv) of item and subject: which of your items share a subject.",
+    ),
+    LEVEL,
+    SEED,
+    JSON,
+)
+def profile(runs: Sequence[str], out: Path | None, subjects: Path | None, level: float, seed: int, json: bool) -> None:
+    """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
+    from overton.cli.tables import show_sections
+    from overton.cli.terminal import print_json, results, say
+    from overton.reports import profile
+    from overton.reports.profile_sections import sections, write_page
+
+    made = profile.profile(*runs, level=level, seed=seed, subjects=subjects)
+    if json:
+        print_json(made.to_json())
+    else:
+        for text in made.warnings:
+            say(f"Warning: {text}")
+        show_sections([_drop_methods(section) for section in sections(made)], results())
+    if out is not None:
+        page = write_page(made, out)
+        say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
+
+
+def _drop_methods(section: Section) -> Section:
+    """The section as the terminal shows it: methods texts are for the page."""
+    from overton.studies.sections import Method
+
+    return replace(section, exhibits=[exhibit for exhibit in section.exhibits if not isinstance(exhibit, Method)])
+
+
+@command_with(JSON)
+def doctor(json: bool) -> Exit:
+    """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""
+    from overton.cli.terminal import print_json, results
+    from overton.health import doctor as look
+
+    found = look()
+    if json:
+        print_json(found)
+    else:
+        for line in _health_lines(found):
+            results().print(line, soft_wrap=True)
+    return Exit.FAILED if found.problems else Exit.DONE
+
+
+def _health_lines(found: Health) -> Iterator[str]:
+    memory = "" if found.memory is None else f", {found.memory / 1e9:.1f} GB of memory"
+    yield f"overton {found.overton}, Python {found.python}, {found.platform}, {found.cores} cores{memory}"
+    yield ""
+    yield "Parts"
+    for extra in found.extras:
+        packages = ", ".join(f"{name} {version or 'missing'}" for name, version in extra.packages.items())
+        yield f"  {'+' if extra.whole else '-'} {extra.name}: {packages}"
+    yield "Keys, by the names of their variables"
+    for key in found.keys:
+        yield f"  {'+' if key.set else '-'} {key.variable} ({key.provider}): {'set' if key.set else 'not set'}"
+    yield "Files"
+    yield f"  {'+' if found.browser else '-'} browser: {found.browser or 'none found; reports open in any'}"
+    yield f"  cache: {found.cache}"
+    for weight in found.weights:
+        state = "cached" if weight.cached else "not downloaded"
+        yield f"  {'+' if weight.cached else '-'} weights of {weight.name}: {state}"
+    yield f"Studies: {', '.join(found.studies)}"
+    yield "This machine can run"
+    yield from (f"  {line}" for line in found.can)
+    if found.could:
+        yield "It could run"
+        yield from (f"  {line}" for line in found.could)
+    if found.problems:
+        yield "Problems"
+        yield from (f"  {line}" for line in found.problems)
+
+
+@command_with(JSON, name="list")
+def list_models(json: bool) -> None:
+    """List known providers and models, with prices and what each needs."""
+    from rich.table import Table
+
+    from overton import models
+    from overton.cli.terminal import print_json, results
+
+    known = models.list()
+    if json:
+        print_json(known)
+        return
+    table = Table(title="Known models (US dollars per million tokens)")
+    for heading in ("spec", "family", "in", "out", "needs"):
+        table.add_column(heading, justify="right" if heading in ("in", "out") else "left")
+    for row in known:
+        price = (f"{row.price.input:g}", f"{row.price.output:g}") if row.price else ("", "")
+        table.add_row(row.spec, row.family, *price, row.needs)
+    results().print(table)
+
+
+@command_with(click.Argument(["spec"], metavar="SPEC", help="A model, as provider/name."), MODEL_ARG, name="check")
+def check_model(spec: str, model_arg: Sequence[tuple[str, str]]) -> None:
+    """Ask a model one short question, and show its answer or what is wrong."""
+    from overton import models
+    from overton.cli.terminal import results
+
+    reply = models.check(spec, model_arguments(model_arg).get(spec, {}))
+    tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", soft_wrap=True)
+
+
+@command_with(
+    click.Argument(["name"], metavar="NAME", help="An embedded model, such as embedded/smollm2-135m."), name="pull"
+)
+def pull_model(name: str) -> None:
+    """Download an embedded model's weights into the user's cache."""
+    from overton import models
+    from overton.cli.terminal import results, say
+
+    results().print(str(models.pull(name, progress=say)), soft_wrap=True)
+
+
+@command_with(
+    click.Argument(["folder"], type=PATH, metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files."),
+    click.Option(["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create for the index."),
+    click.Option(["--lenient"], is_flag=True, help="Leave out and list what cannot be read."),
+    name="index",
+)
+def index_pages(folder: Path, out: Path, lenient: bool) -> None:
+    """Index a folder's pages: each text or HTML file, and each JSON line with url and text (and title, date)."""
+    from overton import corpus
+    from overton.cli.terminal import results, say
+
+    made = corpus.index(folder, out, lenient=lenient)
+    for problem in made.problems:
+        say(f"left out: {problem}")
+    for suffix, count in sorted(made.skipped.items()):
+        say(f"skipped: {count:,} files of other kinds ({suffix})")
+    say(f"{made.pages:,} pages; use them with --search index/{made.path}")
+    results().print(str(made.path), soft_wrap=True)
+
+
+@command_with(
+    click.Argument(["collection"], metavar="INDEX", help="An index's folder, or 'starter'."),
+    click.Argument(["query"], help="Words to look for."),
+    click.Option(
+        ["--top"], type=click.IntRange(min=1, max=100), default=10, metavar="N", help="How many hits; 10 by default."
+    ),
+    JSON,
+    name="search",
+)
+def search_pages(collection: str, query: str, top: int, json: bool) -> None:
+    """Show a query's hits, best first, as a run would get them."""
+    from overton import corpus
+    from overton.cli.terminal import print_json, results
+
+    hits = corpus.search(collection, query, top=top)
+    if json:
+        print_json(hits)
+        return
+    for number, hit in enumerate(hits, 1):
+        results().print(f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}", soft_wrap=True)
+
+
+models = CommandGroup(
+    "models",
+    help="List known models, test one, or download embedded weights.",
+    commands=[list_models, check_model, pull_model],
+)
+
+
+corpus = CommandGroup(
+    "corpus", help="Index a collection of pages for local search, and query it.", commands=[index_pages, search_pages]
+)

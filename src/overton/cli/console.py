@@ -12,7 +12,7 @@ from rich.text import Text
 from overton.untrusted import visible
 
 
-class VisibleConsole(Console):
+class EscapedConsole(Console):
     """A console for other people's texts: they are never markup, and nothing in them acts on the terminal.
 
     Texts are made visible before layout, so that tables keep their shape, and again after layout, however it was

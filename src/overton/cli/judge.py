@@ -1,108 +1,100 @@
-"""`overton judge STUDY|sample|agreement|again|controls|correct`."""
+"""The commands below `overton judge`: have a judge label conversations, and people check a judge."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from shlex import quote
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from overton.cli import options as opt
-from overton.cli.known import StrictCommand
-from overton.cli.label_draws import draw_pages, draw_sheet, for_measure, refuse_without_people
-from overton.cli.studies import Labelling
-from overton.cli.trying import controls
+from overton.cli.build import (
+    JSON,
+    LEVEL,
+    MAX_CALLS,
+    MAX_COST,
+    MODEL_ARG,
+    OUT,
+    PATH,
+    PRICE,
+    RUN,
+    SEED,
+    TRUST,
+    CommandGroup,
+    Exit,
+    command_with,
+    model_arguments,
+    prices,
+)
+from overton.cli.studies import describe_entry, entries_of, find_usable, make_run
 from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
     from overton.judge.people_labels import PeopleAgreement
 
 
-app = typer.Typer(
-    cls=Labelling,
-    help="Have a judge label conversations, and people check a judge.",
-    no_args_is_help=True,
-    subcommand_metavar="COMMAND",
+@command_with(
+    RUN,
+    click.Option(
+        ["--out"], type=PATH, metavar="PATH", help="Folder of pages to create, with --people; otherwise a CSV file."
+    ),
+    click.Option(
+        ["--size"],
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many labelled rows; on a sheet by default as many as in the paper; on pages 100, or ten groups.",
+    ),
+    click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of the draw; 0 by default."),
+    click.Option(
+        ["--stratified"],
+        is_flag=True,
+        help="Draw each label equally often if possible, so that rare ones are checked too.",
+    ),
+    click.Option(["--what"], metavar="WORD", help="Which label, if a study's judge gives several."),
+    click.Option(
+        ["--people"],
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Make a page for each of N people instead of a CSV sheet for one.",
+    ),
+    click.Option(
+        ["--shared"],
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="With --people: how many rows every page shares; 30 by default.",
+    ),
+    click.Option(
+        ["--whole/--single"],
+        is_flag=True,
+        default=None,
+        help="With --people: draw whole groups (conversations, threads in a condition), or single rows; by default"
+        " whole groups where measures such as change rate or suppression rest on the labels.",
+    ),
+    click.Option(["--label-studio"], is_flag=True, help="With --people: also write the rows for Label Studio."),
+    click.Option(
+        ["for_", "--for"],
+        metavar="MEASURE[=WIDTH]",
+        help="Estimate from the labels so far how many bring this measure's interval to WIDTH (default 0.1); with"
+        " --people and --out, draw as many. A measure is a label, or one listed in docs/judges.md.",
+    ),
 )
-
-
-@app.command(cls=StrictCommand)
 def sample(
-    run: opt.RunArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="PATH",
-            help="Folder of pages to create, with --people; otherwise a CSV file.",
-        ),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            "--size",
-            min=1,
-            metavar="N",
-            help="How many labelled rows; on a sheet by default as many as in the paper; on pages 100, or ten groups.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Seed of the draw; 0 by default.", show_default=False)
-    ] = 0,
-    stratified: Annotated[
-        bool,
-        typer.Option(
-            "--stratified", help="Draw each label equally often if possible, so that rare ones are checked too."
-        ),
-    ] = False,
-    what: Annotated[
-        str | None,
-        typer.Option(
-            "--what",
-            metavar="WORD",
-            help="Which label, if a study's judge gives several.",
-        ),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            "--people",
-            min=1,
-            metavar="N",
-            help="Make a page for each of N people instead of a CSV sheet for one.",
-        ),
-    ] = None,
-    shared: Annotated[
-        int | None,
-        typer.Option(
-            "--shared", min=0, metavar="N", help="With --people: how many rows every page shares; 30 by default."
-        ),
-    ] = None,
-    whole: Annotated[
-        bool | None,
-        typer.Option(
-            "--whole/--single",
-            help="With --people: draw whole groups (conversations, threads in a condition), or single rows; by default"
-            " whole groups where measures such as change rate or suppression rest on the labels.",
-            show_default=False,
-        ),
-    ] = None,
-    label_studio: Annotated[
-        bool, typer.Option("--label-studio", help="With --people: also write the rows for Label Studio.")
-    ] = False,
-    for_: Annotated[
-        str | None,
-        typer.Option(
-            "--for",
-            metavar="MEASURE[=WIDTH]",
-            help="Estimate from the labels so far how many bring this measure's interval to WIDTH (default 0.1); with"
-            " --people and --out, draw as many. A measure is a label, or one listed in docs/judges.md.",
-        ),
-    ] = None,
+    run: Path,
+    out: Path | None,
+    size: int | None,
+    seed: int,
+    stratified: bool,
+    what: str | None,
+    people: int | None,
+    shared: int | None,
+    whole: bool | None,
+    label_studio: bool,
+    for_: str | None,
 ) -> None:
     """Draw judged rows for people to label: on one browser page per person, or on a CSV sheet for one."""
     if for_ is not None:
-        size, whole, what = for_measure(run, for_, what, people, size=size, whole=whole)
+        size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
         if out is None:
             return
     if out is None:
@@ -111,10 +103,10 @@ def sample(
         given = {"--shared": shared is not None, "--label-studio": label_studio, "--for": for_ is not None}
         if for_ is None:
             given |= {"--whole": whole is True, "--single": whole is False}
-        refuse_without_people(given)
-        draw_sheet(run, out, size, seed, stratified, what)
+        _refuse_without_people(given)
+        _draw_sheet(run, out, size, seed, stratified, what)
     else:
-        draw_pages(
+        _draw_pages(
             run,
             out,
             people=people,
@@ -128,29 +120,32 @@ def sample(
         )
 
 
-@app.command(cls=StrictCommand)
+@command_with(
+    click.Argument(
+        ["files"],
+        type=PATH,
+        nargs=-1,
+        required=True,
+        metavar="FILES",
+        help="Files saved from people's pages (.json), or filled-in sheets (.csv).",
+    ),
+    click.Option(
+        ["--run"], type=PATH, metavar="RUN", help="Store labels and agreement in this run, and correct its numbers."
+    ),
+    click.Option(
+        ["--key"], type=PATH, metavar="FILE", help="The task, or the key of sheets, if it is not beside the files."
+    ),
+    click.Option(
+        ["--settle"], type=PATH, metavar="FILE", help="Make a page on which people settle their disagreements."
+    ),
+    LEVEL,
+    JSON,
+)
 def agreement(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILES", help="Files saved from people's pages (.json), or filled-in sheets (.csv)."),
-    ],
-    run: Annotated[
-        Path | None,
-        typer.Option("--run", metavar="RUN", help="Store labels and agreement in this run, and correct its numbers."),
-    ] = None,
-    key: Annotated[
-        Path | None,
-        typer.Option("--key", metavar="FILE", help="The task, or the key of sheets, if it is not beside the files."),
-    ] = None,
-    settle: Annotated[
-        Path | None,
-        typer.Option("--settle", metavar="FILE", help="Make a page on which people settle their disagreements."),
-    ] = None,
-    level: opt.LevelOption = 0.95,
-    json: opt.JsonOption = False,
+    files: Sequence[Path], run: Path | None, key: Path | None, settle: Path | None, level: float, json: bool
 ) -> None:
     """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
-    from overton.cli.output import print_json, say
+    from overton.cli.terminal import print_json, say
     from overton.judge.people_labels import agreement as read
     from overton.studies.document import SCHEMA, document
 
@@ -170,7 +165,7 @@ def agreement(
 
 
 def _make_settling_page(run: Path, page: Path, task: str) -> None:
-    from overton.cli.output import say
+    from overton.cli.terminal import say
     from overton.judge.pages import settling_page
 
     if settling_page(run, page, task=task) is None:
@@ -180,8 +175,8 @@ def _make_settling_page(run: Path, page: Path, task: str) -> None:
 
 
 def _show_people(found: PeopleAgreement) -> None:
-    from overton.cli.output import results, say
     from overton.cli.tables import show, show_sections
+    from overton.cli.terminal import results, say
     from overton.studies.label_parts import labelled_section, people_tables
 
     show(people_tables(found.people), results())
@@ -191,107 +186,117 @@ def _show_people(found: PeopleAgreement) -> None:
         say(f"People disagree on {found.people.open} rows. Until these are settled, all labels given count equally.")
 
 
-@app.command(cls=StrictCommand)
+@command_with(
+    click.Argument(
+        ["runs"],
+        type=PATH,
+        nargs=-1,
+        required=True,
+        metavar="RUN...",
+        help="A run's folder; give two of one study to see whether their judges differ.",
+    ),
+    click.Option(
+        ["--judge"], multiple=True, metavar="MODEL", help="Another judge; the run's own by default. Repeatable."
+    ),
+    click.Option(["--what"], metavar="WORD", help="Which label, if a study's judge gives several."),
+    click.Option(
+        ["--size"], type=click.IntRange(min=1), default=100, metavar="N", help="Maximum units per run; 100 by default."
+    ),
+    SEED,
+    MODEL_ARG,
+    PRICE,
+    MAX_COST,
+    MAX_CALLS,
+    OUT,
+    TRUST,
+    click.Option(["--plan"], is_flag=True, help="Ask nothing; only count and price the calls."),
+    JSON,
+)
 def again(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...", help="A run's folder; give two of one study to see whether their judges differ."
-        ),
-    ],
-    judge: Annotated[
-        list[str] | None,
-        typer.Option("--judge", metavar="MODEL", help="Another judge; the run's own by default. Repeatable."),
-    ] = None,
-    what: Annotated[
-        str | None, typer.Option("--what", metavar="WORD", help="Which label, if a study's judge gives several.")
-    ] = None,
-    size: Annotated[
-        int,
-        typer.Option("--size", min=1, metavar="N", help="Maximum units per run; 100 by default.", show_default=False),
-    ] = 100,
-    seed: opt.SeedOption = 0,
-    model_arg: opt.ModelArgOption = None,
-    price: opt.PriceOption = None,
-    max_cost: opt.MaxCostOption = None,
-    max_calls: opt.MaxCallsOption = None,
-    out: opt.OutOption = None,
-    trust: opt.TrustOption = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing; only count and price the calls.")] = False,
-    json: opt.JsonOption = False,
-) -> None:
+    runs: Sequence[Path],
+    judge: Sequence[str],
+    what: str | None,
+    size: int,
+    seed: int,
+    model_arg: Sequence[tuple[str, str]],
+    price: Sequence[tuple[str, str, str]],
+    max_cost: float | None,
+    max_calls: int | None,
+    out: Path | None,
+    trust: bool,
+    plan: bool,
+    json: bool,
+) -> Exit | None:
     """Is the judge consistent? Ask it or another one again about the same units, as before and in another order."""
-    from overton.cli.confirming import confirmation
-    from overton.cli.ending import conclude, show_plan
+    from overton.cli.output import conclude, show_plan
     from overton.cli.progress import watching
+    from overton.cli.terminal import confirmation
     from overton.judge.rejudging import again as ask_again
     from overton.judge.rejudging import plan_again
 
-    given: dict[str, Any] = {"judge": judge, "what": what, "size": size, "seed": seed, "trust": trust}
-    given |= {"model_args": opt.model_arguments(model_arg), "prices": opt.prices(price), "confirm": confirmation()}
+    given: dict[str, Any] = {"judge": list(judge) or None, "what": what, "size": size, "seed": seed, "trust": trust}
+    given |= {"model_args": model_arguments(model_arg), "prices": prices(price), "confirm": confirmation()}
     if plan:
         show_plan(plan_again(runs, **given), max_cost, max_calls, json=json)
-        return
+        return None
     with watching("again") as watch:
         done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
-    raise typer.Exit(conclude(done, json=json))
+    return conclude(done, json=json)
 
 
-app.command(cls=StrictCommand)(controls)
-
-
-@app.command(cls=StrictCommand)
+@command_with(
+    click.Argument(["table"], type=PATH, metavar="TABLE", help="Judged rows (.csv, .parquet, .jsonl)."),
+    click.Option(
+        ["--label"],
+        required=True,
+        metavar="COLUMN",
+        help="Column of people's labels, empty if nobody labelled the row.",
+    ),
+    click.Option(
+        ["--judge"], required=True, metavar="COLUMN", help="Column of the judge's labels; an empty one is 'unread'."
+    ),
+    click.Option(["--by"], metavar="COLUMN", help="Column of groups, compared pairwise."),
+    click.Option(
+        ["--cluster"],
+        metavar="COLUMN",
+        help="Column of the cluster that each row belongs to: rows that are alike or were drawn together.",
+    ),
+    click.Option(
+        ["--chance"],
+        metavar="COLUMN",
+        help="Column of each row's probability of being labelled; a plain draw by default.",
+    ),
+    click.Option(
+        ["--group"], multiple=True, metavar="NAME=LABEL,LABEL", help="Labels pooled under a name; repeatable."
+    ),
+    click.Option(
+        ["--value"], multiple=True, metavar="LABEL=NUMBER", help="A label's numeric value, for the mean; repeatable."
+    ),
+    click.Option(
+        ["--population"],
+        default="like-these",
+        metavar="WHICH",
+        help="Infer about rows like these (like-these, the default) or about exactly these (these).",
+    ),
+    LEVEL,
+    JSON,
+)
 def correct(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="Judged rows (.csv, .parquet, .jsonl).")],
-    label: Annotated[
-        str,
-        typer.Option("--label", metavar="COLUMN", help="Column of people's labels, empty if nobody labelled the row."),
-    ],
-    judge: Annotated[
-        str, typer.Option("--judge", metavar="COLUMN", help="Column of the judge's labels; an empty one is 'unread'.")
-    ],
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups, compared pairwise.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="COLUMN",
-            help="Column of the cluster that each row belongs to: rows that are alike or were drawn together.",
-        ),
-    ] = None,
-    chance: Annotated[
-        str | None,
-        typer.Option(
-            "--chance",
-            metavar="COLUMN",
-            help="Column of each row's probability of being labelled; a plain draw by default.",
-        ),
-    ] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option("--group", metavar="NAME=LABEL,LABEL", help="Labels pooled under a name; repeatable."),
-    ] = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option("--value", metavar="LABEL=NUMBER", help="A label's numeric value, for the mean; repeatable."),
-    ] = None,
-    population: Annotated[
-        str,
-        typer.Option(
-            "--population",
-            metavar="WHICH",
-            help="Infer about rows like these (like-these, the default) or about exactly these (these).",
-            show_default=False,
-        ),
-    ] = "like-these",
-    level: opt.LevelOption = 0.95,
-    json: opt.JsonOption = False,
+    table: Path,
+    label: str,
+    judge: str,
+    by: str | None,
+    cluster: str | None,
+    chance: str | None,
+    group: Sequence[str],
+    value: Sequence[str],
+    population: str,
+    level: float,
+    json: bool,
 ) -> None:
     """Correct a judge's labels of all rows by people's labels of some: shares of labels, means, differences."""
-    from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
+    from overton.cli.terminal import print_json, results, say
     from overton.judge.correction import correct as corrected
     from overton.judge.correction import correction_document
     from overton.key_values import by_key
@@ -306,9 +311,9 @@ def correct(
         chance=chance,
         group={
             name: [word.strip() for words in lists for word in words.split(",")]
-            for name, lists in by_key(group or (), "--group", "NAME=LABEL,LABEL").items()
+            for name, lists in by_key(group, "--group", "NAME=LABEL,LABEL").items()
         },
-        value={key: given[-1] for key, given in by_key(value or (), "--value", "LABEL=NUMBER").items()},
+        value={key: given[-1] for key, given in by_key(value, "--value", "LABEL=NUMBER").items()},
         population=population,
         level=level,
     )
@@ -318,3 +323,156 @@ def correct(
     show(correction_tables(found), results())
     for warning in found.warnings:
         say(f"Warning: {warning}")
+
+
+@command_with(
+    click.Argument(["of"], metavar="STUDY|RUN", help="A study, or a run's folder, whose own judge is tested."),
+    click.Option(
+        ["--judge"], multiple=True, metavar="MODEL", help="The judge to test; a run's own judge by default. Repeatable."
+    ),
+    SEED,
+    MODEL_ARG,
+    PRICE,
+    MAX_COST,
+    MAX_CALLS,
+    OUT,
+    TRUST,
+    click.Option(["--plan"], is_flag=True, help="Ask nothing; only count and price the calls."),
+    JSON,
+)
+def controls(
+    of: str,
+    judge: Sequence[str],
+    seed: int,
+    model_arg: Sequence[tuple[str, str]],
+    price: Sequence[tuple[str, str, str]],
+    max_cost: float | None,
+    max_calls: int | None,
+    out: Path | None,
+    trust: bool,
+    plan: bool,
+    json: bool,
+) -> Exit | None:
+    """Does the judge see what nobody can miss? Test it on texts whose label is beyond doubt."""
+    from overton.cli.output import conclude, show_plan
+    from overton.cli.progress import watching
+    from overton.cli.terminal import confirmation
+    from overton.judge.controls import controls as try_on
+    from overton.judge.controls import plan_controls
+
+    given: dict[str, Any] = {"judge": list(judge) or None, "seed": seed, "trust": trust}
+    given |= {"model_args": model_arguments(model_arg), "prices": prices(price), "confirm": confirmation()}
+    if plan:
+        show_plan(plan_controls(of, **given), max_cost, max_calls, json=json)
+        return None
+    with watching("controls") as watch:
+        done = try_on(of, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
+    return conclude(done, json=json)
+
+
+def _for_measure(
+    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool | None
+) -> tuple[int | None, bool | None, str]:
+    """Show how many labels a measure needs; returns how many to draw, whether in whole groups, and which label.
+
+    Raises:
+        InputError: see `labels_for`; or a size is given, too.
+    """
+    from overton.cli.tables import show
+    from overton.cli.terminal import results, say
+    from overton.judge.label_plan import PILOT, WIDTH, labels_for
+    from overton.studies.judged_rows import plans_table
+
+    _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
+    measure, equals, width = wanted.partition("=")
+    found = labels_for(run, measure, _parse_width(width) if equals else WIDTH, what=what)
+    if found.labelled < PILOT:
+        so_far = f"{found.labelled} labels so far are too few" if found.labelled else "There are no labels yet"
+        say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
+        return PILOT, False, found.what
+    show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
+    chosen = found.chosen
+    if chosen is None:
+        raise InputError([Problem("--for", wanted, found.plans[0].why)])
+    return chosen.labels, chosen.unit == "units", found.what
+
+
+def _parse_width(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError([Problem("--for", text, "must be MEASURE=WIDTH, as in change_rate=0.1")]) from None
+
+
+def _refuse_beside_for(given: Mapping[str, bool]) -> None:
+    if problems := [Problem(name, "", "is set by --for") for name, there in given.items() if there]:
+        raise InputError(problems)
+
+
+def _refuse_without_people(given: Mapping[str, bool]) -> None:
+    """Refuse options, by whether they are given, that make sense with pages only."""
+    if problems := [Problem(name, "", "needs --people") for name, there in given.items() if there]:
+        raise InputError(problems)
+
+
+def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
+    """Draw a sheet, and say how it is filled in and read back."""
+    from overton.cli.terminal import results, say
+    from overton.judge.sheets import draw_sheet as drawn_sheet
+
+    sheet, key = drawn_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
+    say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
+    say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
+    results().print(str(sheet), soft_wrap=True)
+
+
+def _draw_pages(run: Path, out: Path, **how: Any) -> None:
+    """Draw pages, and say how their files are read back."""
+    from overton.cli.terminal import results, say
+    from overton.judge.pages import draw_labels
+    from overton.runs.labels import TASK
+
+    pages = draw_labels(run, out, **how)
+    for page in pages:
+        results().print(str(page), soft_wrap=True)
+    if how["whole"] is None:
+        _say_if_whole(out / TASK)
+    say(f"Send each person one page. The judge's labels are in {out / TASK}, which they must not see.")
+    read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
+    say(f"Put the files they save into {out}, then: {read}")
+
+
+def _say_if_whole(task: Path) -> None:
+    """Say that whole groups were drawn by default, how many, and how to draw single rows."""
+    from overton.cli.terminal import say
+    from overton.judging.label_tasks import LabelTask
+    from overton.runs.labels import read_file
+
+    drawn = read_file(task)
+    if isinstance(drawn, LabelTask) and drawn.design == "whole":
+        groups = len({row.group for row in drawn.rows})
+        say(
+            f"Drawn: {len(drawn.rows):,} rows in {groups:,} whole groups, which correct measures of many labels"
+            " whatever the judge's errors. --single draws single rows, --size fewer or more."
+        )
+
+
+def _find_labelling(word: str) -> click.Command | None:
+    """The command of a study that labels existing material: below `judge` it goes by its word."""
+    found = next((entry.name for entry in entries_of("labels") if entry.word == word), None)
+    study = None if found is None else find_usable(found, ("labels",))
+    return None if study is None else make_run(study, argument=True)
+
+
+def _label_rows() -> list[tuple[str, str]]:
+    return [(entry.word, describe_entry(entry)) for entry in entries_of("labels")]
+
+
+judge = CommandGroup(
+    "judge",
+    help="Have a judge label conversations, and people check a judge.",
+    metavar="COMMAND",
+    commands=[sample, agreement, again, controls, correct],
+    find=_find_labelling,
+    rows=_label_rows,
+)

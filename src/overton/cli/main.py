@@ -1,156 +1,114 @@
-"""The `overton` command."""
+"""The `overton` command: its verbs, in the order in which people meet them, and its exit codes."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Any, NoReturn
 
-import typer
-from typer.core import TyperGroup
+import click
+from click.shell_completion import get_completion_class
 
-from overton.cli import commands, comparing, corpus, judge, models, profiling
-from overton.cli import items as making
-from overton.cli.checking import Checking
-from overton.cli.doctor import doctor
-from overton.cli.known import StrictCommand
-from overton.cli.options import join_values
-from overton.cli.output import guard, say, write
-from overton.cli.params import as_flags
-from overton.cli.splitting import Splitting
-from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
+from overton.cli import commands, studies
+from overton.cli.build import CommandGroup, Exit, as_flags
+from overton.cli.items import items
+from overton.cli.judge import judge
+from overton.cli.terminal import guard, say, write
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 from overton.version import __version__
 
-
-class _OrderedGroup(TyperGroup):
-    """The commands in the order in which people meet them."""
-
-    def list_commands(self, ctx: object) -> list[str]:
-        """Names, those that start a run first."""
-        return sorted(self.commands, key=_COMMAND_ORDER.index)
-
-
-_COMMAND_ORDER = [
-    "run",
-    "plan",
-    "resume",
-    "batches",
-    "split",
-    "merge",
-    "extend",
-    "report",
-    "analyze",
-    "reproduce",
-    "compare",
-    "baseline",
-    "gate",
-    "profile",
-    "judge",
-    "items",
-    "models",
-    "corpus",
-]
-_COMMAND_ORDER += ["export", "import", "describe", "demo", "doctor"]
+VERBS = (
+    studies.run,
+    studies.plan,
+    commands.resume,
+    commands.batches,
+    studies.split,
+    commands.merge,
+    studies.extend,
+    commands.report,
+    studies.analyze,
+    commands.reproduce,
+    commands.compare,
+    commands.baseline,
+    commands.gate,
+    commands.profile,
+    judge,
+    items,
+    commands.models,
+    commands.corpus,
+    commands.export,
+    commands.import_logs,
+    commands.describe,
+    commands.demo,
+    commands.doctor,
+)
 
 
-def _make_group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
-    return typer.Typer(
-        cls=kind,
-        help=help_,
-        no_args_is_help=True,
-        subcommand_metavar=metavar,
-        rich_markup_mode=None,
-    )
+_COMPLETE = "_OVERTON_COMPLETE"
+"""The variable by which a shell asks for completion, as Click names it."""
 
 
-app = typer.Typer(
-    cls=_OrderedGroup,
+def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        write(f"overton {__version__}\n")
+        ctx.exit()
+
+
+app = CommandGroup(
+    "overton",
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done; 1 failed; 2 bad input (no requests sent); 3 done, but some calls failed; "
     "4 stopped by a limit, Ctrl-C or SIGTERM, and resumable; 5 beyond a gate's margin, or not reproduced; "
     "6 gate undecided.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # drawing boxes doubles the time that --help takes
+    commands=VERBS,
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            callback=_print_version,
+            is_eager=True,
+            expose_value=False,
+            help="Print the version and exit.",
+        )
+    ],
 )
-app.add_typer(_make_group(Running, "Run a study in a new folder."), name="run")
-app.add_typer(_make_group(Planning, "Show what a run would ask and cost, without asking anything."), name="plan")
-app.command(cls=StrictCommand)(commands.resume)
-app.command(cls=StrictCommand)(commands.batches)
-app.add_typer(_make_group(Splitting, "Split a run into shards, for machines that share no network."), name="split")
-app.command(cls=StrictCommand)(commands.merge)
-app.add_typer(
-    _make_group(
-        Extending,
-        "Add trials, models or conditions to a run. 'overton extend RUN --help' lists what can be added.",
-        metavar="RUN [OPTIONS]",
-    ),
-    name="extend",
-)
-app.command(cls=StrictCommand)(commands.report)
-app.add_typer(_make_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
-app.command(cls=StrictCommand)(commands.reproduce)
-app.command(cls=StrictCommand)(comparing.compare)
-app.command(cls=StrictCommand)(comparing.baseline)
-app.command(cls=StrictCommand)(comparing.gate)
-app.command(cls=StrictCommand)(profiling.profile)
-app.add_typer(judge.app, name="judge")
-app.command(cls=StrictCommand)(commands.export)
-app.command("import", cls=StrictCommand)(commands.import_logs)
-items = typer.Typer(
-    cls=ItemMaking, help="Check and make what studies ask about.", no_args_is_help=True, subcommand_metavar="COMMAND"
-)
-items.add_typer(
-    typer.Typer(
-        cls=Checking,
-        help="List every problem in a study's items, without asking anything.",
-        no_args_is_help=True,
-        subcommand_metavar="[STUDY] PATH",
-    ),
-    name="check",
-)
-items.command("list", cls=StrictCommand)(making.list_)
-items.command("new", cls=StrictCommand)(making.new)
-app.add_typer(items, name="items")
-app.add_typer(models.app, name="models")
-app.add_typer(corpus.app, name="corpus")
-app.command(cls=StrictCommand)(commands.describe)
-app.command(cls=StrictCommand)(commands.demo)
-app.command(cls=StrictCommand)(doctor)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        write(f"overton {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    pass
 
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
     warnings.formatwarning = _format_warning
     guard()
+    if wanted := os.environ.get(_COMPLETE):
+        _complete(*wanted.split("_", 1))
     try:
-        app(join_values(sys.argv[1:]))
+        code = app.main(prog_name="overton", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
     except InputError as error:
-        _fail(as_flags(error, {}), 2)
+        code = _fail(as_flags(error, {}), Exit.BAD_INPUT)
     except Stopped as error:
-        _fail(error, 4)
+        code = _fail(error, Exit.STOPPED)
     except OvertonError as error:
-        _fail(error, 1)
-    except KeyboardInterrupt:
+        code = _fail(error, Exit.FAILED)
+    except (click.Abort, KeyboardInterrupt):
         say("interrupted")
-        sys.exit(4)
+        code = Exit.STOPPED
+    sys.exit(code)
+
+
+def _complete(shell: str, wanted: str = "") -> NoReturn:
+    """Print the script that sets up completion in a shell ('source'), or answer the script ('complete').
+
+    Click would write bytes, which do not go through the door to the terminal.
+    """
+    if (kind := get_completion_class(shell)) is None or wanted not in ("source", "complete"):
+        sys.exit(Exit.FAILED)
+    completion = kind(app, {}, "overton", _COMPLETE)
+    write(completion.source() if wanted == "source" else f"{completion.complete()}\n")
+    sys.exit(Exit.DONE)
 
 
 _usual_format = warnings.formatwarning
@@ -163,6 +121,6 @@ def _format_warning(message: Warning | str, category: type[Warning], *place: Any
     return _usual_format(message, category, *place, **more)
 
 
-def _fail(error: OvertonError, code: int) -> None:
+def _fail(error: OvertonError, code: Exit) -> Exit:
     say(f"overton: {error}")
-    sys.exit(code)
+    return code

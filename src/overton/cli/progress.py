@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from overton.cli.output import notes
+from overton.cli.terminal import notes
 from overton.runs.progress import Progress, Watch
 from overton.runs.progress_bar import detail, share
 

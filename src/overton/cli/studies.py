@@ -1,382 +1,498 @@
-"""The commands made from studies: run, plan, analyze, and those that make or label items."""
+"""The commands made from studies: run, plan, split, extend, analyze, and the parameters that follow from a declaration.
+
+`find` functions give the command for a word, and `rows` functions list the words. Both import studies once they are
+called, and commands import what they run.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from inspect import signature
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command_from_info
-from typer.models import CommandInfo
+import click
 
-from overton.cli import options as opt
-from overton.cli.detecting import detect_params, detecting_of, sizes
-from overton.cli.known import StrictCommand
-from overton.cli.params import (
-    Param,
-    command,
-    field_params,
-    items_params,
-    role_params,
-    source_args_of,
-    words_of,
+from overton.cli.build import (
+    AT_MOST_CALLS,
+    BATCH,
+    JSON,
+    MAX_CALLS,
+    MAX_COST,
+    MODEL_ARG,
+    ONLY,
+    OUT,
+    PATH,
+    PRECISION,
+    PRICE,
+    PRICE_LIST,
+    RENAMED,
+    SEED,
+    TRUST,
+    CommandGroup,
+    Exit,
+    StrictCommand,
+    model_arguments,
+    prices,
+    sizes,
 )
 from overton.errors import InputError, Problem
-from overton.studies.options import fields_of, fields_of_call, option_place, values_of
-from overton.studies.registry import StudyEntry, listed, own_commands, study_named
-from overton.studies.study import AnyStudy, Command, Kind
+from overton.key_values import by_key
 
-_KEYWORD_ONLY = Param.KEYWORD_ONLY
-_SHARED_PARAMS = ("seed", "model_arg", "max_cost", "max_calls")
-"""Parameters that a study's own command shares with all commands, under the same names."""
-_PARAMS_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
+if TYPE_CHECKING:
+    from overton.studies.items import Items
+    from overton.studies.options import Field
+    from overton.studies.registry import StudyEntry
+    from overton.studies.study import AnyStudy, Kind, Role
 
+_DETECTING = (
+    click.Option(
+        ["--detect"],
+        multiple=True,
+        metavar="MEASURE=X",
+        help="Show how many items and trials detect a difference of X between two models; repeatable.",
+    ),
+    click.Option(
+        ["--power"], type=float, default=0.8, metavar="X", help="The probability of detecting it; 0.8 by default."
+    ),
+    click.Option(
+        ["--pilot"],
+        metavar="RUN",
+        help="Where variation among items is estimated: a run, RUN#MODEL, or simulated/NAME (the default).",
+    ),
+    click.Option(
+        ["--correlation"],
+        type=float,
+        metavar="X",
+        help="Correlation of two models' true values over items; 0.5 if no pilot shows it.",
+    ),
+    click.Option(
+        ["--margin"],
+        multiple=True,
+        metavar="MEASURE=X",
+        help="Equivalence margin: differences below X count as none; repeatable.",
+    ),
+)
+"""The options of a plan that ask which differences it would detect."""
 
-class StudyGroup(TyperGroup, ABC):
-    """A group with a command for each study of some kinds, imported on demand."""
-
-    kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
-
-    @abstractmethod
-    def make(self, study: AnyStudy) -> Any:
-        """The function behind the study's command."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The group's own commands, then one word per study."""
-        return [*super().list_commands(ctx), *map(self.word, self._entries())]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command with this name.
-
-        Raises:
-            InputError: no such study exists, or it cannot be used.
-        """
-        if (own := super().get_command(ctx, cmd_name)) is not None:
-            return own
-        study = self.study(cmd_name)
-        return None if study is None else make_typer_command(cmd_name, self.make(study))
-
-    def study(self, name: str) -> AnyStudy | None:
-        """The study with this name, None if it does not belong to this group; no other study is imported.
-
-        Raises:
-            InputError: no such study exists, or it cannot be used.
-        """
-        found = study_named(name)
-        return found if found.kind in self.kinds else None
-
-    def word(self, study_entry: StudyEntry) -> str:
-        """The study's word on the command line: its name, since a study and the one that labels for it share a word."""
-        return study_entry.name
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words after the group's name in its usage line: the group has no options of its own."""
-        return [self.subcommand_metavar]
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each study's question in one line, or why the study cannot be used."""
-        own = [(name, self.commands[name]) for name in sorted(self.commands)]
-        rows = [(name, own_command.get_short_help_str(120)) for name, own_command in own if not own_command.hidden]
-        rows += self.rows()
-        with formatter.section("Commands" if own else "Studies"):
-            formatter.write_dl(rows)
-
-    def rows(self) -> list[tuple[str, str]]:
-        """One line per study: what it asks, or why it cannot be used."""
-        return [(self.word(entry), entry.question or f"Cannot be used: {entry.problem}") for entry in self._entries()]
-
-    def _entries(self) -> list[StudyEntry]:
-        return [entry for entry in listed() if entry.kind in self.kinds]
+_WIDEST_METAVAR = 40
+"""Characters of the longest list of values shown as an option's metavar; a longer one appears only in its help."""
 
 
-def make_typer_command(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
-    """A Typer command, from a function whose signature declares its parameters."""
-    made = get_command_from_info(
-        CommandInfo(name=name, cls=StrictCommand, callback=body, help=help_),
-        pretty_exceptions_short=False,
-        rich_markup_mode=None,
+# A study's declaration as parameters: options, roles, items.
+
+
+def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[click.Parameter]:
+    """Options as parameters. Values stay strings here: the code that declares the options reads and checks them.
+
+    `growing` ones enlarge an existing run: each says whether it adds to what the run has, or is the new total.
+    """
+    for field in fields:
+        help_ = _growing_help(field) if growing else field.described()
+        if field.option.argument:
+            nargs = -1 if field.several else 1
+            yield click.Argument(
+                [field.name], nargs=nargs, required=field.needed, metavar=_argument_metavar(field), help=help_
+            )
+            continue
+        flags = [field.flag, f"--{field.name.replace('_', '-')}"]
+        names = list(dict.fromkeys(name for name in flags if RENAMED.get(name) != field.flag))
+        if field.kind is bool:
+            off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
+            yield click.Option([field.name, *off], is_flag=True, default=None, help=help_)
+            continue
+        yield click.Option(
+            [field.name, *names],
+            multiple=field.several,
+            required=field.needed,
+            metavar=_metavar(field),
+            help=help_,
+        )
+
+
+def _growing_help(field: Field) -> str:
+    meaning = field.meant()
+    return f"{meaning}; added to those the run has." if field.several else f"{meaning}; in total, including the run's."
+
+
+def _argument_metavar(field: Field) -> str:
+    return f"{field.name.upper()}..." if field.several else field.name.upper()
+
+
+def _metavar(field: Field) -> str:
+    if field.option.file:
+        return "FILE"
+    if field.option.known:
+        words = "|".join(field.word(value) for value in field.option.known)
+        return words if len(words) <= _WIDEST_METAVAR else "WORD"
+    return {int: "N", float: "X", tuple: "N-N-N"}.get(field.kind, "WORD")
+
+
+def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Option]:
+    """Who answers: the models of the first role, one answerer per other role, and arguments of roles that retrieve."""
+    first, *others = study.roles
+    yield click.Option(
+        [first.name, _role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])],
+        multiple=True,
+        required=needed,
+        metavar="MODEL",
+        help=f"{first.help}, as provider/name or NAME=provider/name; repeatable.",
     )
-    assert isinstance(made, TyperCommand)
+    for role in others:
+        help_ = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
+        if role.several:
+            help_ = f"{help_.removesuffix('.')}; repeatable, the first one leads."
+        yield click.Option(
+            [role.name, _role_flag(role)],
+            multiple=role.several,
+            required=needed and not (role.optional or role.usual or role.retrieves == "pages"),
+            metavar="SPEC" if role.retrieves else "MODEL",
+            help=help_,
+        )
+    for role in others:
+        if role.retrieves:
+            yield click.Option(
+                [f"{role.name}_arg", f"--{role.word}-arg"],
+                multiple=True,
+                metavar="KEY=VALUE",
+                help=f"A setting of the {role.word}; repeatable.",
+            )
+
+
+def _role_flag(role: Role) -> str:
+    return f"--{role.word.replace('_', '-')}"
+
+
+def _items_params(items: Items[Any], *, argument: bool) -> Iterator[click.Parameter]:
+    """Where items come from, and how they are read."""
+    from overton.studies.options import fields_of
+
+    layouts = f"{items.noun} by its name" if items.named else items.layouts
+    help_ = f"{layouts[:1].upper()}{layouts[1:]}"
+    if argument and items.starter is None:
+        yield click.Argument(["items"], metavar=items.plural.upper(), help=f"{help_}.")
+    else:
+        starter = f"; the starter {items.plural} by default" if items.starter else ""
+        yield click.Option(
+            ["items", *(f"--{name}" for name in items.words)],
+            multiple=items.named is not None,
+            metavar="WORD" if items.named else "PATH",
+            help=f"{help_}{'; repeatable' if items.named else ''}{starter}.",
+        )
+    yield from field_params(fields_of(items.reading))
+
+
+def _asked_params(study: AnyStudy, *, argument: bool) -> Iterator[click.Parameter]:
+    """Parameters of a study that asks: items, who answers, options."""
+    from overton.studies.options import fields_of
+
+    yield from _items_params(study.items, argument=argument)
+    yield from _role_params(study)
+    yield from field_params(field for field in fields_of(study.options) if not field.option.follows)
+
+
+def _shared_params(*, paying: bool = True) -> list[click.Option]:
+    """Parameters of every command that asks, or would. A plan takes those about paying, and does not show them."""
+    paid = [BATCH, MAX_COST, MAX_CALLS, OUT]
+    shown = [ONLY, SEED, MODEL_ARG, PRICE, PRICE_LIST, PRECISION, AT_MOST_CALLS]
+    return [*shown, *(paid if paying else map(_hidden, paid))]
+
+
+def _hidden(option: click.Option) -> click.Option:
+    made = copy(option)
+    made.hidden = True
     return made
 
 
-def given_of(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
-    """A command's parameters as the arguments of `overton.run` and `overton.plan`."""
-    roles = {role.name: given.pop(role.name) for role in study.roles}
-    sources = source_args_of(study, given)
-    own = {name: value for name, value in given.items() if not name.endswith("_arg") and value is not None}
+def flags_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
+    """The command line's names for a study's roles and for the options of structs."""
+    from overton.studies.options import fields_of, option_place
+
+    flags = {option_place(field.name): field.flag for kind in kinds for field in fields_of(kind)}
+    return flags | {f"role {role.name}": _role_flag(role) for role in study.roles}
+
+
+def only_given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A command's parameters without those that were not given, repeated values as lists."""
     return {
-        "models": roles.pop(study.first) or (),
-        "others": {role: spec for role, spec in roles.items() if spec},
-        "model_args": opt.model_arguments(given.get("model_arg")),
-        "prices": opt.prices(own.pop("price", None)),
-        "precision": sizes("--precision", own.pop("precision", None)),
-        "source_args": sources,
-        **own,
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None and value != ()
     }
 
 
-def shared_params(*, paying: bool) -> list[Param]:
-    """Parameters of every command that asks, or would."""
-    hidden = not paying
-    return [
-        Param("only", _KEYWORD_ONLY, annotation=opt.OnlyOption, default=None),
-        Param("seed", _KEYWORD_ONLY, annotation=opt.SeedOption, default=0),
-        Param("model_arg", _KEYWORD_ONLY, annotation=opt.ModelArgOption, default=None),
-        Param("price", _KEYWORD_ONLY, annotation=opt.PriceOption, default=None),
-        Param("price_list", _KEYWORD_ONLY, annotation=opt.PriceListOption, default=None),
-        Param("batch", _KEYWORD_ONLY, annotation=_set_hidden(opt.BatchOption, hidden), default=False),
-        Param("max_cost", _KEYWORD_ONLY, annotation=_set_hidden(opt.MaxCostOption, hidden), default=None),
-        Param("max_calls", _KEYWORD_ONLY, annotation=_set_hidden(opt.MaxCallsOption, hidden), default=None),
-        Param("precision", _KEYWORD_ONLY, annotation=opt.PrecisionOption, default=None),
-        Param("at_most_calls", _KEYWORD_ONLY, annotation=opt.AtMostCallsOption, default=None),
-        Param("out", _KEYWORD_ONLY, annotation=_set_hidden(opt.OutOption, hidden), default=None),
-    ]
+def _call_arguments(study: AnyStudy, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A command's parameters as the arguments of `overton.run` and `overton.plan`.
+
+    Raises:
+        InputError: a value of an option that takes pairs is malformed.
+    """
+    given = only_given(values)
+    roles = {role.name: given.pop(role.name, None) for role in study.roles}
+    sources = {role: given.pop(f"{role}_arg", ()) for role in study.retrieval}
+    return {
+        "models": roles.pop(study.first) or (),
+        "others": {role: spec for role, spec in roles.items() if spec},
+        "model_args": model_arguments(given.pop("model_arg", ())),
+        "prices": prices(given.pop("price", ())),
+        "precision": sizes("--precision", given.pop("precision", ())),
+        "source_args": {
+            role: by_key(words, f"--{role}-arg", "KEY=VALUE, as in timeout=20")
+            for role, words in sources.items()
+            if words
+        },
+        **given,
+    }
 
 
-def _set_hidden(annotation: Any, hidden: bool) -> Any:
-    from copy import copy
-
-    kind, option = annotation.__origin__, copy(annotation.__metadata__[0])
-    option.hidden = hidden
-    return Annotated[kind, option]
+# Commands, by their groups.
 
 
-def asked_params(study: AnyStudy, *, argument: bool) -> list[Param]:
-    """Parameters of a study that asks: items, who answers, options."""
-    fields = [field for field in fields_of(study.options) if not field.option.follows]
-    needed = [*items_params(study.items, argument=argument)]
-    return [*needed, *role_params(study), *field_params(fields)]
+def find_usable(name: str, kinds: Iterable[Kind]) -> AnyStudy | None:
+    """The study with this name, None if it is of another kind; no other study is imported.
+
+    Raises:
+        InputError: no such study exists, or it cannot be used.
+    """
+    from overton.studies.registry import study_named
+
+    found = study_named(name)
+    return found if found.kind in kinds else None
 
 
-def study_words(study: AnyStudy) -> dict[str, str]:
-    """The command-line names of the study's options, including those for reading items."""
-    return words_of(study, study.options, study.items.reading)
+def entries_of(*kinds: Kind) -> list[StudyEntry]:
+    """Every study of these kinds, including those that cannot be used."""
+    from overton.studies.registry import listed
+
+    return [entry for entry in listed() if entry.kind in kinds]
 
 
-def _run_command(study: AnyStudy, *, argument: bool) -> Any:
-    def body(**given: Any) -> None:
-        from overton.cli.ending import conclude
+def describe_entry(entry: StudyEntry) -> str:
+    """The study's question, or why it cannot be used."""
+    return entry.question or f"Cannot be used: {entry.problem}"
+
+
+def rows_of(*kinds: Kind) -> Callable[[], list[tuple[str, str]]]:
+    """A function that lists the studies of these kinds by name: a study and the one that labels for it share a word."""
+    return lambda: [(entry.name, describe_entry(entry)) for entry in entries_of(*kinds)]
+
+
+def make_run(study: AnyStudy, *, argument: bool = False) -> StrictCommand:
+    """The command that runs a study; with `argument` its items are given by position."""
+
+    def body(**given: Any) -> Exit:
+        from overton.cli.output import conclude
         from overton.cli.progress import watching
         from overton.runs.run import run
 
         with watching(study.name) as watch:
-            done = run(study.name, watch=watch, **given_of(study, given))
-        raise typer.Exit(conclude(done))
+            done = run(study.name, watch=watch, **_call_arguments(study, given))
+        return conclude(done)
 
-    return command(
-        body, [*asked_params(study, argument=argument), *shared_params(paying=True)], study_words(study), study.question
+    return StrictCommand(
+        study.name,
+        callback=body,
+        params=[*_asked_params(study, argument=argument), *_shared_params()],
+        flags=flags_of(study, study.options, study.items.reading),
+        help=study.question,
     )
 
 
-def _added_command(own: Command) -> Any:
-    """A command that a study adds: its parameters are those of its function."""
-    function, fields = own.function, fields_of_call(own.function)
-    taken = signature(function).parameters
+def _find_run(name: str) -> click.Command | None:
+    study = find_usable(name, ("asks",))
+    return None if study is None else make_run(study)
 
-    def body(json: bool = False, **given: Any) -> None:
-        from overton.cli.ending import show_done
+
+def _find_plan(name: str) -> click.Command | None:
+    study = find_usable(name, ("asks", "makes", "labels"))
+    if study is None:
+        return None
+
+    def body(json: bool, **given: Any) -> None:
+        from overton.cli.output import show_detections, show_plan, show_precision, show_ways
+        from overton.planning.plan import plan
+        from overton.planning.power import PlanDetecting
+
+        asked = only_given(given)
+        pilot = asked.get("pilot") if "precision" in asked or "at_most_calls" in asked else None
+        if pilot and "detect" not in asked:
+            del asked["pilot"]
+        detecting = _detecting_of(asked)
+        max_cost, max_calls = asked.pop("max_cost", None), asked.pop("max_calls", None)
+        for word in ("out", "batch"):
+            asked.pop(word, None)
+        stopping: dict[str, Any] = {"pilot": pilot} | detecting
+        planned = plan(study.name, **_call_arguments(study, asked), **stopping)
+        show_plan(planned, max_cost, max_calls, json=json)
+        if not json:
+            show_precision(planned)
+            show_ways(planned)
+        if isinstance(planned, PlanDetecting) and not json:
+            show_detections(planned)
+
+    comparing = bool(study.measuring and study.measuring.comparing)
+    asked = _asked_params(study, argument=study.kind != "asks")
+    return StrictCommand(
+        study.name,
+        callback=body,
+        params=[*asked, *_shared_params(paying=False), *(_DETECTING if comparing else ()), JSON],
+        flags=flags_of(study, study.options, study.items.reading),
+        help=f"Count calls and tokens, and price them. {study.question}",
+    )
+
+
+def _detecting_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options about detectable differences, removed from `asked`, as the arguments of `overton.plan`.
+
+    Raises:
+        InputError: a word is not MEASURE=X; or they say how to detect a difference, but not which.
+    """
+    detect, margins = sizes("--detect", asked.pop("detect", ())), sizes("--margin", asked.pop("margin", ()))
+    given = {"power": asked.pop("power", None), "margins": margins}
+    given |= {name: asked.pop(name, None) for name in ("pilot", "correlation")}
+    if not detect and (given["pilot"] or margins or given["correlation"] is not None):
+        raise InputError([Problem("--detect", "", "say which difference to detect, as in --detect MEASURE=5")])
+    return {"detect": detect, **given} if detect else {}
+
+
+def _find_split(name: str) -> click.Command | None:
+    study = find_usable(name, ("asks",))
+    if study is None:
+        return None
+
+    def body(into: int, out: Path, **given: Any) -> None:
+        from overton.cli.output import show_shards
         from overton.cli.progress import watching
+        from overton.runs.shards import split
 
-        shared = {name: given.pop(name) for name in list(given) if name in _SHARED_PARAMS}
-        if "model_arg" in shared:
-            shared["model_args"] = opt.model_arguments(shared.pop("model_arg"))
-        values = values_of(fields, given) | shared
-        if "watch" not in taken:
-            raise typer.Exit(show_done(own.shown(function(**values)), json=json))
-        with watching(own.name) as watch:
-            done = function(watch=watch, **values)
-        raise typer.Exit(show_done(own.shown(done), json=json))
+        with watching("split") as watch:
+            made = split(study.name, into=into, out=out, watch=watch, **_call_arguments(study, given))
+        show_shards(made)
 
-    wanted = {"model_arg" if name == "model_args" else name for name in taken} & set(_SHARED_PARAMS)
-    params = [
-        *field_params(fields),
-        *(param for param in shared_params(paying=True) if param.name in wanted),
-        Param("json", _KEYWORD_ONLY, annotation=opt.JsonOption, default=False),
-    ]
-    return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
-
-
-class Running(StudyGroup):
-    """`overton run STUDY`."""
-
-    def make(self, study: AnyStudy) -> Any:
-        """The command that runs the study."""
-        return _run_command(study, argument=False)
-
-
-class ItemMaking(StudyGroup):
-    """`overton items STUDY`, for studies that make or check items, and the commands that studies add."""
-
-    kinds = ("makes",)
-
-    def make(self, study: AnyStudy) -> Any:
-        """The command that makes them."""
-        return _run_command(study, argument=True)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Studies, then the commands that studies add."""
-        return [*super().list_commands(ctx), *(own_command.name for own_command in own_commands())]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command with this name."""
-        if (found := super().get_command(ctx, cmd_name)) is not None:
-            return found
-        own = [own_command for own_command in own_commands() if own_command.name == cmd_name]
-        if len(own) > 1:
-            added = " and ".join(own_command.call for own_command in own)
-            raise InputError([Problem("items", cmd_name, f"{added} both add a command of this name; uninstall one")])
-        return make_typer_command(cmd_name, _added_command(own[0])) if own else None
-
-    def study(self, name: str) -> AnyStudy | None:
-        """The study with this name; None if there is none, since it may be a command that a study adds."""
-        try:
-            return super().study(name)
-        except InputError:
-            return None
-
-    def rows(self) -> list[tuple[str, str]]:
-        """One line per study and per added command, with what it does."""
-        return [*super().rows(), *((own_command.name, own_command.help) for own_command in own_commands())]
+    into = click.Option(
+        ["--into"],
+        type=click.IntRange(min=1),
+        required=True,
+        metavar="N",
+        help="How many shards; items are not divided.",
+    )
+    out = click.Option(
+        ["--out"],
+        type=PATH,
+        required=True,
+        metavar="DIR",
+        help="Folder to create, with one run folder per shard.",
+    )
+    shared = [option for option in _shared_params() if option is not OUT]
+    return StrictCommand(
+        study.name,
+        callback=body,
+        params=[*_asked_params(study, argument=False), *shared, into, out],
+        flags=flags_of(study, study.options, study.items.reading),
+        help=f"Split a run into shards. {study.question}",
+    )
 
 
-class Labelling(StudyGroup):
-    """`overton judge STUDY`, for studies that label existing material: here they go by their words."""
+def _find_extend(folder: str) -> click.Command:
+    """The command for the run in a folder: its options are those of the run's study that can be extended.
 
-    kinds = ("labels",)
+    Raises:
+        RunError: it is not a run folder.
+    """
+    from overton.runs.run import open_run
+    from overton.studies.options import fields_of
 
-    def word(self, study_entry: StudyEntry) -> str:
-        """Its name on the command line."""
-        return study_entry.word
+    study = open_run(folder).study
 
-    def study(self, name: str) -> AnyStudy | None:
-        """The study with this word, None if there is none."""
-        found = next((entry.name for entry in self._entries() if entry.word == name), None)
-        return None if found is None else study_named(found)
+    def body(trust: bool, **values: Any) -> Exit:
+        from overton.cli.output import conclude
+        from overton.cli.progress import watching
+        from overton.cli.terminal import confirmation
+        from overton.runs.run import extend
 
-    def make(self, study: AnyStudy) -> Any:
-        """The command that labels."""
-        return _run_command(study, argument=True)
+        given = only_given(values)
+        added: dict[str, Any] = {
+            "models": given.pop(study.first, ()),
+            "model_args": model_arguments(given.pop("model_arg", ())),
+            "prices": prices(given.pop("price", ())),
+        }
+        with watching("extend") as watch:
+            done = extend(folder, **added, **given, trust=trust, confirm=confirmation(), watch=watch)
+        return conclude(done)
 
-
-class Planning(StudyGroup):
-    """`overton plan STUDY`."""
-
-    kinds = ("asks", "makes", "labels")
-
-    def make(self, study: AnyStudy) -> Any:
-        """The command that only counts."""
-
-        def body(**given: Any) -> None:
-            from overton.cli.detecting import show_detections
-            from overton.cli.ending import show_plan, show_precision, show_ways
-            from overton.planning.plan import plan
-            from overton.planning.power import PlanDetecting
-
-            pilot = given.get("pilot") if given["precision"] or given["at_most_calls"] else None
-            if pilot and not given.get("detect"):
-                given["pilot"] = None
-            detecting = detecting_of(given)
-            asked = given_of(study, given)
-            json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
-            for word in ("out", "batch"):
-                asked.pop(word, None)
-            stopping: dict[str, Any] = {"pilot": pilot} | detecting
-            planned = plan(study.name, **asked, **stopping)
-            show_plan(planned, max_cost, max_calls, json=json)
-            if not json:
-                show_precision(planned)
-                show_ways(planned)
-            if isinstance(planned, PlanDetecting) and not json:
-                show_detections(planned)
-
-        params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
-        params += detect_params() if study.measuring and study.measuring.comparing else []
-        params.append(Param("json", _KEYWORD_ONLY, annotation=opt.JsonOption, default=False))
-        return command(body, params, study_words(study), f"Count calls and tokens, and price them. {study.question}")
+    roles = [role for role in _role_params(study, needed=False) if role.name in (study.first, study.several)]
+    fields = [field for field in fields_of(study.options) if field.option.extends]
+    return StrictCommand(
+        folder,
+        callback=body,
+        params=[*roles, *field_params(fields, growing=True), MODEL_ARG, PRICE, MAX_COST, MAX_CALLS, TRUST],
+        flags=flags_of(study, study.options),
+        help="Add trials, models or conditions to the run. Options that take several values add to those it has.",
+    )
 
 
-class Analyzing(StudyGroup):
-    """`overton analyze STUDY FILE`, for studies that ask, and any others that have measures."""
+def _find_analyze(name: str) -> click.Command | None:
+    from overton.analysis.results import measuring_of
+    from overton.studies.options import fields_of
+    from overton.studies.registry import study_named
 
-    def study(self, name: str) -> AnyStudy | None:
-        """The study with this name, None if it has nothing to measure."""
-        found = study_named(name)
-        return found if found.kind in self.kinds or found.measuring is not None else None
+    study = study_named(name)
+    if study.kind != "asks" and study.measuring is None:
+        return None
+    measuring = measuring_of(study)
 
-    def make(self, study: AnyStudy) -> Any:
-        """The command that measures."""
-        from overton.analysis.results import measuring_of
+    def body(file: Path | None, json: bool, schema: bool, **how: Any) -> None:
+        from overton.cli.output import show_analysis, show_schema
 
-        measuring = measuring_of(study)
+        if schema:
+            show_schema(study)
+            return
+        if file is None:
+            raise InputError("name a run's folder or a table, or use --schema")
+        show_analysis(study, file, json=json, how=only_given(how))
 
-        def body(file: Path | None = None, json: bool = False, schema: bool = False, **how: Any) -> None:
-            from overton.cli.ending import show_analysis, show_schema
-
-            if schema:
-                show_schema(study)
-                return
-            if file is None:
-                raise InputError("name a run's folder or a table, or use --schema")
-            show_analysis(study, file, json=json, how=how)
-
-        tables = f", or {measuring.tables}" if measuring.tables else ""
-        source = typer.Argument(metavar="FILE", help=f"A run's folder{tables}.")
-        schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and exit.")
-        every = typer.Option("--json", help="Print every measure as JSON.")
-        params = [
-            Param("file", _KEYWORD_ONLY, annotation=Annotated[Path | None, source], default=None),
-            Param("json", _KEYWORD_ONLY, annotation=Annotated[bool, every], default=False),
-            Param("schema", _KEYWORD_ONLY, annotation=Annotated[bool, schema], default=False),
+    tables = f", or {measuring.tables}" if measuring.tables else ""
+    return StrictCommand(
+        study.name,
+        callback=body,
+        params=[
+            click.Argument(["file"], type=PATH, required=False, metavar="[FILE]", help=f"A run's folder{tables}."),
+            click.Option(["--json"], is_flag=True, help="Print every measure as JSON."),
+            click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of what --json prints, and exit."),
             *field_params(fields_of(measuring.how)),
-        ]
-        return command(
-            body,
-            params,
-            words_of(study, measuring.how),
-            f"Measures of {(study.title or study.name).lower()}, with intervals.",
-        )
+        ],
+        flags=flags_of(study, measuring.how),
+        help=f"Measures of {(study.title or study.name).lower()}, with intervals.",
+    )
 
 
-class Extending(TyperGroup):
-    """`overton extend RUN`: the options are those of the run's study that can be extended."""
+_STUDY = "STUDY [OPTIONS]"
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command for the run in the folder `cmd_name`.
-
-        Raises:
-            RunError: it is not a run folder.
-        """
-        from overton.runs.run import open_run
-
-        study = open_run(cmd_name).study
-
-        def body(**given: Any) -> None:
-            from overton.cli.confirming import confirmation
-            from overton.cli.ending import conclude
-            from overton.cli.progress import watching
-            from overton.runs.run import extend
-
-            models = given.pop(study.first)
-            arguments, prices = opt.model_arguments(given.pop("model_arg")), opt.prices(given.pop("price"))
-            added: dict[str, Any] = {"models": models or (), "model_args": arguments, "prices": prices}
-            with watching("extend") as watch:
-                done = extend(cmd_name, **added, **given, confirm=confirmation(), watch=watch)
-            raise typer.Exit(conclude(done))
-
-        params = [
-            *(
-                role_parameter
-                for role_parameter in role_params(study, needed=False)
-                if role_parameter.name in (study.first, study.several)
-            ),
-            *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
-            *(param for param in shared_params(paying=True) if param.name not in _PARAMS_NOT_EXTENDED),
-            Param("trust", _KEYWORD_ONLY, annotation=opt.TrustOption, default=False),
-        ]
-        help_ = "Add trials, models or conditions to the run. Options that take several values add to those it has."
-        return make_typer_command(cmd_name, command(body, params, words_of(study, study.options), help_))
+run = CommandGroup("run", help="Run a study in a new folder.", metavar=_STUDY, find=_find_run, rows=rows_of("asks"))
+plan = CommandGroup(
+    "plan",
+    help="Show what a run would ask and cost, without asking anything.",
+    metavar=_STUDY,
+    find=_find_plan,
+    rows=rows_of("asks", "makes", "labels"),
+)
+split = CommandGroup(
+    "split",
+    help="Split a run into shards, for machines that share no network.",
+    metavar=_STUDY,
+    find=_find_split,
+    rows=rows_of("asks"),
+)
+extend = CommandGroup(
+    "extend",
+    help="Add trials, models or conditions to a run. 'overton extend RUN --help' lists what can be added.",
+    metavar="RUN [OPTIONS]",
+    find=_find_extend,
+)
+analyze = CommandGroup(
+    "analyze",
+    help="Compute a study's measures from a run, records or a table.",
+    metavar=_STUDY,
+    find=_find_analyze,
+    rows=rows_of("asks"),
+)

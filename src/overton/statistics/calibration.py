@@ -27,8 +27,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, fdtri, logit, ndtri, stdtrit
 
 from overton.statistics.arrays import Floats
 from overton.statistics.estimate import Estimate, not_computed
@@ -143,18 +143,18 @@ class _CalibrationLine(NamedTuple):
 
     @classmethod
     def fitted(cls, p: Floats, x: Floats, n: Floats) -> _CalibrationLine:
-        z = logit(np.clip(p, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
+        z = scipy.special.logit(np.clip(p, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
         design = np.stack([np.ones_like(z), z], -1)
         found = np.array([0.0, 1.0])
         for _ in range(50):
-            share = expit(design @ found)
+            share = scipy.special.expit(design @ found)
             slope = np.einsum("jk,jka->a", x - n * share, design) - (found - [0.0, 1.0])
             bent = np.einsum("jk,jka,jkb->ab", n * share * (1 - share), design, design) + np.eye(2)
             step = np.linalg.solve(bent, slope)
             found = found + step
             if np.abs(step).max() < 1e-9:
                 break
-        score = np.einsum("jk,jka->ja", x - n * expit(design @ found), design)
+        score = np.einsum("jk,jka->ja", x - n * scipy.special.expit(design @ found), design)
         covariance = np.linalg.inv(bent)
         several = p.shape[1] / (p.shape[1] - 1) if p.shape[1] > 1 else 1.0  # options of a prompt determine one another
         scale = len(p) / max(len(p) - 2, 1)
@@ -166,13 +166,15 @@ class _CalibrationLine(NamedTuple):
 
     def _estimate(self, value: float, at: Floats) -> Estimate:
         cut, (first, second) = (1 + _LEVEL) / 2, self._errors(at)
-        half = max(float(ndtri(cut)) * first, float(stdtrit(self.prompts - 2, cut)) * second)
+        half = max(
+            float(scipy.special.ndtri(cut)) * first, float(scipy.special.stdtrit(self.prompts - 2, cut)) * second
+        )
         return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", _LEVEL)
 
     def _differences_and_slopes(self) -> tuple[Floats, Floats]:
         """The line's differences at the probabilities, and their derivatives by a and b."""
-        z = logit(np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
-        share = expit(self.coefficients[0] + self.coefficients[1] * z)
+        z = scipy.special.logit(np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
+        share = scipy.special.expit(self.coefficients[0] + self.coefficients[1] * z)
         # Probabilities beyond the range of logits are compared with the line's value at the end of that range.
         return share - np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY), (
             share * (1 - share)
@@ -192,7 +194,7 @@ class _CalibrationLine(NamedTuple):
 
     def surely_beyond(self) -> bool:
         """Whether some difference lies beyond the band, anywhere along the line."""
-        wide = sqrt(2 * float(fdtri(2, max(self.prompts - 2, 1), _LEVEL)))
+        wide = sqrt(2 * float(scipy.special.fdtri(2, max(self.prompts - 2, 1), _LEVEL)))
         return any(
             abs(value) - wide * max(self._errors(at)) > BAND
             for value, at in zip(*self._differences_and_slopes(), strict=True)
@@ -216,7 +218,7 @@ def _other_difference(other: tuple[ArrayLike, ArrayLike]) -> Estimate:
     if len(d) < _FEWEST:
         return not_computed(f"fewer than {_FEWEST} prompts", n=len(d))
     error = sqrt(float(d.var(ddof=1)) / len(d) + (0.5 / (len(d) + 1)) ** 2)
-    half = float(stdtrit(len(d) - 1, (1 + _LEVEL) / 2)) * error
+    half = float(scipy.special.stdtrit(len(d) - 1, (1 + _LEVEL) / 2)) * error
     return Estimate(float(d.mean()), float(d.mean()) - half, float(d.mean()) + half, len(d), "Student's t", _LEVEL)
 
 
@@ -251,7 +253,7 @@ class _PromptDifferences(NamedTuple):
         return cls(mean, sqrt(max(alike, seen)), sqrt(alike), many)
 
     def _square_limit(self, cut: float) -> float:
-        return self.square + float(stdtrit(self.prompts - 1, cut)) * self.error
+        return self.square + float(scipy.special.stdtrit(self.prompts - 1, cut)) * self.error
 
     def typical(self) -> Estimate:
         """The root mean square, with a two-sided interval."""
@@ -264,7 +266,7 @@ class _PromptDifferences(NamedTuple):
     def prompts_needed(self) -> int:
         """How many prompts, answered as often, would show with probability `_POWER` that it is below the band, if
         there is no difference."""
-        wide = float(ndtri((1 + _LEVEL) / 2)) + float(ndtri(_POWER))
+        wide = float(scipy.special.ndtri((1 + _LEVEL) / 2)) + float(scipy.special.ndtri(_POWER))
         return ceil(self.prompts * (wide * self.error_if_alike / BAND**2) ** 2)
 
 

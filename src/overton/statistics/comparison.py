@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import scipy
 from msgspec import structs
 from numpy.typing import NDArray
-from scipy.special import fdtri, ndtri, stdtr, stdtrit
 
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.cluster_sums import ClusterSums, Numbers
@@ -34,10 +34,9 @@ def widened(estimate: Estimate, level: float, freedom: float) -> Estimate:
     """
     if isnan(estimate.low) or isnan(estimate.high):
         return estimate
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(freedom, (1 + level) / 2))
-    ratio, least = quantile / float(stdtrit(freedom, (1 + estimate.level) / 2)), quantile * (estimate.error or 0.0)
+    quantile = float(scipy.special.stdtrit(freedom, (1 + level) / 2))
+    ratio = quantile / float(scipy.special.stdtrit(freedom, (1 + estimate.level) / 2))
+    least = quantile * (estimate.error or 0.0)
     low = estimate.value - max(ratio * (estimate.value - estimate.low), least)
     high = estimate.value + max(ratio * (estimate.high - estimate.value), least)
     lowest, highest = estimate.within
@@ -72,9 +71,9 @@ def variance_of_means(means: Floats, parts: Floats, groups: int, level: float) -
     if expected <= 0:
         return VarianceOfMeans(value, float("nan"), float("nan"), by_chance)
     worth = expected**2 / float((covariance * covariance).sum())
-    apart = value / by_chance > fdtri(worth, worth * (groups - 1), level)
+    apart = value / by_chance > scipy.special.fdtri(worth, worth * (groups - 1), level)
     along = max(float(away @ covariance @ away), 0.0) / length**2 if length else by_chance
-    margin = float(stdtrit(groups - 1, (1 + level) / 2)) * along**0.5
+    margin = float(scipy.special.stdtrit(groups - 1, (1 + level) / 2)) * along**0.5
     low = max(0.0, length - margin) ** 2 / (k - 1) if apart else 0.0
     return VarianceOfMeans(value, low, (length + margin) ** 2 / (k - 1), by_chance)
 
@@ -307,7 +306,7 @@ def joint_differences(differences: Differences, level: float, seed: int) -> floa
     drawn = rng.standard_normal((_DRAWS, len(known))) @ root.T
     largest = np.abs(drawn).max(1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
     critical = float(np.quantile(largest, level))
-    return min(max(ceil(1000 * (2 * float(stdtr(freedom, critical)) - 1)) / 1000, level), bonferroni)
+    return min(max(ceil(1000 * (2 * float(scipy.special.stdtr(freedom, critical)) - 1)) / 1000, level), bonferroni)
 
 
 def max_t_holds(differences: Differences) -> bool:
@@ -363,7 +362,7 @@ _MOST_TIMES_ITEMS = 1e6
 
 def _error_to_detect(distance: float, level: float, power: float) -> float:
     """The standard error with which a value this far away is excluded with probability `power`."""
-    return max(distance, 0.0) / float(ndtri(level) + ndtri(power))
+    return max(distance, 0.0) / float(scipy.special.ndtri(level) + scipy.special.ndtri(power))
 
 
 class PossibleRanks(NamedTuple):

@@ -16,8 +16,8 @@ from math import inf, isnan, nan
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from overton.statistics.arrays import AnyFloats, AnyInts, Flags, Floats
 from overton.statistics.cluster_sums import MOST, ClusterSums, Numbers, Sums, group_of_clusters, side_by_side
@@ -97,7 +97,7 @@ def gaps(
     a studentised mean's distribution symmetric. Without skewness they are Student's own, and they are never further out
     than `farthest` times these.
     """
-    quantile = stdtrit(spread.freedom, (1 + level) / 2)
+    quantile = scipy.special.stdtrit(spread.freedom, (1 + level) / 2)
     bend = of_skewness * spread.skewness / 3
     with np.errstate(invalid="ignore"):  # joint levels of many numbers round to 1: infinite times no error
         low, high = (-_invert_transformation(end, bend) * spread.error for end in (quantile, -quantile))
@@ -107,7 +107,7 @@ def gaps(
 
 def student_gap(spread: StandardErrors, level: float) -> Floats:
     """How far Student's limits of K numbers are from them, on both sides [K]."""
-    return np.asarray(stdtrit(spread.freedom, (1 + level) / 2) * spread.error)
+    return np.asarray(scipy.special.stdtrit(spread.freedom, (1 + level) / 2) * spread.error)
 
 
 def _invert_transformation(quantile: Floats, bend: Floats) -> Floats:
@@ -470,7 +470,9 @@ class Resampling:
         value, groups, tail = numbers.value, np.minimum(numbers.clusters, MOST), (1 + self.level) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             alike = value * (1 - value) / (spread.error**2 * (groups - 1) / groups)
-            return np.asarray(alike * (stdtrit(groups - 1, tail) / stdtrit(spread.freedom, tail)) ** 2)
+            return np.asarray(
+                alike * (scipy.special.stdtrit(groups - 1, tail) / scipy.special.stdtrit(spread.freedom, tail)) ** 2
+            )
 
     def deviations(
         self, sums: Sums, squares: Floats, nothing: str, few: str, within: Range = ANYTHING

@@ -6,8 +6,8 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
 
 from overton.statistics.arrays import Floats
 
@@ -21,7 +21,7 @@ def wilson_limits(
     many degrees of `freedom`, Student's quantile replaces the normal one (as in Korn and Graubard 1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
-    z = quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
+    z = quantile(level) if freedom is None else scipy.special.stdtrit(freedom, (1 + level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
         half = z / (1 + z**2 / size) * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
@@ -48,7 +48,7 @@ def difference_limits(
 
 def quantile(level: float) -> float:
     """How many standard errors a normal interval of this level takes to either side."""
-    return float(ndtri((1 + level) / 2))
+    return float(scipy.special.ndtri((1 + level) / 2))
 
 
 class DifferenceParts(NamedTuple):

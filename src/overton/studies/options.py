@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, suggestion
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -314,7 +314,9 @@ def values_of(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[str, An
     """
     known = {field.name: field for field in fields}
     problems = [
-        Problem(option_place(name), "", f"no such option; known are {', '.join(known) or 'none'}")
+        Problem(
+            option_place(name), "", f"no such option; known are {', '.join(known) or 'none'}{suggestion(name, known)}"
+        )
         for name in given
         if name not in known
     ]
@@ -431,8 +433,8 @@ def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
         yield Problem(place, str(value), f"was removed; {instead}")
         return
     if option.known and value is not None and value not in option.known:
-        words = ", ".join(field.word(value) for value in option.known)
-        yield Problem(place, str(value), f"must be one of {words}")
+        words = [field.word(value) for value in option.known]
+        yield Problem(place, str(value), f"must be one of {', '.join(words)}{suggestion(str(value), words)}")
     if value is None or isinstance(value, bool | str | tuple):
         return
     if not _is_within(option, value):

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from overton.errors import InputError, Problem, StudyError
+from overton.errors import InputError, Problem, StudyError, suggestion
 from overton.studies.guards import Guard
 from overton.studies.study import INTERFACE, AnyStudy, Command, Kind, Study
 
@@ -152,7 +152,8 @@ def study_named(name: str) -> AnyStudy:
             return _derived(prefix, study_named(wanted.removeprefix(prefix)))
     found = [point for point in _others() if _plain(point.name) == wanted]
     if not found:
-        raise InputError([Problem("study", name, f"no such study; known are {', '.join(asking_names())}")])
+        hint = suggestion(wanted, (*_OURS, *_other_names()))
+        raise InputError([Problem("study", name, f"no such study; known are {', '.join(asking_names())}{hint}")])
     if len(found) > 1:
         named = " and ".join(map(_provider, found))
         raise InputError([Problem("study", name, f"{named} both provide a study of this name; uninstall one of them")])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 
 from overton.calls import Answerer, Conduct, Form, Trial
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, suggestion
 from overton.studies.items import Items
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.null_conditions import Null, WithNulls, with_option
@@ -292,9 +292,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
         kind, _, own = name.partition("/")
         make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)
         if make is None:
-            known = ", ".join(f"simulated/{name}" for name in self.simulated)
-            there = f"known are {known}" if known else f"{self.name} has no simulated ones"
-            raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; {there}")])
+            known = [f"simulated/{other}" for other in self.simulated]
+            hint = suggestion(f"simulated/{name}", known)
+            there = f"known are {', '.join(known)}" if known else f"{self.name} has no simulated ones"
+            raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; {there}{hint}")])
         return make(items, name, arguments)
 
 

@@ -397,6 +397,11 @@ def _hints(record: type[msgspec.Struct]) -> dict[str, Any]:
     return get_type_hints(record, include_extras=True)
 
 
+@cache
+def _defaults(record: type[msgspec.Struct]) -> dict[str, Any]:
+    return {struct_field.name: struct_field.default for struct_field in msgspec.structs.fields(record)}
+
+
 def _declared(record: type[msgspec.Struct], name: str) -> _RecordField:
     inner, extras = _unwrapped(_hints(record)[name])
     parts = get_args(inner) if get_origin(inner) in (Union, UnionType) else (inner,)
@@ -406,12 +411,11 @@ def _declared(record: type[msgspec.Struct], name: str) -> _RecordField:
             type_, more = _unwrapped(part)
             types.append(type_)
             extras += more
-    default = next(struct_field.default for struct_field in msgspec.structs.fields(record) if struct_field.name == name)
     return _RecordField(
         name,
         tuple(types),
         NoneType in parts,
-        default,
+        _defaults(record)[name],
         tuple(extra for extra in extras if isinstance(extra, msgspec.Meta)),
         next((extra for extra in extras if isinstance(extra, ColumnRules)), ColumnRules()),
     )

@@ -91,7 +91,7 @@ def check_items(case: Case) -> None:
 
 def check_options(case: Case) -> None:
     """An unknown option is refused in Python and on the command line."""
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from overton.cli.main import app
 

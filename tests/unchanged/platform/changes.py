@@ -38,7 +38,12 @@ CHANGED: dict[str, dict[str, Any]] = {
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
     },
     # A plan times no calls: a run's progress says how long it will take.
-    "commands": {**_TABLE["commands"], **{f"plan {name} > --time": GONE for name in _PLANNED}},
+    # Shell completion is Click's own, which needs no options.
+    "commands": {
+        **_TABLE["commands"],
+        **{f"plan {name} > --time": GONE for name in _PLANNED},
+        **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
+    },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
     "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},
     # The key of a sheet is a label task, as pages have it, so that its labels correct numbers. Keys of 0.2.0 are read.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import msgspec
 from tests.unchanged.platform import internals
@@ -72,7 +71,7 @@ def _parameter(param: Any) -> dict[str, Any]:
     argument = param.param_type_name == "argument"
     found = {"argument": argument, "required": bool(param.required), **_typed(param)}
     found["repeatable"] = (param.nargs == -1) if argument else bool(param.multiple)
-    found["default"] = _plain(param.default() if callable(param.default) else param.default)
+    found["default"] = _plain(internals.default_of(param))
     if not argument:
         found |= {"names": sorted(param.opts), "off": sorted(param.secondary_opts), "flag": bool(param.is_flag)}
         found["hidden"] = bool(param.hidden)
@@ -80,23 +79,11 @@ def _parameter(param: Any) -> dict[str, Any]:
 
 
 def _typed(param: Any) -> dict[str, Any]:
-    """Type, choices and limits: by Click's type, or by the annotation from which Typer makes it."""
-    if (kind := getattr(param, "type", None)) is None:
-        return _annotated(param.type_descriptor.annotation) | {"least": param.min, "most": param.max}
+    """Type, choices and limits, by Click's type."""
+    kind = param.type
     choices = [str(one) for one in getattr(kind, "choices", ())]
     name = _TYPES.get(kind.name, kind.name)
     return {"type": name, "choices": choices, "least": getattr(kind, "min", None), "most": getattr(kind, "max", None)}
-
-
-def _annotated(annotation: Any) -> dict[str, Any]:
-    origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not NoneType]
-    if origin in (Union, UnionType, list, tuple):
-        return _annotated(inner[0])
-    if origin is Literal:
-        return {"type": "str", "choices": inner}
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return {"type": "str", "choices": [one.value for one in annotation]}
-    return {"type": {"Path": "path"}.get(annotation.__name__, annotation.__name__), "choices": []}
 
 
 def _plain(value: Any) -> Any:

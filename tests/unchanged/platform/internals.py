@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import typer
+import click
 from tests.runs.batch_runs import hurry
 
 from overton.cli.main import app, main
@@ -17,6 +17,7 @@ __all__ = [
     "analysis_options",
     "context_of",
     "declared_options",
+    "default_of",
     "hurry",
     "main",
     "root_command",
@@ -29,12 +30,18 @@ DOCTOR = "overton.health.doctor"
 
 def root_command() -> Any:
     """The command `overton` as a Click group."""
-    return typer.main.get_command(app)
+    return app
 
 
 def context_of(group: Any) -> Any:
     """A Click context, which a group needs to list its commands."""
-    return typer.Context(group)
+    return click.Context(group)
+
+
+def default_of(param: Any) -> Any:
+    """A parameter's default. Typer had None for repeated values, and Click has an empty tuple."""
+    default = param.get_default(click.Context(root_command()), call=True)
+    return None if default == () else default
 
 
 def study_names() -> list[str]:
