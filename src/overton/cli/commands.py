@@ -63,11 +63,12 @@ def resume(
     trust: bool,
 ) -> Exit:
     """Resume a run; nothing that was answered is asked again."""
-    from overton.cli.output import conclude
+    from overton.cli.output import conclude, show_state
     from overton.cli.progress import watching
     from overton.cli.terminal import confirmation
     from overton.runs import run as runs
 
+    sessions = runs.open_run(run).manifest.sessions
     with watching("resume") as watch:
         done = runs.resume(
             run,
@@ -81,7 +82,8 @@ def resume(
             confirm=confirmation(),
             watch=watch,
         )
-    return conclude(done)
+    # Without a session nothing was left to do: records and report are as they were.
+    return conclude(done) if done.manifest.sessions > sessions else show_state(done)
 
 
 @command_with(
@@ -142,6 +144,23 @@ def report(runs: Sequence[Path], out: Path | None, figures: Path | None, choices
     from overton.reports import run_report
 
     results().print(str(run_report.report(runs, out=out, figures=figures, **computing(choices))), soft_wrap=True)
+
+
+@command_with(RUN, JSON)
+def verify(run: Path, json: bool) -> Exit:
+    """Conduct a run again from its journal, and compare records, estimates and report. Nothing is asked or written.
+
+    Exit code 0 if all are the same, 1 if any is not.
+    """
+    from overton.cli.terminal import print_json, results
+    from overton.reports import verification
+
+    found = verification.verify(run)
+    if json:
+        print_json(found.to_json())
+    for part in () if json else found.parts:
+        results().print(f"{part.part}: {'the same' if part.same else 'NOT the same'}; {part.said}", soft_wrap=True)
+    return Exit.DONE if found.same else Exit.FAILED
 
 
 @command_with(

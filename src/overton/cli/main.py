@@ -28,6 +28,7 @@ VERBS = (
     commands.merge,
     studies.extend,
     commands.report,
+    commands.verify,
     studies.analyze,
     commands.reproduce,
     commands.compare,

@@ -43,7 +43,7 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
         say("No item is complete yet, so there is nothing to report.")
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
-    state = _show_state(run)
+    state = show_state(run)
     return state if measured else state or Exit.FAILED
 
 
@@ -98,7 +98,7 @@ def show_done(done: Done, *, json: bool) -> Exit:
         show(done.exhibits, results())
     if done.path:
         results().print(done.path, soft_wrap=True)
-    return Exit.DONE if done.run is None else _show_state(done.run)
+    return Exit.DONE if done.run is None else show_state(done.run)
 
 
 def _show_dataset(run: Run) -> None:
@@ -110,7 +110,8 @@ def _show_dataset(run: Run) -> None:
         results().print(str(run.dataset), soft_wrap=True)
 
 
-def _show_state(run: Run) -> Exit:
+def show_state(run: Run) -> Exit:
+    """Say how far a run went, and how to continue it; returns the exit code."""
     manifest = run.manifest
     for name, note in manifest.notes.items():
         say(f"Note: {name} {note}.")

@@ -27,7 +27,8 @@ _PLANNED = (
     *("rephrase", "audit", "topics", "references", "audit-references", "judge-stance-stability"),
 )
 
-# The command 'judge table', its plan, its options and its Python call are new: all their values, by pin and path.
+# The command 'judge table', its plan, its options and its Python call are new, and the command 'verify': all their
+# values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 CHANGED: dict[str, dict[str, Any]] = {
