@@ -21,6 +21,7 @@ SIMULATED = ["--model", "simulated/open-minded"]
 
 TAKING_A_RUN = {
     "resume": ["{}"],
+    "verify": ["{}"],
     "batches": ["{}"],
     "extend": ["{}", "--trials", "2"],
     "report": ["{}"],

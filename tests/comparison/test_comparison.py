@@ -67,9 +67,9 @@ def test_the_headline_is_compared_as_with_as_few_trials_as_the_run_with_fewer_ha
 def test_runs_of_three_and_two_trials_are_compared_as_with_two(runs: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"trials": 2, "seed": 4, "only": ISSUES}
     overton.run("open-mindedness", models=["m=simulated/open-minded"], **asked, out=tmp_path / "two")
-    one = overton.compare(runs / "many", tmp_path / "two").pairs[0].measures[HEADLINE]
-    assert one.as_with == 2
-    assert one.candidate.value == overton.analyze("open-mindedness", tmp_path / "two").estimate(HEADLINE).value
+    one = overton.compare(runs / "many", tmp_path / "two").row(HEADLINE)
+    assert one.with_trials == 2
+    assert one.candidate_number.value == overton.analyze("open-mindedness", tmp_path / "two").estimate(HEADLINE).value
 
 
 @pytest.mark.parametrize("measure", [PLAIN, PUBLISHED, "issues_moved"])

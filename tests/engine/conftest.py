@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from overton.calls import Price, Reply, Request, Settings, Trial, user
-from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, RateLimiter, RecordWriter, RetryPolicy, Seat
+from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, RateLimiter, RetryPolicy, Seat
 from overton.engine.ask import TrialAsk
+from overton.engine.records import RecordWriter
 
 
 class Row(msgspec.Struct, frozen=True):

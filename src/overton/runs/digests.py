@@ -30,6 +30,7 @@ def digests_of(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> RunDig
         OSError: a file is missing or cannot be read.
         JournalError: the journal cannot be read.
     """
+    made = None if study.dataset is None else folder.path / study.dataset.name
     return RunDigests(
         plan=digest([getattr(manifest, name) for name in _PLAN]),
         prompts=digest(study.prompts()),
@@ -37,6 +38,7 @@ def digests_of(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> RunDig
         items=_file_digest(folder.path / ITEMS),
         journal=digest_outcomes(folder.journal),
         records=_file_digest(folder.records_file),
+        dataset=_file_digest(made) if made is not None and manifest.dataset else "",
     )
 
 
@@ -53,7 +55,7 @@ def is_as_finished(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> bo
 def changed_records(folder: RunFolder, manifest: Manifest) -> str:
     """That the records are not those that the run wrote, in a sentence; '' if they are, or that is not known."""
     known = manifest.digests if manifest.status == "finished" else None
-    if known is None or _file_digest(folder.records_file) == known.records:
+    if known is None or not folder.records_file.is_file() or _file_digest(folder.records_file) == known.records:
         return ""
     return f"{folder.records_file} is not what this run wrote: it was changed since, and so may be every number."
 

@@ -108,7 +108,8 @@ class RunDigests(msgspec.Struct, frozen=True):
     to do.
 
     `plan` is that of the manifest's keys that say what is asked, and `prompts` that of the texts as installed. `source`
-    is that of the code that conducts trials and makes records. `items`, `journal` and `records` are those of files.
+    is that of the code that conducts trials and makes records. The others are those of files; `dataset` is '' if the
+    run made none.
     """
 
     plan: str
@@ -117,6 +118,7 @@ class RunDigests(msgspec.Struct, frozen=True):
     items: str
     journal: str
     records: str
+    dataset: str = ""
 
 
 def items_of_shard(shard: Shard | None) -> frozenset[str] | None:

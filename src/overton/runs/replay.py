@@ -130,7 +130,8 @@ def recall_records(folder: RunFolder, experiment: Experiment, manifest: Manifest
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
         write_records(folder, recall.lanes)
-        manifest.digests = digests_of(folder, experiment.study, manifest) if whole else None
+        made_here = whole and experiment.study.dataset is None  # a dataset is still to be written
+        manifest.digests = digests_of(folder, experiment.study, manifest) if made_here else None
         write_manifest(folder.path, manifest)
     finally:
         recall.close()

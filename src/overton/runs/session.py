@@ -148,11 +148,13 @@ async def _conduct_session(  # noqa: PLR0917
                 write_manifest(folder.path, manifest)
             raise error
         write_records(folder, lanes)
-        manifest.digests = digests_of(folder, study, manifest) if error is None else None
         write_manifest(folder.path, manifest)
         if error is not None and not isinstance(error, Stopped):
             raise error
         write_dataset(folder, study, manifest)
+        if error is None:
+            manifest.digests = digests_of(folder, study, manifest)
+            write_manifest(folder.path, manifest)
     return manifest
 
 
