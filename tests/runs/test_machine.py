@@ -74,6 +74,7 @@ def test_a_process_raises_its_own_limit_as_far_as_it_may(runs: Any, endpoint: An
 
 def test_a_finished_run_is_not_replayed_with_too_few_files(runs: Any, endpoint: Any) -> None:
     runs.start(issues=runs.issues[:1])
+    (runs.folder / "run" / "records.parquet").unlink()  # otherwise nothing is left to do
     done = command(runs, 40, 40, "resume", str(runs.folder / "run"))
     assert done.returncode == 1
     assert "this run may open 48 files (0 connections and 48 of its own), but the system allows 40" in done.stderr
