@@ -15,8 +15,6 @@ from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
-from overton.runs.digests import changed_records
-from overton.runs.folder import RunFolder
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
@@ -176,7 +174,7 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
         results = results_of(runs)
         labels = correct_numbers(runs, results, how)
         analysis = labels.corrected(measuring_of(study).records(results, how))
-        changed = list(filter(None, (changed_records(RunFolder(run.path), run.manifest) for run in runs)))
+        changed = list(filter(None, (run.changed_records for run in runs)))
         if changed and isinstance(analysis, Analysis):
             analysis = msgspec.structs.replace(analysis, warnings=(*changed, *analysis.warnings))
         return Measured(study, analysis, how, results, labels)

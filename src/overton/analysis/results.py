@@ -14,7 +14,6 @@ import msgspec
 
 from overton.errors import InputError, Notice, Problem, Unreadable, UnreadableRun, reason_of
 from overton.runs.answerers import public_spec
-from overton.runs.digests import changed_records
 from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import read_labels
 from overton.runs.run import Run, items_of
@@ -90,8 +89,8 @@ def _read_records(run: Run) -> pl.DataFrame:
         RunError: it has no records.
     """
     study, manifest = run.study, run.manifest
-    if changed := changed_records(RunFolder(run.path), manifest):
-        warnings.warn(changed, Notice, stacklevel=2)
+    if run.changed_records:
+        warnings.warn(run.changed_records, Notice, stacklevel=2)
     if manifest.precision is None or study.blocks is None or not study.blocks.weighted:
         return run.records()
     trials = RunFolder(run.path).experiment(study, manifest).trials()

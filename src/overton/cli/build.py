@@ -32,6 +32,12 @@ class Exit(IntEnum):
 PATH = click.Path(path_type=Path)
 """The type of a path, which need not exist."""
 
+
+def paths(name: str, metavar: str, description: str) -> click.Argument:
+    """An argument of one or more paths."""
+    return click.Argument([name], type=PATH, nargs=-1, required=True, metavar=metavar, help=description)
+
+
 RUN = click.Argument(["run"], type=PATH, metavar="RUN", help="A run's folder.")
 MODEL_ARG = click.Option(
     ["--model-arg"],
@@ -115,7 +121,7 @@ RENAMED = {"--nulls": "--null-share"}
 
 
 class StrictCommand(click.Command):
-    """A command that refuses all unknown options at once, and whose function returns the exit code (None is done).
+    """A command that refuses all unknown options at once, and whose function returns the exit code, None for 0.
 
     Errors name its options: `flags` has the flag for each place of a problem.
     """

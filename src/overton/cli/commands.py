@@ -26,6 +26,7 @@ from overton.cli.build import (
     command_with,
     computing,
     model_arguments,
+    paths,
     sizes,
 )
 
@@ -87,14 +88,7 @@ def resume(
 
 
 @command_with(
-    click.Argument(
-        ["shards"],
-        type=PATH,
-        nargs=-1,
-        required=True,
-        metavar="SHARD...",
-        help="The folders of all shards of one split.",
-    ),
+    paths("shards", "SHARD...", "The folders of all shards of one split."),
     click.Option(
         ["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create; an existing one is refused."
     ),
@@ -131,9 +125,7 @@ def batches(run: Path, cancel: bool, trust: bool) -> None:
 
 
 @command_with(
-    click.Argument(
-        ["runs"], type=PATH, nargs=-1, required=True, metavar="RUN...", help="Folders of one or more runs of one study."
-    ),
+    paths("runs", "RUN...", "Folders of one or more runs of one study."),
     click.Option(["--out"], type=PATH, metavar="FILE", help="HTML file; a single run's own report.html by default."),
     click.Option(["--figures"], type=PATH, metavar="DIR", help="Folder for all charts, as PNG and SVG."),
     WITH,
@@ -165,7 +157,7 @@ def verify(run: Path, json: bool) -> Exit:
 
 @command_with(
     click.Argument(["publication"], metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones."),
-    click.Argument(["files"], type=PATH, nargs=-1, required=True, metavar="FILE...", help="The tables as published."),
+    paths("files", "FILE...", "The tables as published."),
     click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a page in Markdown."),
     JSON,
 )
@@ -209,14 +201,7 @@ def export(run: Path, to: str, out: Path) -> None:
 
 
 @command_with(
-    click.Argument(
-        ["logs"],
-        type=PATH,
-        nargs=-1,
-        required=True,
-        metavar="LOG...",
-        help="Logs of an Overton task, or folders of them.",
-    ),
+    paths("logs", "LOG...", "Logs of an Overton task, or folders of them."),
     OUT,
     name="import",
 )

@@ -25,6 +25,7 @@ from overton.cli.build import (
     Exit,
     command_with,
     model_arguments,
+    paths,
     prices,
 )
 from overton.cli.studies import describe_entry, entries_of, find_usable, make_run
@@ -121,14 +122,7 @@ def sample(
 
 
 @command_with(
-    click.Argument(
-        ["files"],
-        type=PATH,
-        nargs=-1,
-        required=True,
-        metavar="FILES",
-        help="Files saved from people's pages (.json), or filled-in sheets (.csv).",
-    ),
+    paths("files", "FILES", "Files saved from people's pages (.json), or filled-in sheets (.csv)."),
     click.Option(
         ["--run"], type=PATH, metavar="RUN", help="Store labels and agreement in this run, and correct its numbers."
     ),
@@ -187,14 +181,7 @@ def _show_people(found: PeopleAgreement) -> None:
 
 
 @command_with(
-    click.Argument(
-        ["runs"],
-        type=PATH,
-        nargs=-1,
-        required=True,
-        metavar="RUN...",
-        help="A run's folder; give two of one study to see whether their judges differ.",
-    ),
+    paths("runs", "RUN...", "A run's folder; give two of one study to see whether their judges differ."),
     click.Option(
         ["--judge"], multiple=True, metavar="MODEL", help="Another judge; the run's own by default. Repeatable."
     ),

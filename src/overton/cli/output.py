@@ -1,4 +1,4 @@
-"""The output at the end of commands: a run's summary, report, next steps and exit code; a plan; an analysis."""
+"""The output at the end of commands, such as a run's summary, report and next steps, a plan or an analysis."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ComparisonRow:
 
     `difference` has the intervals of this difference, `joint` those of all pairs of the measure (None if there is one
     pair). `refused` says why the two are not compared, '' if they are. With human labels for both, `variants` has the
-    numbers by each variant, and `preferred` says which one leads for the base and for the candidate alone; all else is
+    numbers by each variant. `preferred` says which one leads for the base and for the candidate alone. All else is
     about the one that leads for both.
     """
 

@@ -68,7 +68,7 @@ def plan(
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
     ready = set_up(found, options, **named)
     opened, planned = _open_and_plan(ready)
-    # What reads a pilot imports tables and statistics, which take several times as long as counting calls.
+    # Reading a pilot needs tables and statistics, whose imports take several times as long as counting calls.
     if (stopping := precision_of(precision, at_most_calls)) is not None:
         from overton.planning.expected_calls import expected_calls
 

@@ -12,7 +12,6 @@ from overton.analysis.analyze import Measured, chosen_how, measured_runs
 from overton.analysis.results import is_weighted, measuring_of
 from overton.calls import Trial
 from overton.errors import InputError, Problem
-from overton.runs.digests import changed_records
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder
@@ -264,8 +263,8 @@ def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
 
 def _warnings_of(run: Run) -> Iterator[str]:
     manifest = run.manifest
-    if changed := changed_records(RunFolder(run.path), manifest):
-        yield changed
+    if run.changed_records:
+        yield run.changed_records
     if manifest.precision is not None:
         yield f"{run.path.name} {unequal(weighted=is_weighted(run))}"
     if manifest.left_out:

@@ -19,6 +19,7 @@ from overton.studies.study import AnyStudy
 _OVERTON = Path(__file__).parents[1]
 _CONDUCTING = ("calls", "engine", "judging", "studies")
 """The folders of Overton whose code makes calls and records."""
+_SOURCE = (".py", ".toml")
 _PLAN = ("study", "seed", "options", "models", "items", "prompts", "precision", "shard")
 """The keys of a manifest that say what a run asks."""
 
@@ -91,4 +92,4 @@ def _source_digest(conduct: str, module: str) -> str:
 def _files_in(folders: Sequence[Path]) -> Iterator[Path]:
     for folder in folders:
         files = [folder] if folder.is_file() else sorted(folder.rglob("*"))
-        yield from (path for path in files if path.is_file() and path.suffix != ".pyc")
+        yield from (path for path in files if path.suffix in _SOURCE and path.is_file())

@@ -151,7 +151,7 @@ def plan(experiment: Experiment, models: Mapping[str, Sequence[Opened]]) -> Plan
     Raises:
         InputError: there would be more trials than a run may have.
     """
-    experiment.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
+    experiment.check_trials()
     study, trials = experiment.study, list(experiment.trials())
     seats = _seats(study, models)
     courses = _count_courses(study, seats, trials)

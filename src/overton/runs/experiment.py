@@ -24,7 +24,7 @@ MOST_TRIALS = 1_000_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """What every model is asked: a study's `items`, by its `options`, with draws from `seed`."""
+    """A study's `items`, asked of every model by its `options`, with draws from `seed`."""
 
     study: AnyStudy
     items: Sequence[Any]
@@ -32,8 +32,16 @@ class Experiment:
     seed: int = 0
 
     def trials(self) -> Iterable[Trial]:
-        """The trials in plan order, each item's together; made anew each time, so that none is kept in memory."""
+        """The trials in plan order, each item's together; made again each time, so that they take no memory."""
         return self.study.trials(self.items, self.options, self.seed)
+
+    def check_trials(self) -> None:
+        """Refuse too many trials, and two of one name.
+
+        Raises:
+            InputError: see `trials_by_item`.
+        """
+        _ = self.trials_by_item
 
     @cached_property
     def trials_by_item(self) -> Counter[str]:

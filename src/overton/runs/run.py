@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from inspect import Parameter, signature
 from itertools import chain, count
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from overton.engine import Limits, RetryPolicy
 from overton.errors import InputError, Problem
 from overton.runs import start
+from overton.runs.digests import changed_records
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.precision import precision_of
 from overton.runs.progress import Watch
@@ -76,6 +78,11 @@ class Run:
         made = self.study.dataset
         path = self.path / made.name if made else None
         return path if path and path.is_file() else None
+
+    @cached_property
+    def changed_records(self) -> str:
+        """A sentence that the records are not those that the run wrote; '' if they are, or that is not known."""
+        return changed_records(RunFolder(self.path), self.manifest)
 
     def __repr__(self) -> str:
         left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"

@@ -124,7 +124,7 @@ def prepare(
     study, limits = experiment.study, limits or Limits()
     wanted = with_page_source(study, wanted)
     _check_record(study)
-    experiment.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
+    experiment.check_trials()
     if precision is not None:
         check_one_judge(study, wanted)
         design_of(experiment, precision, study.lanes(wanted))
@@ -396,7 +396,7 @@ def _grow(experiment: Experiment, folder: RunFolder, manifest: Manifest, options
         reason = "stops once precise, and its looks were planned for its current options: start another run"
         raise InputError([Problem(str(folder.path), "", reason)])
     grown = replace(experiment, options=options)
-    grown.trials_by_item  # noqa: B018 - refuses too many trials, and two of one name
+    grown.check_trials()
     kept = {trial.name for trial in grown.trials()}
     if lost := [trial.name for trial in experiment.trials() if trial.name not in kept]:
         reason = f"these options would drop {len(lost)} of the run's trials"

@@ -40,8 +40,7 @@ class Group(NamedTuple):
 
 
 class MeasureNumbers(NamedTuple):
-    """A measure's numbers in G groups of units, and how many clusters say something of it; without `deviations` if
-    none were asked for."""
+    """A measure's numbers in G groups of units, and how many clusters say something of it; `deviations` on request."""
 
     means: Sequence[Estimate] = ()
     clusters: Sequence[int] = ()
@@ -136,7 +135,7 @@ class UnitCells:
 
     @cached_property
     def _cells(self) -> tuple[pl.DataFrame, Ints]:
-        """What the units of each cell have in common, and the cell of each unit."""
+        """A row for each cell with the values that its units share, and the cell of each unit."""
         units, table = self.units, self.units.table
         table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
         keys = list(dict.fromkeys([*MODEL, units.cluster, *units.facets, "known"]))
