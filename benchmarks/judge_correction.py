@@ -74,12 +74,11 @@ Key = tuple[str, str, str]
 
 def numbers_of(found: JudgedResult, names: Sequence[str]) -> Iterator[tuple[str, CorrectedNumber]]:
     """The named shares and the mean of all rows, and between groups."""
-    for name in names:
-        yield name, found.all.shares[name]
-    if found.all.mean:
-        yield "mean", found.all.mean
-    for one in found.differences:
-        yield from ((f"{name}: {one.a} - {one.b}", one.shares[name]) for name in names)
+    for row in found.rows:
+        if row.group is None and (row.label is None or row.label in names):
+            yield row.label or "mean", row.number
+        if row.against is not None and row.label in names:
+            yield f"{row.label}: {row.group} - {row.against}", row.number
 
 
 def truths(label: np.ndarray[Any, Any], by: np.ndarray[Any, Any] | None, asked: argparse.Namespace) -> dict[str, float]:

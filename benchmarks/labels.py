@@ -54,11 +54,10 @@ def of_few(table: Path, draws: int) -> None:
             for _ in range(draws):
                 rows, known = random.integers(0, len(people), len(people)), random.permutation(len(people)) < shown
                 said = [label if there else None for label, there in zip(people[rows].tolist(), known, strict=True)]
-                shares = correct(
-                    JudgedTable(judged[rows].tolist(), said, groups=_known(groups, judged[rows], said))
-                ).all.shares
+                table = JudgedTable(judged[rows].tolist(), said, groups=_known(groups, judged[rows], said))
+                shares = {row.label: row.number.corrected for row in correct(table).rows}
                 for name, value in truth.items():
-                    held[name] += name in shares and shares[name].corrected.low <= value <= shares[name].corrected.high
+                    held[name] += name in shares and shares[name].low <= value <= shares[name].high
             print(shown, column, {name: round(100 * held[name] / draws, 1) for name in truth}, flush=True)
 
 

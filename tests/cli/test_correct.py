@@ -39,17 +39,29 @@ def test_shares_means_groups_and_differences_come_as_json(table: Path, command_l
     done = command_line("judge", "correct", str(table), *WORDS, *more, "--population", "these", folder=table.parent)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert list(found["shares"]) == ["1", "2", "5", "refusal", "unread", "pro"]
-    share = found["shares"]["pro"]
-    assert share["judge"] == pytest.approx(0.4)
-    assert share["corrected"]["interval"][0] < 0.4 < share["corrected"]["interval"][1]
-    assert found["mean"]["labelled"]["estimate"] == pytest.approx((1 + 2 + 5 + 5) / 4)
-    assert set(found["by"]) == {"x", "y"}
-    (only,) = found["differences"]
-    assert (only["a"], only["b"]) == ("x", "y")
-    assert set(found["agreement"]) == {"alpha", "kappa", "same"}
+    assert (found["schema"], found["level"], found["population"]) == (2, 0.95, "these rows")
+    assert (found["units"], found["labelled"], found["warnings"]) == (200, 50, [])
+    rows = {
+        tuple(row[name] for name in ("measure", "label", "group", "against", "variant")): row for row in found["rows"]
+    }
+    assert len(rows) == len(found["rows"])
+    shares = [
+        label for measure, label, group, _, variant in rows if (measure, group, variant) == ("share", None, "plain")
+    ]
+    assert shares == ["1", "2", "5", "refusal", "unread", "pro"]
+    assert rows["share", "pro", None, None, "plain"]["estimate"] == pytest.approx(0.4)
+    share = rows["share", "pro", None, None, "corrected"]
+    assert share["low"] < 0.4 < share["high"]
+    assert rows["mean", None, None, None, "labelled"]["estimate"] == pytest.approx((1 + 2 + 5 + 5) / 4)
+    assert {(group, against) for _, _, group, against, _ in rows} == {
+        (None, None),
+        ("x", None),
+        ("y", None),
+        ("x", "y"),
+    }
+    assert [measure for measure, *_ in rows if measure not in {"share", "mean"}] == ["alpha", "kappa", "same"]
     python = overton.judge.correct(table, label="people", judge="judge", group={"pro": ["1", "2"]}, population="these")
-    assert python.all.shares["pro"].corrected.value == pytest.approx(share["corrected"]["estimate"])
+    assert python.number("pro").corrected.value == pytest.approx(share["estimate"])
 
 
 def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_line: Any) -> None:

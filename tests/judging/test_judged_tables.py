@@ -16,35 +16,35 @@ WRITERS = [("x", "y", None)[row // 70] if row < 140 else "y" for row in range(20
 
 def test_every_label_of_people_and_judge_has_a_share_and_unread_is_one() -> None:
     found = correct(JudgedTable(JUDGED, PEOPLE), these=True)
-    assert list(found.all.shares) == ["con", "pro", UNREAD]
-    assert found.all.shares["pro"].judge == pytest.approx(0.4)
-    assert found.all.shares["pro"].corrected.value == pytest.approx(0.4, abs=0.02)
-    assert found.all.shares[UNREAD].judge == pytest.approx(0.2)
-    assert found.all.shares[UNREAD].corrected.value == 0.0
-    assert (found.rows, found.labelled, found.population) == (200, 67, "these rows")
+    assert [row.label for row in found.rows_of()] == ["con", "pro", UNREAD]
+    assert found.number("pro").judge == pytest.approx(0.4)
+    assert found.number("pro").corrected.value == pytest.approx(0.4, abs=0.02)
+    assert found.number(UNREAD).judge == pytest.approx(0.2)
+    assert found.number(UNREAD).corrected.value == 0.0
+    assert (found.units, found.labelled, found.population) == (200, 67, "these rows")
 
 
 def test_labels_joined_under_a_name_are_added_to_the_others() -> None:
     found = correct(JudgedTable(JUDGED, PEOPLE, groups={"any": ["pro", "con"]}), these=True)
-    assert found.all.shares["any"].judge == pytest.approx(0.8)
-    assert found.all.shares["any"].corrected.value == 1.0
+    assert found.number("any").judge == pytest.approx(0.8)
+    assert found.number("any").corrected.value == 1.0
 
 
 def test_the_mean_is_of_labels_with_a_number() -> None:
     found = correct(JudgedTable(JUDGED, PEOPLE, values={"pro": 1.0, "con": -1.0}), these=True)
-    assert found.all.mean is not None
-    assert found.all.mean.judge == 0.0
-    assert found.all.mean.corrected.value == pytest.approx(-0.2, abs=0.05)
-    assert correct(JudgedTable(JUDGED, PEOPLE)).all.mean is None
+    mean = found.number(None)
+    assert mean.judge == 0.0
+    assert mean.corrected.value == pytest.approx(-0.2, abs=0.05)
+    with pytest.raises(InputError, match="the mean: there is no such number here; there are con, pro, unread"):
+        correct(JudgedTable(JUDGED, PEOPLE)).number(None)
 
 
 def test_groups_are_compared_in_pairs_and_rows_without_one_belong_to_none() -> None:
     found = correct(JudgedTable(JUDGED, PEOPLE, WRITERS), these=True)
-    assert list(found.by) == ["x", "y"]
-    (only,) = found.differences
-    assert (only.a, only.b) == ("x", "y")
-    x, y = found.by["x"].shares["pro"].corrected, found.by["y"].shares["pro"].corrected
-    assert only.shares["pro"].corrected.value == pytest.approx(x.value - y.value)
+    sides = dict.fromkeys((row.group, row.against) for row in found.rows)
+    assert list(sides) == [(None, None), ("x", None), ("y", None), ("x", "y")]
+    x, y = found.number("pro", "x").corrected, found.number("pro", "y").corrected
+    assert found.number("pro", "x", "y").corrected.value == pytest.approx(x.value - y.value)
 
 
 def test_agreement_is_that_of_the_labelled_rows() -> None:

@@ -305,7 +305,7 @@ def correct(
         level=level,
     )
     if json:
-        print_json(correction_document(found, level))
+        print_json(correction_document(found))
         return
     show(correction_tables(found), results())
     for warning in found.warnings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.judged_tables import JudgedResult
+    from overton.studies.frame import Cells
 
 
 _LEAST_CHANCE = 1e-12
@@ -130,32 +131,36 @@ def _parse_number(word: str | None) -> float:
         return float("nan")
 
 
-def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
-    """A corrected table as JSON values."""
-    from overton.studies.document import number_of, plain
-
-    def three(numbers: Any) -> dict[str, Any] | None:
-        if numbers is None:
-            return None
-        return {
-            "judge": plain(numbers.judge),
-            "corrected": number_of(numbers.corrected),
-            "labelled": number_of(numbers.labelled),
-        }
-
-    def group(result: Any) -> dict[str, Any]:
-        return {"shares": {name: three(share) for name, share in result.shares.items()}, "mean": three(result.mean)}
+def correction_document(found: JudgedResult) -> dict[str, Any]:
+    """A corrected table as JSON values: every number is a row."""
+    from overton.studies.document import TABLE_SCHEMA
 
     return {
-        "level": level,
+        "schema": TABLE_SCHEMA,
+        "level": found.level,
         "population": found.population,
-        "rows": found.rows,
+        "units": found.units,
         "labelled": found.labelled,
-        **group(found.all),
-        "by": {name: group(part) for name, part in found.by.items()},
-        "differences": [
-            {"a": difference.a, "b": difference.b, **group(difference)} for difference in found.differences
-        ],
-        "agreement": {name: number_of(getattr(found.agreement, name)) for name in ("alpha", "kappa", "same")},
         "warnings": list(found.warnings),
+        "rows": list(correction_rows(found)),
     }
+
+
+def correction_rows(found: JudgedResult) -> Iterator[Cells]:
+    """A row for each variant of a number: the judge's own ('plain'), corrected, and from the labelled rows alone.
+
+    Shares and means come first, with an empty label for means; then how well judge and people agree.
+    """
+    from overton.studies.frame import number_cells
+    from overton.studies.label_shares import judged_alone
+
+    for row in found.rows:
+        number = row.number
+        alone = judged_alone(number.judge, found.units, found.level)
+        key = {"measure": "mean" if row.label is None else "share", "label": row.label, "group": row.group}
+        variants = {"plain": alone, "corrected": number.corrected, "labelled": number.labelled}
+        for variant, estimate in variants.items():
+            yield {**key, "against": row.against, "variant": variant, **number_cells(estimate)}
+    for measure in ("alpha", "kappa", "same"):
+        key = {"measure": measure, "label": None, "group": None, "against": None, "variant": "plain"}
+        yield {**key, **number_cells(getattr(found.agreement, measure))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, compress
 from typing import TYPE_CHECKING, Any
@@ -38,20 +38,14 @@ class CorrectedNumber(msgspec.Struct, frozen=True):
     labelled: Estimate
 
 
-class CorrectedGroup(msgspec.Struct, frozen=True):
-    """The shares of every label, and the mean if labels have numbers."""
+class CorrectedRow(msgspec.Struct, frozen=True):
+    """The share of a label, or the mean of labels' numbers (`label` is None): of all rows, of one `group` of them, or
+    as the difference of that group from the one that it stands `against`."""
 
-    shares: dict[str, CorrectedNumber]
-    mean: CorrectedNumber | None
-
-
-class CorrectedDifference(msgspec.Struct, frozen=True):
-    """Group `a` minus group `b`."""
-
-    a: str
-    b: str
-    shares: dict[str, CorrectedNumber]
-    mean: CorrectedNumber | None
+    label: str | None
+    group: str | None
+    against: str | None
+    number: CorrectedNumber
 
 
 class JudgeHumanAgreement(msgspec.Struct, frozen=True):
@@ -63,16 +57,35 @@ class JudgeHumanAgreement(msgspec.Struct, frozen=True):
 
 
 class JudgedResult(msgspec.Struct, frozen=True):
-    """All results for a judged table; `population` says which rows they describe."""
+    """All results for a judged table of so many `units`, of which people labelled some; `population` says which rows
+    they describe, and `level` is that of their intervals."""
 
-    rows: int
+    units: int
     labelled: int
     population: str
-    all: CorrectedGroup
-    by: dict[str, CorrectedGroup]
-    differences: tuple[CorrectedDifference, ...]
+    level: float
+    rows: tuple[CorrectedRow, ...]
     agreement: JudgeHumanAgreement
     warnings: tuple[str, ...] = ()
+
+    def rows_of(self, group: str | None = None, against: str | None = None) -> list[CorrectedRow]:
+        """The rows of all units, of a group, or of its difference from another, in the order of labels."""
+        return [row for row in self.rows if (row.group, row.against) == (group, against)]
+
+    def number(self, label: str | None, group: str | None = None, against: str | None = None) -> CorrectedNumber:
+        """The share of a label, or the mean (None).
+
+        Raises:
+            InputError: there is no such number.
+        """
+        rows = self.rows_of(group, against)
+        found = next((row.number for row in rows if row.label == label), None)
+        if found is None:
+            there = ", ".join(row.label or "the mean" for row in rows) or "none of this group"
+            raise InputError(
+                [Problem("number", label or "the mean", f"there is no such number here; there are {there}")]
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -120,20 +133,17 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
     )
     names = sorted({group for group in table.by or () if group is not None})
     inside = [np.array([group == name for group in table.by or ()]) for name in names]
-    asked = {name: _share_values(people, judged, [name]) for name in known}
+    asked: dict[str | None, JudgeAndHumanValues] = {name: _share_values(people, judged, [name]) for name in known}
     asked |= {name: _share_values(people, judged, labels) for name, labels in table.groups.items()}
     if table.values:
-        asked[_MEAN_KEY] = _mean_values(people, judged, table.values)
+        asked[None] = _mean_values(people, judged, table.values)
     found = {name: _correct_groups(draw, labels, inside, level) for name, labels in asked.items()}
-    groups = [_separate_mean({name: every[place] for name, every in found.items()}) for place in range(len(names) + 1)]
-    by = dict(zip(names, groups[1:], strict=True))
     return JudgedResult(
         len(judged),
         int(labelled.sum()),
         "these rows" if these else "rows like these",
-        groups[0],
-        by,
-        tuple(_subtract_groups(a, b, by[a], by[b]) for a, b in combinations(names, 2)),
+        level,
+        tuple(_rows(found, names)),
         _judge_human_agreement(
             judged[labelled].tolist(),
             people[labelled].tolist(),
@@ -144,7 +154,13 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
     )
 
 
-_MEAN_KEY = "\0mean"
+def _rows(found: Mapping[str | None, Sequence[CorrectedNumber]], names: Sequence[str]) -> Iterator[CorrectedRow]:
+    """Of all rows, of each group, then of each pair of groups; `found` has by label the first two, in this order."""
+    for place, group in enumerate([None, *names]):
+        yield from (CorrectedRow(label, group, None, numbers[place]) for label, numbers in found.items())
+    for a, b in combinations(range(len(names)), 2):
+        for label, numbers in found.items():
+            yield CorrectedRow(label, names[a], names[b], _subtract(numbers[a + 1], numbers[b + 1]))
 
 
 def _check_labels(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
@@ -205,16 +221,6 @@ def _correct_groups(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], l
 
     every, groups = correct_by_labels(draw, labels, inside, level)
     return [CorrectedNumber(group.judge, group.corrected, group.labelled) for group in (every, *groups)]
-
-
-def _separate_mean(found: Mapping[str, CorrectedNumber]) -> CorrectedGroup:
-    return CorrectedGroup({name: number for name, number in found.items() if name != _MEAN_KEY}, found.get(_MEAN_KEY))
-
-
-def _subtract_groups(a: str, b: str, first: CorrectedGroup, second: CorrectedGroup) -> CorrectedDifference:
-    shares = {name: _subtract(number, second.shares[name]) for name, number in first.shares.items()}
-    mean = _subtract(first.mean, second.mean) if first.mean and second.mean else None
-    return CorrectedDifference(a, b, shares, mean)
 
 
 def _subtract(corrected_number: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:

@@ -11,47 +11,44 @@ from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, 
 
 if TYPE_CHECKING:
     from overton.judging.annotators import AnnotatorAgreement
-    from overton.judging.judged_tables import CorrectedDifference, CorrectedGroup, CorrectedNumber, JudgedResult
+    from overton.judging.judged_tables import CorrectedRow, JudgedResult
     from overton.statistics import Estimate
     from overton.studies.label_shares import LabelledNumbers, LabelledShares, Variants
 
 
 def correction_tables(found: JudgedResult) -> list[Table]:
     """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
-    said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers describe {found.population}."
-    tables = [_correction_table("All rows", found.all, "share", said)]
-    tables += [_correction_table(name, group, "share") for name, group in found.by.items()]
-    tables += [
-        _correction_table(f"{difference.a} minus {difference.b}", difference, "points")
-        for difference in found.differences
-    ]
+    said = (
+        f"{found.labelled:,} of {found.units:,} rows are labelled by people; the numbers describe {found.population}."
+    )
+    groups = dict.fromkeys((row.group, row.against) for row in found.rows)
+    tables = [_correction_table(found.rows_of(*sides), "" if any(sides) else said) for sides in groups]
     agreement = found.agreement
     heads = [Column("Judge and people"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
     heads.append(Column("Krippendorff's alpha", "value"))
     row: list[Cell] = ["labelled rows", agreement.same, agreement.kappa, agreement.alpha]
-    return [*(table for table in tables if table.rows), Table("Agreement", heads, [row])]
+    return [*tables, Table("Agreement", heads, [row])]
 
 
-def _correction_table(title: str, group: CorrectedGroup | CorrectedDifference, kind: Kind, note: str = "") -> Table:
+def _correction_table(rows: Sequence[CorrectedRow], note: str) -> Table:
+    first = rows[0]
+    kind: Kind = "share" if first.against is None else "points"
     heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
-    rows = [_number_row(name, share) for name, share in group.shares.items()]
-    return Table(title, heads, [*rows, *_mean_row(group)], note)
+    title = "All rows" if first.group is None else first.group
+    return Table(title if first.against is None else f"{title} minus {first.against}", heads, list(_cells(rows)), note)
 
 
-def _number_row(name: str, corrected_number: CorrectedNumber) -> list[Cell]:
-    judged: Cell = (
-        EmptyCell("the judge gives no such label") if isnan(corrected_number.judge) else corrected_number.judge
-    )
-    return [name, judged, corrected_number.corrected, corrected_number.labelled]
-
-
-def _mean_row(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
+def _cells(rows: Sequence[CorrectedRow]) -> Iterator[list[Cell]]:
     """A mean is another kind of number than a share, and so is written out."""
     from overton.studies.numbers import number
 
-    if group.mean is not None:
-        mean = group.mean
-        yield ["mean", number(mean.judge, "value"), sentence(mean.corrected, "value"), sentence(mean.labelled, "value")]
+    for row in rows:
+        judge, corrected, labelled = row.number.judge, row.number.corrected, row.number.labelled
+        if row.label is None:
+            yield ["mean", number(judge, "value"), sentence(corrected, "value"), sentence(labelled, "value")]
+        else:
+            judged: Cell = EmptyCell("the judge gives no such label") if isnan(judge) else judge
+            yield [row.label, judged, corrected, labelled]
 
 
 ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."

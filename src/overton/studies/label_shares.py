@@ -138,9 +138,7 @@ def shares_by_people(
     counts = [len(units.id), *(list(units.model or ()).count(name) for name in names)]
 
     def variants(label: str, both: _BoundedNumber, count: int) -> Variants:
-        plain = Estimate(both.usual.judge, nan, nan, count, _JUDGE_METHOD, level)
-        if label == CANNOT_TELL:
-            plain = not_computed("the judge gives no such label", level=level)
+        plain = judged_alone(nan if label == CANNOT_TELL else both.usual.judge, count, level)
         corrected = both.usual.corrected
         return Variants(leading(corrected, len(said)), plain, corrected, both.usual.labelled, both.most, both.least)
 
@@ -241,7 +239,11 @@ def _about_these(number: JudgeAndHuman) -> JudgeAndHuman:
     return number._replace(corrected=corrected, labelled=labelled)
 
 
-_JUDGE_METHOD = f"{NO_INTERVAL}what the judge gets wrong is in none"
+def judged_alone(value: float, n: int, level: float) -> Estimate:
+    """A number by the judge alone, which has no interval; NaN if the judge gives no such label."""
+    if isnan(value):
+        return not_computed("the judge gives no such label", level=level)
+    return Estimate(value, nan, nan, n, f"{NO_INTERVAL}what the judge gets wrong is in none", level)
 
 
 def _subtract(both: _BoundedNumber, other: _BoundedNumber) -> _BoundedNumber:
