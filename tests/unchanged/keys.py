@@ -16,7 +16,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ Json = Any
 
 FOLDER = Path(__file__).with_name("schema_1")
 _WHERE = ("measure", "item", "facet", "condition", "variant", "against")
+_SHARED = ("variant", "facet", "condition", "against", "item")
 _NAME = re.compile(r"\{(\w+)\}")
 _CALIBRATIONS = ("calibrations", "label_calibrations")
 """The tables that say how many answers have no probability, 0 for none."""
@@ -60,6 +63,14 @@ class Line:
     table: str
     value: str
     dropped: str
+
+    def fits(self, key: tuple[str, ...], conditions: frozenset[str], study: str) -> bool:
+        """Whether the line is of rows of numbers that share these texts (`_SHARED`) besides a measure that fits."""
+        return all(_matches(wanted, given, conditions, study) for wanted, given in zip(self._shared, key, strict=True))
+
+    @cached_property
+    def _shared(self) -> tuple[str, ...]:
+        return tuple(getattr(self, column) for column in _SHARED)
 
     def named(self, row: Mapping[str, Any], conditions: frozenset[str], study: str) -> dict[str, str] | None:
         """The texts that the line's names stand for in a row of numbers or of a table; None if it is of another row."""
@@ -94,6 +105,11 @@ def _pattern(text: str, conditions: frozenset[str], study: str) -> re.Pattern[st
 
 
 @cache
+def _matches(text: str, given: str, conditions: frozenset[str], study: str) -> bool:
+    return _pattern(text, conditions, study).fullmatch(given) is not None
+
+
+@cache
 def lines(study: str) -> tuple[Line, ...]:
     """All lines of a study."""
     with (FOLDER / f"{study}.csv").open(encoding="utf-8", newline="") as file:
@@ -116,19 +132,23 @@ class _Moved:
 
 
 def _moved(document: Json) -> Iterator[_Moved]:
-    tables = pluralism.COUNTS if document["study"] == "pluralism" else ("counts",)
-    counts = [row for name in tables for row in document["tables"].get(name, ())]
+    counted = pluralism.COUNTS if document["study"] == "pluralism" else ("counts",)
+    counts = [row for name in counted for row in document["tables"].get(name, ())]
     conditions = frozenset(str(row["condition"] or "") for row in counts if row["facet"] is None)
     leading: dict[tuple[Any, ...], str] = {}
     for row in document["rows"]:
         leading.setdefault(_without_variant(row), row["variant"])
+    tables = {name: _placed(rows) for name, rows in document["tables"].items()}
+    groups = _groups_of(_placed(document["rows"]))
     for line in lines(document["study"]):
         if line.dropped or line.value == "itself":
             continue
-        rows = document["tables"].get(line.table, ()) if line.table else document["rows"]
         numbers: Counter[str] = Counter()
-        for at, given in enumerate(rows):
-            row = {"item": given.get("issue", given.get("topic")), **given}
+        if line.table:
+            rows = tables.get(line.table, [])
+        else:
+            rows = sorted(chain(*_fitting(line, groups, conditions, document["study"])), key=itemgetter(0))
+        for at, row in rows:
             if line.table in _CALIBRATIONS and row.get(line.value) == 0 and "unweighed" in line.path:
                 continue
             names = line.named(row, conditions, document["study"])
@@ -145,6 +165,31 @@ def _moved(document: Json) -> Iterator[_Moved]:
             numbers[list_of] += 1
             leads = not line.table and not line.value and leading[_without_variant(row)] == row["variant"]
             yield _Moved(line, names, _value(line, row, names), leads)
+
+
+_Placed = list[tuple[int, Json]]
+
+
+def _placed(rows: Json) -> _Placed:
+    """Rows with their places in their table, each with the item that it is about."""
+    return [(at, {"item": row.get("issue", row.get("topic")), **row}) for at, row in enumerate(rows)]
+
+
+_Groups = dict[str, dict[tuple[str, ...], _Placed]]
+"""By measure, rows that differ in model only, by what they share: most lines are of few of these."""
+
+
+def _groups_of(rows: _Placed) -> _Groups:
+    found: _Groups = defaultdict(lambda: defaultdict(list))
+    for at, row in rows:
+        found[row["measure"]][tuple([row[column] or "" for column in _SHARED])].append((at, row))
+    return found
+
+
+def _fitting(line: Line, groups: _Groups, conditions: frozenset[str], study: str) -> Iterator[_Placed]:
+    for measure, some in groups.items():
+        if not line.measure or _matches(line.measure, measure, conditions, study):
+            yield from (rows for key, rows in some.items() if line.fits(key, conditions, study))
 
 
 def _without_variant(row: Mapping[str, Any]) -> tuple[Any, ...]:
