@@ -49,6 +49,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(MAKE) docs
 	@echo 'Running small benchmarks'
 	@$(BIN)/python benchmarks/engine.py --quick --check
+	@$(BIN)/python benchmarks/waiting.py --rounds 1 --issues 1
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
 	@$(BIN)/python benchmarks/coverage.py --quick

@@ -38,8 +38,9 @@ from items import DISTRIBUTIONS, Distribution, Draw
 
 from overton.statistics.comparison import verdict_of
 from overton.statistics.jackknife import Jackknife
+from overton.studies.contributions import Contribution, find_shared_items, of_pairs
 from overton.studies.measurement import How
-from overton.studies.measures import WHOLE, Contribution, find_shared_items, of_pairs
+from overton.studies.measures import WHOLE
 from overton.studies.open_mindedness.declarations import CROSS_FITTED
 from overton.studies.open_mindedness.score import crossed, scores
 from overton.studies.power import blocks

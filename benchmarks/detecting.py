@@ -40,7 +40,7 @@ from overton.statistics.power import (
     scatter,
     smallest_detectable,
 )
-from overton.studies.measures import find_shared_items
+from overton.studies.contributions import find_shared_items
 
 POWER = 0.8
 LEVEL = 0.95

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import nctdtr, stdtrit
 from scipy.stats import ttest_1samp
 
-from overton.statistics.comparison import FEW, gap, joint_differences, number, ratio
+from overton.statistics.comparison import FEW, gap, joint_differences, number
+from overton.statistics.estimate import ratio
 from overton.statistics.jackknife import Influence, Jackknife, gaps, standard_errors, student_gap
 
 Floats = NDArray[np.float64]

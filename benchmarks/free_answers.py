@@ -21,8 +21,8 @@ import polars as pl
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
+from overton.studies.contributions import find_shared_items
 from overton.studies.grouping import Frame
-from overton.studies.measures import find_shared_items
 from overton.studies.open_mindedness.declarations import OF_PAIRS
 from overton.studies.open_mindedness.free_answers import FreeCase, by_chance, free_units
 from overton.studies.open_mindedness.options import OpenMindednessHow

@@ -32,7 +32,8 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.jackknife import SHARE, Jackknife
+from overton.statistics.estimate import SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.judge_error_tests import error_clustering as find_together
 from overton.studies.correction import JudgedNumber, corrected_difference
 from overton.studies.label_shares import Variants

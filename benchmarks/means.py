@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import FARTHEST, SHARE, Influence, Jackknife, gaps, standard_errors, student_gap
+from overton.statistics.estimate import SHARE
+from overton.statistics.jackknife import FARTHEST, Influence, Jackknife, gaps, standard_errors, student_gap
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]

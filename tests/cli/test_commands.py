@@ -230,6 +230,30 @@ def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues:
     assert suffixes == {".png", ".svg"}
 
 
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["run", "open-mindedness", "--help"], ()),
+        (["run", "stance-stability", "--help"], ()),
+        (["run", "pluralism", "--help"], ()),
+        (["run", "deliberation", "--help"], ()),
+        (["run", "even-handedness", "--help"], ()),
+        (["plan", "open-mindedness", "--model", SIMULATED, "--trials", "1"], ("rich",)),
+        (["plan", "even-handedness", "--model", "simulated/advocate", "--judge", "simulated/even-judge"], ("rich",)),
+    ],
+)
+def test_plans_and_help_of_studies_load_nothing_heavy(words: list[str], heavy: tuple[str, ...]) -> None:
+    names = {"polars", "numpy", "scipy", "altair", "jinja2", "vl_convert", "rich", "xllamacpp"} - {*heavy}
+    script = (
+        f"import sys; sys.argv = ['overton', *{words!r}]\n"
+        "from overton.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print('LOADED', sorted({names!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
 def test_help_loads_nothing_heavy(overton: Overton) -> None:
     heavy = ("polars", "numpy", "scipy", "altair", "aiohttp", "rich", "xllamacpp", "inspect_ai")
     script = (

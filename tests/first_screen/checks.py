@@ -15,11 +15,11 @@ from scipy import stats
 
 from overton.analysis.results import measuring_of
 from overton.statistics import Estimate
-from overton.statistics.comparison import FEW, ratio
-from overton.statistics.jackknife import Range
+from overton.statistics.comparison import FEW
+from overton.statistics.estimate import Range, ratio
 from overton.studies.contrasts import Against
+from overton.studies.contributions import Contribution
 from overton.studies.findings import FAMILY, Assertion, Finding, count_tests, farthest
-from overton.studies.measures import Contribution
 from overton.studies.numbers import Kind, interval, number
 from overton.studies.sections import Chart, Section
 

@@ -14,9 +14,10 @@ import polars as pl
 
 from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of
+from overton.studies.contributions import Contribution
 from overton.studies.findings import Finding, evidence
 from overton.studies.frame import EstimateRow
-from overton.studies.measures import Contribution, Grouping
+from overton.studies.measures import Grouping
 from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results

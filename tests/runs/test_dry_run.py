@@ -13,10 +13,14 @@ from overton.errors import InputError
 from overton.runs.answerers import ModelRequest, open_models
 from overton.runs.dry_run import plan
 from overton.runs.experiment import Experiment
+from overton.runs.items import read_items
 from overton.runs.start import start_folder
 from overton.studies.items import Items
 from overton.studies.open_mindedness import STUDY, Options
+from overton.studies.open_mindedness.protocol import IssueTrial
 from overton.studies.options import StudyOptions
+from overton.studies.registry import study_named
+from overton.studies.stance_stability.protocol import TopicTrial
 from overton.studies.study import Role, Study
 
 PRICE = Price(input=10.0, output=100.0)
@@ -120,3 +124,25 @@ def test_a_plan_shows_the_price_in_batches_and_how_many_follow_one_another() -> 
     assert talk.hours_in_batches == 24 * talk.batches_in_turn
     none = overton.plan("open-mindedness", models=["xai/grok-4"], trials=1)
     assert (none.batches_in_turn, none.cost_in_batches) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("study", "given"),
+    [
+        ("open-mindedness", {"models": ["simulated/open-minded"], "trials": 2, "nulls": ["all"]}),
+        ("open-mindedness", {"models": ["simulated/open-minded"], "judge": "simulated/side-judge", "answers": "both"}),
+        ("open-mindedness", {"models": ["simulated/open-minded"], "trials": 3, "draws": 2, "shares": "probabilities"}),
+        ("stance-stability", {"models": ["simulated/chameleon"], "turns": 3, "retest": 0.5, "nulls": ["all"]}),
+        ("stance-stability", {"models": ["simulated/chameleon"], "turns": 3, "shares": "probabilities"}),
+    ],
+)
+def test_a_plan_of_trials_alike_is_that_of_each(
+    study: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = {"judge": "simulated/stance-judge"} if study == "stance-stability" else {}
+    first = read_items(study_named(study), None)[:2]
+    alike = overton.plan(study, items=first, **judged, **given)
+    monkeypatch.setattr(Trial, "plan_key", None)
+    for kind in (IssueTrial, TopicTrial):
+        monkeypatch.setattr(kind, "plan_key", None)
+    assert overton.plan(study, items=first, **judged, **given) == alike

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from overton.statistics import Estimate
-from overton.statistics.estimate import Ends, not_computed
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.estimate import DIFFERENCE, SHARE, Ends, not_computed
+from overton.statistics.jackknife import Jackknife
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from overton.statistics import Estimate
 from overton.statistics.comparison import Gap
-from overton.statistics.jackknife import DIFFERENCE, Jackknife
+from overton.statistics.estimate import DIFFERENCE
+from overton.statistics.jackknife import Jackknife
 from overton.studies.contrasts import contrast
+from overton.studies.contributions import Contribution, find_shared_items
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame, compared, no_contribution
 from overton.studies.items import Facet
-from overton.studies.measures import Contribution, Grouping, Measure, find_shared_items, key_in
+from overton.studies.measures import Grouping, Measure, key_in
 from overton.studies.units import Units, with_facets
 
 NOTHING = "nobody was asked"

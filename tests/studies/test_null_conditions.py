@@ -15,11 +15,13 @@ from scipy.stats import t as student
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.statistics.jackknife import DIFFERENCE, Jackknife
+from overton.statistics.estimate import DIFFERENCE
+from overton.statistics.jackknife import Jackknife
 from overton.studies.contrasts import compare_with_nulls
+from overton.studies.contributions import Contribution, of_pairs
 from overton.studies.findings import CandidateFinding
 from overton.studies.measurement import Comparing, How
-from overton.studies.measures import Contribution, Measure, of_pairs
+from overton.studies.measures import Measure
 from overton.studies.null_conditions import Null, askable, condition_of, null_of, prompts_changed, split_nulls
 from overton.studies.options import changed, fields_of, options_of
 from overton.studies.registry import asking_names, study_named

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from overton.studies import registry
-from overton.studies.measures import Contribution
+from overton.studies.contributions import Contribution
 from overton.testing import Case, check_nulls
 
 ROOT = Path(__file__).parents[2]

@@ -15,12 +15,13 @@ from overton.calls import Form
 from overton.errors import InputError
 from overton.judging import Reading
 from overton.statistics import not_computed
-from overton.statistics.jackknife import DIFFERENCE, POSITIVE
+from overton.statistics.estimate import DIFFERENCE, POSITIVE
+from overton.studies.contributions import Contribution, Sides
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.grouping import Frame
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import How
-from overton.studies.measures import Contribution, Grouping, Measure, Sides
+from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.people_labels import People
 from overton.studies.questions import Question, Questions, from_columns, label_prompts

@@ -6,6 +6,8 @@ that cannot be read is an answer too: what a conversation saw of the web is what
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -53,7 +55,7 @@ def hits_of(reply: Reply) -> tuple[Hit, ...]:
     Raises:
         CallFailed: the reply contains none in the agreed form.
     """
-    return _decode_reply(_hits_decoder, reply, "hits").hits
+    return _decode_reply(_decode_hits, reply, "hits").hits
 
 
 def page_of(reply: Reply) -> Page:
@@ -62,17 +64,18 @@ def page_of(reply: Reply) -> Page:
     Raises:
         CallFailed: the reply contains none in the agreed form.
     """
-    return _decode_reply(_page_decoder, reply, "a page")
+    return _decode_reply(_decode_page, reply, "a page")
 
 
-_hits_decoder = msgspec.json.Decoder(Hits)
-_page_decoder = msgspec.json.Decoder(Page)
+# All models and conditions that search for the same get the same pages.
+_decode_hits = lru_cache(maxsize=16)(msgspec.json.Decoder(Hits).decode)
+_decode_page = lru_cache(maxsize=16)(msgspec.json.Decoder(Page).decode)
 
 T = TypeVar("T")
 
 
-def _decode_reply(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
+def _decode_reply(decode: Callable[[str], T], reply: Reply, what: str) -> T:
     try:
-        return decode_json(reply.text, decoder.decode)
+        return decode_json(reply.text, decode)
     except Unreadable as error:
         raise CallFailed("malformed", f"the reply does not contain {what}: {error}") from error

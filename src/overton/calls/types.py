@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from hashlib import shake_128
 from struct import unpack
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -275,6 +275,12 @@ class Trial(msgspec.Struct, frozen=True):
     def condition_name(self) -> str:
         """Its condition, without its item and anything else that repeats it; a study has a single one by default."""
         return "asked"
+
+    @property
+    def plan_key(self) -> Hashable:
+        """Trials of equal keys make equally many calls, of equal lengths, on the same replies, and share the same: a
+        plan counts one for all. None, unless a study knows better, if nothing is known."""
+        return None
 
     def draw(self, purpose: str) -> Draw:
         """The random choices of this trial for one purpose."""

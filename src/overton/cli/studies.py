@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -40,6 +40,7 @@ from overton.errors import InputError, Problem
 from overton.key_values import by_key
 
 if TYPE_CHECKING:
+    from overton.planning.power import PlanDetecting
     from overton.studies.items import Items
     from overton.studies.options import Field
     from overton.studies.registry import StudyEntry
@@ -311,7 +312,6 @@ def _find_plan(name: str) -> click.Command | None:
     def body(json: bool, **given: Any) -> None:
         from overton.cli.output import show_detections, show_plan, show_precision, show_ways
         from overton.planning.plan import plan
-        from overton.planning.power import PlanDetecting
 
         asked = only_given(given)
         pilot = asked.get("pilot") if "precision" in asked or "at_most_calls" in asked else None
@@ -327,8 +327,8 @@ def _find_plan(name: str) -> click.Command | None:
         if not json:
             show_precision(planned)
             show_ways(planned)
-        if isinstance(planned, PlanDetecting) and not json:
-            show_detections(planned)
+        if detecting and not json:
+            show_detections(cast("PlanDetecting", planned))
 
     comparing = bool(study.measuring and study.measuring.comparing)
     asked = _asked_params(study, argument=study.kind != "asks")

@@ -49,8 +49,9 @@ from overton.statistics.comparison import (
 )
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.power import trials_needed
+from overton.studies.contributions import Contribution, SharedItems, find_shared_items
 from overton.studies.installed_study import blaming
-from overton.studies.measures import Contribution, Measure, SharedItems, find_shared_items
+from overton.studies.measures import Measure
 from overton.studies.options import option_place
 from overton.studies.power import chance_of
 from overton.studies.study import AnyStudy

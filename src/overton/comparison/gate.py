@@ -26,8 +26,9 @@ from overton.comparison.sources import (
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.files.atomic import write_atomic
 from overton.statistics import Estimate
+from overton.studies.contributions import Contribution
 from overton.studies.document import SCHEMA, interval_of, number_of, plain
-from overton.studies.measures import Contribution, Measure
+from overton.studies.measures import Measure
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
 from overton.untrusted import converted, decode_text, decode_toml, read_bytes, visible_line

@@ -15,9 +15,9 @@ from overton.runs.run import Run
 from overton.statistics import Estimate
 from overton.statistics.comparison import Gap, equivalence_level
 from overton.statistics.jackknife import Jackknife, Resampling
+from overton.studies.contributions import Contribution, Sides
 from overton.studies.label_shares import Variants
 from overton.studies.measurement import How
-from overton.studies.measures import Contribution, Sides
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

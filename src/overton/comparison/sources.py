@@ -21,10 +21,11 @@ from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.files.tables import open_table
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
-from overton.statistics.comparison import ratio
+from overton.statistics.estimate import ratio
+from overton.studies.contributions import Contribution, Sides, of_pairs
 from overton.studies.installed_study import blaming
 from overton.studies.measurement import Comparing, How
-from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Measure
 from overton.studies.power import halves_of, with_fewer_trials
 from overton.studies.registry import study_named, usable_studies
 from overton.studies.results import Results

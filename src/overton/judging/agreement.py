@@ -167,7 +167,8 @@ def _beyond_chance(parts: Floats, by_chance: _ByChance, clusters: Sequence[Hasha
     import numpy as np
 
     from overton.statistics.cluster_sums import ClusterSums
-    from overton.statistics.jackknife import DIFFERENCE, FEWEST, Jackknife, is_flat, standard_errors
+    from overton.statistics.estimate import DIFFERENCE, FEWEST
+    from overton.statistics.jackknife import Jackknife, is_flat, standard_errors
     from overton.statistics.proportions import wilson_limits
 
     own: Sequence[Hashable] = range(len(parts)) if clusters is None else clusters
@@ -255,7 +256,8 @@ def overlap(
     Raises:
         ValueError: the sequences differ in length.
     """
-    from overton.statistics.jackknife import SHARE, Jackknife
+    from overton.statistics.estimate import SHARE
+    from overton.statistics.jackknife import Jackknife
 
     sums: dict[Hashable, list[float]] = {}
     for labels, other, cluster in zip(first, second, clusters, strict=True):

@@ -54,7 +54,7 @@ def faults_of(
         "empty": not words,
         "cut": is_cut(finish),
         "echo": echoes(text, shown) or any(_echoes(source, text) for source in sources),
-        "loop": _loops(words),
+        "loop": _loops(text),
         "duplicate": repeats(text, earlier),
     }
     return tuple(fault for fault in FAULTS if found[fault])
@@ -90,6 +90,7 @@ def _runs(words: Words, length: int) -> list[Words]:
     return [words[start : start + length] for start in range(len(words) - length + 1)]
 
 
+@lru_cache(maxsize=128)
 def _echoes(text: str, shown: str) -> bool:
     words = _words(text)
     if len(words) < _SHORTEST_ECHO:
@@ -105,7 +106,9 @@ def _echoes(text: str, shown: str) -> bool:
     return len(echoed) >= _MOST_ECHOED * len(words)
 
 
-def _loops(words: Words) -> bool:
+@lru_cache(maxsize=128)
+def _loops(text: str) -> bool:
+    words = _words(text)
     if len(words) < _SHORTEST_LOOP:
         return False
     runs = _runs(words, _RUN_WORDS)
@@ -113,6 +116,8 @@ def _loops(words: Words) -> bool:
 
 
 def _has_same_runs(text: str, other: str) -> bool:
+    if text == other:
+        return True
     if min(len(_words(text)), len(_words(other))) < 2 * _RUN_WORDS:
         return _words(text) == _words(other)
     runs, other_runs = _runs_in_text(text, _RUN_WORDS), _runs_in_text(other, _RUN_WORDS)

@@ -24,7 +24,8 @@ from overton.runs.answerers import Opened
 from overton.runs.dry_run import Plan
 from overton.runs.experiment import Experiment
 from overton.runs.setup import Arguments, SetUp
-from overton.statistics.jackknife import FEWEST, Jackknife
+from overton.statistics.estimate import FEWEST
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.power import (
     MOST_ITEMS,
     ItemInfluences,
@@ -34,7 +35,8 @@ from overton.statistics.power import (
     fewest_items,
     smallest_detectable,
 )
-from overton.studies.measures import WHOLE, Contribution, Measure
+from overton.studies.contributions import Contribution
+from overton.studies.measures import WHOLE, Measure
 from overton.studies.options import option_place
 from overton.studies.power import Detection, ItemsNeeded, ObservedVariance, varying, varying_apart
 from overton.studies.study import AnyStudy

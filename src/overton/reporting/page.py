@@ -14,9 +14,8 @@ from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from overton.files.atomic import make_folder, write_atomic
@@ -26,6 +25,9 @@ from overton.reporting.trial_pack import Pack, pack
 from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, counted, evidence, shared_cautions
 from overton.studies.sections import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.untrusted import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def _digest(text: str) -> str:
 
 @cache
 def _compile_template(text: str) -> Template:
+    from jinja2 import Environment, StrictUndefined
+
     # `finalize` makes every expression's text visible before it is escaped; our own markup passes unchanged.
     environment = Environment(
         autoescape=True,

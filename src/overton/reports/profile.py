@@ -32,7 +32,7 @@ from overton.reports.run_report import warnings_of
 from overton.runs.answerers import public_spec
 from overton.runs.items import read_items
 from overton.runs.run import open_run
-from overton.statistics.comparison import ratio
+from overton.statistics.estimate import ratio
 from overton.statistics.jackknife import Jackknife
 from overton.studies.items import words_of
 from overton.studies.numbers import number
@@ -40,7 +40,7 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    from overton.studies.measures import Contribution
+    from overton.studies.contributions import Contribution
 
 
 def start_time(profiled_run: ProfiledRun) -> datetime:

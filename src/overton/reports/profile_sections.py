@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from overton.errors import command
 from overton.reports.profile_data import History, Point, Profile, ProfileRow, Subject
-from overton.statistics.jackknife import Range
+from overton.statistics.estimate import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.findings import ASPECTS, Aspect, Trait
 from overton.studies.numbers import Kind, interval, number, reason

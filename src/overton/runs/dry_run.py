@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,17 +181,38 @@ def plan(experiment: Experiment, models: Mapping[str, Sequence[Opened]]) -> Plan
     )
 
 
-def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[CallCount]:
-    """All trials conducted on each kind of canned replies, first those that make them shortest."""
-    names = {name for _, _, name, _ in seats}
-    return [run_to_end(_count_course(study, trials, canned, names)) for canned in study.replies() or (_first_choice,)]
+def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> tuple[CallCount, CallCount]:
+    """All trials conducted on the canned replies that make them shortest, and on those that make them longest."""
+    names, alike = {name for _, _, name, _ in seats}, _group_alike(trials)
+    replies = study.replies() or (_first_choice,)
+    shortest = _CannedAsk(replies[0], study.retrieval, names, instead=replies[-1])
+    run_to_end(_conduct_all(study, alike, shortest))
+    if not shortest.varies:
+        return shortest.course, shortest.course
+    longest = _CannedAsk((study.replies() or replies)[-1], study.retrieval, names)
+    run_to_end(_conduct_all(study, alike, longest))
+    return shortest.course, longest.course
 
 
-def _model_plans(seats: Sequence[_Seat], courses: Sequence[CallCount], *, probed: bool = True) -> list[ModelPlan]:
-    ends = (courses[0], courses[-1])
+def _group_alike(trials: Iterable[Trial]) -> list[tuple[Trial, int]]:
+    """One of all trials that make the same calls, and how many there are (`Trial.plan_key`)."""
+    first: dict[Hashable, Trial] = {}
+    counted: Counter[Hashable] = Counter()
+    for trial in trials:
+        key = (trial.name,) if (known := trial.plan_key) is None else known
+        first.setdefault(key, trial)
+        counted[key] += 1
+    return [(trial, counted[key]) for key, trial in first.items()]
+
+
+def _model_plans(
+    seats: Sequence[_Seat], courses: tuple[CallCount, CallCount], *, probed: bool = True
+) -> list[ModelPlan]:
     return [
         _model_plan(
-            role, model, *(end.count(name, lanes) + (_count_probe(model) if probed else _CallTotals()) for end in ends)
+            role,
+            model,
+            *(course.count(name, lanes) + (_count_probe(model) if probed else _CallTotals()) for course in courses),
         )
         for role, model, name, lanes in seats
     ]
@@ -241,10 +262,10 @@ class _CallTotals:
     bytes_in: int = 0
     bytes_out: int = 0
 
-    def add(self, bytes_in: int, bytes_out: int) -> None:
-        self.calls += 1
-        self.bytes_in += bytes_in
-        self.bytes_out += bytes_out
+    def add(self, bytes_in: int, bytes_out: int, times: int = 1) -> None:
+        self.calls += times
+        self.bytes_in += bytes_in * times
+        self.bytes_out += bytes_out * times
 
     def __add__(self, other: _CallTotals) -> _CallTotals:
         return _CallTotals(self.calls + other.calls, self.bytes_in + other.bytes_in, self.bytes_out + other.bytes_out)
@@ -292,11 +313,17 @@ def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Sea
 class _CannedAsk:
     """Answers every ask with a canned reply, and counts.
 
-    A call that trials share counts once, except searches and pages: canned replies repeat the same ones.
+    A call that trials share counts once, except searches and pages: canned replies repeat the same ones. `varies` is
+    whether any reply would be another `instead`.
     """
 
-    def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
+    def __init__(
+        self, canned: Canned, retrieval: Sequence[str], names: Set[str], instead: Canned | None = None
+    ) -> None:
         self.course = CallCount()
+        self.varies = False
+        self._instead = instead
+        self._trials = 1
         self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
         self._retrieval = retrieval
@@ -304,10 +331,14 @@ class _CannedAsk:
         self._steps: Counter[str] = Counter()
         self._is_parallel = False
 
-    def trial_ended(self) -> None:
-        """Count the calls from now on as another trial's."""
-        self.course.steps.add(frozenset(self._steps.items()))
+    def begin_trial(self, alike: int) -> None:
+        """Count the calls from now on as those of each of so many trials."""
+        self._trials = alike
         self._steps.clear()
+
+    def end_trial(self) -> None:
+        """Keep how many calls the trial made in sequence."""
+        self.course.steps.add(frozenset(self._steps.items()))
 
     async def __call__(
         self,
@@ -320,13 +351,17 @@ class _CannedAsk:
         **_: Any,
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
+        if self._instead is not None and not self.varies:
+            self.varies = self._instead(role, speaker or role, form) != text
         name = seat_name(self._names, role, speaker or role)
         self._steps[name] += not self._is_parallel
         once = shared and role not in self._retrieval
         if not (once and (role, tuple(messages)) in self._shared):
-            sent = sum(len(message.content.encode()) for message in messages)
-            counts = self.course.shared if once else self.course.own
-            counts[name].add(sent, len(text.encode()))
+            sent = sum(_count_bytes(message.content) for message in messages)
+            if once:
+                self.course.shared[name].add(sent, _count_bytes(text))
+            else:
+                self.course.own[name].add(sent, _count_bytes(text), self._trials)
         if once:
             self._shared.add((role, tuple(messages)))
         return Reply(text, usage=Usage(0, 0))
@@ -345,17 +380,23 @@ def _first_choice(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
+def _count_bytes(text: str) -> int:
+    """The length of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
 async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
     """The calls of `trials` of one lane on the study's canned replies of this number."""
-    return await _count_course(study, trials, (study.replies() or (_first_choice,))[number], set())
-
-
-async def _count_course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> CallCount:
-    ask = _CannedAsk(canned, study.retrieval, names)
-    for trial in trials:
-        await study.conduct(trial, ask)
-        ask.trial_ended()
+    ask = _CannedAsk((study.replies() or (_first_choice,))[number], study.retrieval, set())
+    await _conduct_all(study, _group_alike(trials), ask)
     return ask.course
+
+
+async def _conduct_all(study: AnyStudy, trials: Iterable[tuple[Trial, int]], ask: _CannedAsk) -> None:
+    for trial, alike in trials:
+        ask.begin_trial(alike)
+        await study.conduct(trial, ask)
+        ask.end_trial()
 
 
 def _model_plan(role: str, model: Opened, least: _CallTotals, most: _CallTotals) -> ModelPlan:

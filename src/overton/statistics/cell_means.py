@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
-from overton.statistics.estimate import Estimate
-from overton.statistics.jackknife import ANYTHING, Range, Resampling
+from overton.statistics.estimate import ANYTHING, Estimate, Range
+from overton.statistics.jackknife import Resampling
 
 _SPARSE = 64
 """Pairs of which fewer than one in so many occurs are sorted; otherwise those that occur are marked, which takes a

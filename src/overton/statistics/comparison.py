@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.cluster_sums import ClusterSums, Numbers
-from overton.statistics.estimate import NOT_COMPUTED, Estimate, not_computed
-from overton.statistics.jackknife import ANYTHING, STUDENT, Influence, Jackknife, Range, Resampling
+from overton.statistics.estimate import ANYTHING, NOT_COMPUTED, Estimate, Range, not_computed, ratio
+from overton.statistics.jackknife import STUDENT, Influence, Jackknife, Resampling
 
 
 def widened(estimate: Estimate, level: float, freedom: float) -> Estimate:
@@ -89,12 +89,6 @@ _DRAWS_OF_T = 4000
 """Draws of a t by chance: its 95% quantile is then exceeded by 4.3 to 5.7% of all draws."""
 
 _NO_SHARED_ITEM = "they share no item that has it"
-
-
-def ratio(sums: AnyFloats) -> AnyFloats:
-    """The first of two sums over the second [..., 2]: a mean if the second counts items."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 def equivalence_level(level: float) -> float:

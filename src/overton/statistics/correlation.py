@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import AnyFloats, Floats
-from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.jackknife import DIFFERENCE, FISHER, Jackknife
+from overton.statistics.estimate import DIFFERENCE, Estimate, not_computed
+from overton.statistics.jackknife import FISHER, Jackknife
 
 _NO_CORRELATION = "fewer than three pairs, or one side does not vary"
 

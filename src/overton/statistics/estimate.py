@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from math import isfinite, nan
-from typing import Literal
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from overton.statistics.arrays import AnyFloats
+
+Range = tuple[float, float]
+"""The range of a number: limits do not go beyond it."""
+
+ANYTHING: Range = (-inf, inf)
+POSITIVE: Range = (0.0, inf)
+SHARE: Range = (0.0, 1.0)
+DIFFERENCE: Range = (-1.0, 1.0)
+"""Between two shares."""
+
+FEWEST = 5
+"""The fewest clusters with an interval: with fewer, no method that was tried covers the truth often enough."""
 
 Ends = tuple[float | None, float | None]
 """The ends of a range, None for one without a bound: JSON has no infinity."""
@@ -72,3 +87,11 @@ NO_INTERVAL = "no interval: "
 def not_computed(reason: str, *, level: float = 0.95, n: int = 0) -> Estimate:
     """An estimate without a value, and why; `n` counts the units available."""
     return Estimate(nan, nan, nan, n, NOT_COMPUTED + reason, level)
+
+
+def ratio(sums: AnyFloats) -> AnyFloats:
+    """The first of two sums over the second [..., 2]: a mean if the second counts items."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])

@@ -21,11 +21,18 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import AnyFloats, AnyInts, Flags, Floats
 from overton.statistics.cluster_sums import MOST, ClusterSums, Numbers, Sums, group_of_clusters, side_by_side
-from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
+from overton.statistics.estimate import (
+    ANYTHING,
+    DIFFERENCE,
+    FEWEST,
+    NO_INTERVAL,
+    SHARE,
+    Estimate,
+    Range,
+    ends_of,
+    not_computed,
+)
 from overton.statistics.proportions import wilson_limits
-
-FEWEST = 5
-"""The fewest clusters with an interval: with fewer, no method that was tried covers the truth often enough."""
 
 OF_SKEWNESS = 0.9
 """The part of an estimated skewness that is removed. Removing all of it makes intervals of symmetric values with long
@@ -213,15 +220,6 @@ _AT_ONCE = 2**17
 
 _SMALLEST = 1e-6
 """A standard deviation smaller than this is rounding error around zero."""
-
-Range = tuple[float, float]
-"""The range of a number: limits do not go beyond it."""
-
-ANYTHING: Range = (-inf, inf)
-POSITIVE: Range = (0.0, inf)
-SHARE: Range = (0.0, 1.0)
-DIFFERENCE: Range = (-1.0, 1.0)
-"""Between two shares."""
 
 
 class Scale(NamedTuple):

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, hstack, identity
 
 from overton.statistics.arrays import Floats
 
@@ -224,11 +223,15 @@ def separated_rows(
     signs = np.where(successes == 0, -1.0, 1.0)[same]
     pure = features[np.flatnonzero(same)].multiply(signs[:, None])
     size = int(same.sum())
-    above = hstack([-pure, identity(size)], format="csr")
+    above = scipy.sparse.hstack([-pure, scipy.sparse.identity(size)], format="csr")
     mixed = features[np.flatnonzero(~same)]
-    level = hstack([mixed, coo_array((mixed.shape[0], size))], format="csr") if mixed.shape[0] else None
+    level = (
+        scipy.sparse.hstack([mixed, scipy.sparse.coo_array((mixed.shape[0], size))], format="csr")
+        if mixed.shape[0]
+        else None
+    )
     width = features.shape[1]
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.concatenate([np.zeros(width), -np.ones(size)]),
         A_ub=above,
         b_ub=np.zeros(size),
@@ -246,5 +249,5 @@ def separated_rows(
 
 def _feature_matrix(design: Floats, groups: NDArray[np.int64], count: int) -> Any:
     rows = len(groups)
-    dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
-    return hstack([dummies, coo_array(design)], format="csr")
+    dummies = scipy.sparse.coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
+    return scipy.sparse.hstack([dummies, scipy.sparse.coo_array(design)], format="csr")

@@ -30,8 +30,8 @@ from scipy.special import ndtri, stdtrit
 
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
-from overton.statistics.jackknife import FEWEST, SHARE, Influence, Range, Resampling, gaps, standard_errors
+from overton.statistics.estimate import FEWEST, NO_INTERVAL, SHARE, Estimate, Range, ends_of, not_computed
+from overton.statistics.jackknife import Influence, Resampling, gaps, standard_errors
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
 from overton.statistics.prediction_powered import COVERED, NEEDED, JudgeAndHuman, correct_by_labels, moves
 from overton.statistics.proportions import wilson_limits

@@ -19,7 +19,8 @@ from scipy.special import chdtri, nctdtr, stdtrit
 
 from overton.statistics.arrays import Floats
 from overton.statistics.comparison import Number, equivalence_level
-from overton.statistics.jackknife import FEWEST, Influence, StandardErrors, standard_errors, student_gap
+from overton.statistics.estimate import FEWEST
+from overton.statistics.jackknife import Influence, StandardErrors, standard_errors, student_gap
 
 SIMULATED = 100
 """More items than this are not simulated: Student's t is then within a percentage point."""

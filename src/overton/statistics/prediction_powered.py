@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from overton.statistics.arrays import Flags, Floats
-from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
-from overton.statistics.jackknife import FEWEST, StandardErrors, gaps
+from overton.statistics.estimate import FEWEST, NO_INTERVAL, Estimate, ends_of, not_computed
+from overton.statistics.jackknife import StandardErrors, gaps
 from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.stratified_share import strata_of, stratified_share

@@ -17,9 +17,10 @@ from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
 from overton.statistics.comparison import equivalence_level, joint_differences, verdict_of
 from overton.statistics.jackknife import Jackknife
+from overton.studies.contributions import Contribution, SharedItems, Sides, find_shared_items
 from overton.studies.findings import FAMILY, Said, count_tests
 from overton.studies.measurement import Comparing
-from overton.studies.measures import Contribution, Measure, SharedItems, Sides, find_shared_items
+from overton.studies.measures import Measure
 from overton.studies.null_conditions import Null
 from overton.studies.probabilities import resolve_probabilities
 from overton.studies.results import Results

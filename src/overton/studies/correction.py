@@ -22,7 +22,8 @@ import numpy as np
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Flags, Floats, Ints
-from overton.statistics.jackknife import Jackknife, Range, Resampling
+from overton.statistics.estimate import Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.judge_error_tests import EqualErrors, ErrorClustering, equal_errors, error_clustering
 from overton.statistics.label_draws import LabelDraw
 from overton.statistics.misclassification import (

@@ -19,8 +19,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import msgspec
 
 from overton.statistics import NO_INTERVAL, Estimate, not_computed
-from overton.statistics.comparison import widened
-from overton.statistics.jackknife import FEWEST, SHARE, Range
+from overton.statistics.estimate import FEWEST, SHARE, Range
 from overton.studies.document import Shape
 from overton.studies.numbers import Kind, interval, number
 
@@ -284,6 +283,8 @@ def _test_in_turn(candidate: CandidateFinding, many: int) -> list[Finding]:
 def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
     """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
     cannot tell."""
+    from overton.statistics.comparison import widened
+
     level = max(1 - FAMILY / many, candidate.number.level)
     wide = widened(candidate.number, level, candidate.clusters - 1)
     if candidate.p is None:

@@ -16,7 +16,8 @@ import polars as pl
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.estimate import SHARE, Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.misclassification import WHOLE, DoublyLabelled
 from overton.studies.correction import JudgedNumber, LabelledUnits, Place, UnitCase
 from overton.studies.grouping import Frame

@@ -24,8 +24,9 @@ from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.contrasts import contrast
+from overton.studies.contributions import Contribution, Sides, of_pairs
 from overton.studies.frame import Cells, EstimateRow
-from overton.studies.measures import By, Contribution, Grouping, Measure, Sides, key_in, of_pairs
+from overton.studies.measures import By, Grouping, Measure, key_in
 from overton.studies.unit_cells import (
     ALL_MODELS,
     CLUSTER,

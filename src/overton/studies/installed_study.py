@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
@@ -265,6 +265,8 @@ def _trial(trial: Any) -> Trial:
         raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} must be texts")
     if not isinstance(trial.condition_name, str):
         raise WrongValue(f"the trial {trial.name} with {kind_of_value(trial.condition_name)} as condition_name")
+    if not isinstance(trial.plan_key, Hashable):
+        raise WrongValue(f"the trial {trial.name} with {kind_of_value(trial.plan_key)} as plan_key, which has no hash")
     return trial
 
 

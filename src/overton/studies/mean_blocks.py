@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.statistics.jackknife import SHARE
+from overton.statistics.estimate import SHARE
 from overton.studies.measures import Measure
 from overton.studies.precision import (
     AnsweredTrial,

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.contributions import Sides
     from overton.studies.correction import CorrectionCase, Place
     from overton.studies.findings import Profiling, Said
-    from overton.studies.measures import Sides
     from overton.studies.people_labels import People
     from overton.studies.precision import Blocks
     from overton.studies.probabilities import Weighing

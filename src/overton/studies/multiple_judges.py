@@ -21,8 +21,8 @@ from overton.studies.numbers import Kind
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.contributions import Contribution
     from overton.studies.measurement import Comparing
-    from overton.studies.measures import Contribution
     from overton.studies.questions import Questions
     from overton.studies.results import Results
     from overton.studies.tables import RawTable
@@ -198,7 +198,7 @@ def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[
 
 def _headline(model: str, judge: str, contribution: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
     from overton.statistics.jackknife import Jackknife
-    from overton.studies.measures import find_shared_items
+    from overton.studies.contributions import find_shared_items
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
     met = find_shared_items(contribution, other, jackknife, within_model=True)

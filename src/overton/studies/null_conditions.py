@@ -22,7 +22,7 @@ from overton.studies.options import Option, StudyOptions
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.measures import Sides
+    from overton.studies.contributions import Sides
     from overton.studies.results import Results
     from overton.studies.tables import RawTable
 

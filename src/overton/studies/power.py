@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from overton.statistics.comparison import Number
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.power import ItemVariance, by_chance, item_influences, scatter
+from overton.studies.contributions import Contribution, Sides, of_pairs
 from overton.studies.measurement import Comparing
-from overton.studies.measures import Contribution, Sides, of_pairs
 from overton.studies.results import Results
 
 if TYPE_CHECKING:

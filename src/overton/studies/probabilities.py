@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import msgspec
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.calibration import Calibration
-from overton.statistics.jackknife import SHARE, Jackknife
+from overton.statistics.estimate import SHARE
 from overton.studies.asking import NO_LABEL
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
@@ -36,6 +35,9 @@ from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.statistics.calibration import Calibration
+    from overton.statistics.jackknife import Jackknife
 
 
 Shares = Annotated[

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, c
 import msgspec
 
 from overton.errors import InputError
-from overton.statistics.jackknife import Jackknife
 from overton.studies.frame import Analysis, Cells, DeclaredMeasure, EstimateRow
 from overton.studies.items import Items
 from overton.studies.judge_numbers import judge_counts, judge_rows
 from overton.studies.measurement import How
-from overton.studies.measures import By, Grouping, Measure, Sides
+from overton.studies.measures import By, Grouping, Measure
 from overton.studies.null_conditions import PREFIX, Null
 from overton.studies.questions import Questions
 from overton.studies.results import Results
@@ -29,6 +28,7 @@ from overton.studies.self_agreement import of_questions
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.contributions import Sides
     from overton.studies.correction import CorrectionCase
     from overton.studies.grouping import Frame
     from overton.studies.people_labels import People
@@ -379,6 +379,7 @@ class _Views(Generic[HowT]):
 
     def frame(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> Frame:
         """These units, and the rule for intervals."""
+        from overton.statistics.jackknife import Jackknife
         from overton.studies.grouping import Frame
 
         units, how, optional = self.units(view, kinds, named=named), self.how, self.declared.optional

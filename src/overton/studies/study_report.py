@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.contributions import Sides
     from overton.studies.layouts import SectionOf
-    from overton.studies.measures import Sides
     from overton.studies.precision import Blocks
     from overton.studies.reproduction import Reproduction
 

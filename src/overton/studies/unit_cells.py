@@ -13,7 +13,8 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
-from overton.statistics.jackknife import Jackknife, Range, Resampling
+from overton.statistics.estimate import Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.groups import Groups, number_groups, numbers_of
 from overton.studies.measures import By, Measure
 from overton.studies.units import Units

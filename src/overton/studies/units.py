@@ -12,7 +12,8 @@ from overton.studies.items import Facet
 
 if TYPE_CHECKING:
     from overton.statistics import Estimate
-    from overton.studies.measures import Contribution, Measure
+    from overton.studies.contributions import Contribution
+    from overton.studies.measures import Measure
 
 
 def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:

@@ -10,8 +10,7 @@ import msgspec
 
 from overton.judging import FAULTS
 from overton.statistics import Estimate
-from overton.statistics.jackknife import FEWEST
-from overton.statistics.proportions import proportion
+from overton.statistics.estimate import FEWEST
 from overton.studies.findings import Compared, Finding, correct_for_multiple_tests, counted
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.numbers import sentence
@@ -323,6 +322,8 @@ _AGREEMENT_UNKNOWN = "How well it agrees with people has not been measured."
 
 def tried_on(judge_on_controls: JudgeOnControls) -> str:
     """How many controls a judge got right, in a sentence."""
+    from overton.statistics.proportions import proportion
+
     share = Estimate(
         *proportion(judge_on_controls.right, judge_on_controls.controls, 0.95),
         judge_on_controls.controls,

@@ -16,8 +16,8 @@ from overton.errors import InputError
 from overton.runs.folder import RunFolder
 from overton.runs.run import open_run, run
 from overton.studies.contrasts import null_sides
+from overton.studies.contributions import Sides
 from overton.studies.measurement import Comparing
-from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
 from overton.studies.results import Results

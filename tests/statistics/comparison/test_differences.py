@@ -22,10 +22,10 @@ from overton.statistics.comparison import (
     max_t_holds,
     number,
     possible_ranks,
-    ratio,
     verdict_of,
     withhold_interval,
 )
+from overton.statistics.estimate import ratio
 from overton.statistics.jackknife import Jackknife
 
 BASE = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.3])

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import t as student
 
 from overton.statistics.cluster_sums import ClusterSums, Sums
-from overton.statistics.jackknife import ANYTHING, SHARE, Jackknife, Resampling
+from overton.statistics.estimate import ANYTHING, SHARE
+from overton.statistics.jackknife import Jackknife, Resampling
 
 
 def test_the_interval_of_a_mean_is_as_wide_as_students() -> None:

@@ -7,16 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import (
-    ANYTHING,
-    SHARE,
-    Influence,
-    Jackknife,
-    StandardErrors,
-    freedom_of,
-    gaps,
-    standard_errors,
-)
+from overton.statistics.estimate import ANYTHING, SHARE
+from overton.statistics.jackknife import Influence, Jackknife, StandardErrors, freedom_of, gaps, standard_errors
 
 
 def spread(error: float = 1.0, skewness: float = 0.0, freedom: float = 4.0) -> StandardErrors:

@@ -6,7 +6,8 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import ANYTHING, Jackknife
+from overton.statistics.estimate import ANYTHING
+from overton.statistics.jackknife import Jackknife
 
 JACKKNIFE = Jackknife(seed=3, unit="dilemmas")
 

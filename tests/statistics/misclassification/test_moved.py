@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Resampling
+from overton.statistics.estimate import DIFFERENCE, SHARE
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.misclassification import CorrectedSums, corrected_ratio, moved_by
 
 OVER: Resampling = Jackknife(unit="topics").over(np.arange(30))

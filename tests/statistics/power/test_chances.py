@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from overton.statistics import power
-from overton.statistics.comparison import Gap, Number, gap, number, ratio
-from overton.statistics.jackknife import ANYTHING, Jackknife, standard_errors, student_gap
+from overton.statistics.comparison import Gap, Number, gap, number
+from overton.statistics.estimate import ANYTHING, ratio
+from overton.statistics.jackknife import Jackknife, standard_errors, student_gap
 from overton.statistics.power import NORMAL, ItemInfluences, item_influences
 
 LEVEL = 0.95

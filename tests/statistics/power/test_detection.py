@@ -7,7 +7,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from overton.statistics.comparison import gap, number, ratio
+from overton.statistics.comparison import gap, number
+from overton.statistics.estimate import ratio
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.power import (
     NORMAL,

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from overton.studies.contributions import Sides
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import STUDY_MEASURES, analyze
 from overton.studies.even_handedness.options import EvenHow
-from overton.studies.measures import Sides
 from overton.studies.results import Results
 from overton.studies.tables import RawTable
 

@@ -16,7 +16,8 @@ from overton.errors import InputError
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.paraphrases.templates import render_templates
-from overton.studies.open_mindedness.precision import BLOCKS, judged
+from overton.studies.open_mindedness.precision import BLOCKS
+from overton.studies.open_mindedness.precision_limits import judged
 from overton.studies.open_mindedness.protocol import trials
 from overton.studies.open_mindedness.score import scores
 from overton.studies.precision import (

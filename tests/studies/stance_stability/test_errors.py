@@ -12,7 +12,8 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.statistics.jackknife import SHARE, Jackknife
+from overton.statistics.estimate import SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.studies.correction import corrected_difference
 from overton.studies.document import plain
 from overton.studies.label_parts import measures_exhibits

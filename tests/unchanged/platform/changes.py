@@ -32,10 +32,12 @@ _PLANNED = (
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 CHANGED: dict[str, dict[str, Any]] = {
-    # A trial names its own condition, which was a field of its study. A run can be verified.
+    # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
+    # run can be verified.
     "python-names": {
         **_TABLE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
+        "overton.calls > Trial > members > plan_key": "property",
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
     },
     # A plan times no calls: a run's progress says how long it will take.

@@ -16,7 +16,8 @@ from scipy.stats import mannwhitneyu
 from overton.statistics import Estimate
 from overton.statistics.arrays import Floats
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import SHARE, Range, Resampling
+from overton.statistics.estimate import SHARE, Range
+from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
 from overton.studies.frame import EstimateRow
 from overton.studies.study_measures import TableRow

@@ -24,7 +24,8 @@ import polars as pl
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import AnyInts, Flags, Floats, Ints
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.estimate import DIFFERENCE, SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
 from overton.studies.correction import CorrectionCase, JudgedNumber, LabelledUnits, Place

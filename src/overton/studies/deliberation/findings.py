@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from overton.statistics import Estimate
-from overton.statistics.proportions import wilson_limits
 from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.findings import EITHER, CandidateFinding, either, most
@@ -406,6 +405,8 @@ limit of their share over dilemmas must be above 75%, too, which takes 12 dilemm
 
 def _regardless(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
     """Models that open every dilemma with one verdict."""
+    from overton.statistics.proportions import wilson_limits
+
     for row in analysis.counts["openings"]:
         given, dilemmas = int(row["given"] or 0), int(row["dilemmas"] or 0)
         counts = [int(row[verdict] or 0) for verdict in VERDICTS]

@@ -13,23 +13,23 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from overton.calls import Trial
-from overton.statistics.jackknife import ANYTHING, Range
+from overton.statistics.estimate import ANYTHING, Range
 from overton.studies.deliberation.findings import warnings_of
 from overton.studies.deliberation.items import DILEMMAS, Dilemma
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
 from overton.studies.deliberation.questions import QUESTIONS
 from overton.studies.frame import Analysis, EstimateRow
-from overton.studies.measures import Contribution, Grouping, Measure, Sides
+from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.self_agreement import SelfAgreement, of_questions
 from overton.studies.study import import_named
 from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures, TableRow
 
 if TYPE_CHECKING:
+    from overton.studies.contributions import Contribution, Sides
     from overton.studies.grouping import Frame
     from overton.studies.people_labels import People
     from overton.studies.results import Results
@@ -185,6 +185,10 @@ def _numbers(path: str) -> Any:
 
 def no_contribution(measure: Measure, why: str) -> Contribution:
     """The contribution of a model that has no number of a measure."""
+    import numpy as np
+
+    from overton.studies.contributions import Contribution
+
     return Contribution(measure, (), np.empty((0, 2)), why=why)
 
 

@@ -19,6 +19,7 @@ from overton.statistics.arrays import AnyInts
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.contributions import Contribution, Sides, of_pairs
 from overton.studies.deliberation.contrasts import Contrast, Where, compare, rows_of
 from overton.studies.deliberation.deliberations import (
     ABSENT,
@@ -56,7 +57,7 @@ from overton.studies.deliberation.values import (
 from overton.studies.findings import share_without_interval
 from overton.studies.frame import Cells, EstimateKey, EstimateRow
 from overton.studies.grouping import Frame
-from overton.studies.measures import WHOLE, Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import WHOLE, Measure
 from overton.studies.results import Results
 from overton.studies.study_measures import TableRow
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError
-from overton.statistics.jackknife import Jackknife
 from overton.studies.precision import (
     SHARE,
     AnsweredTrial,
@@ -98,6 +97,7 @@ def _frame(looked: InterimResult) -> Frame | None:
     a call failed in every deliberation."""
     import polars as pl
 
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.deliberation.measures import STUDY_MEASURES
     from overton.studies.deliberation.options import DeliberationHow
     from overton.studies.deliberation.rows import units_of

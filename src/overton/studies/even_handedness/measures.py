@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from overton.statistics.jackknife import DIFFERENCE, Range
+from overton.statistics.estimate import DIFFERENCE, Range
 from overton.studies.even_handedness.findings import notes, sides_notes
 from overton.studies.even_handedness.items import PAIRS
 from overton.studies.even_handedness.options import NONE, NULL, EvenHow

@@ -19,7 +19,8 @@ from overton.calls import Draw
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.correlation import clustered_pearson
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.estimate import DIFFERENCE, SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import wilson_limits
 from overton.studies.frame import EstimateRow
 from overton.studies.open_mindedness.answer_counts import PRO, TEMPLATES, WEIGHTS, AnswerCounts

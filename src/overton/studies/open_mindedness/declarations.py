@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Literal, TypeAlias
 
-from overton.statistics.jackknife import ANYTHING, DIFFERENCE, Range
+from overton.statistics.estimate import ANYTHING, DIFFERENCE, Range
 from overton.studies.measures import Measure
 
 SCORE: Range = (0.0, 100.0)

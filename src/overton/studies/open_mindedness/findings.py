@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from overton.errors import quoted
 from overton.statistics import Estimate, not_computed
-from overton.statistics.proportions import exact_fall
 from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.findings import (
     EITHER,
@@ -337,6 +336,8 @@ def _beyond(model: ModelView, asked: Cells, chance: float) -> bool:
     Fisher's exact test: limits by approximation err several times as often where few answers meet so many tests. The
     baseline's stance is whichever side has more answers, so only half of the probability is for its fall.
     """
+    from overton.statistics.proportions import exact_fall
+
     name = str(asked["issue"])
     stance = next(issue["stance"] for issue in model.issues if issue["issue"] == name)
     if stance is None:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats
-from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.estimate import SHARE, Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
+from overton.studies.contributions import Sides
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.grouping import Frame, no_contribution
-from overton.studies.measures import Sides
 from overton.studies.open_mindedness.answer_counts import with_answers
 from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
 from overton.studies.open_mindedness.questions import LABELS, STRENGTHS

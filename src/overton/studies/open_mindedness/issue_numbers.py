@@ -17,7 +17,8 @@ from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import SHARE, Jackknife
+from overton.statistics.estimate import SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import difference_limits
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts

@@ -14,7 +14,7 @@ import msgspec
 
 from overton.calls import Trial
 from overton.studies.frame import Analysis
-from overton.studies.measures import By, Grouping, Measure, Sides
+from overton.studies.measures import By, Grouping, Measure
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness.declarations import (
     BALANCED,
@@ -45,6 +45,8 @@ from overton.studies.study_measures import OtherNumbers, Rows, StudyMeasures
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.studies.contributions import Sides
 
 
 def _of(units: str, *measures: Measure) -> list[Measure]:

@@ -72,9 +72,19 @@ def arguments_for(condition: ArgumentCondition, issue: Issue, draw: Callable[[st
     )
 
 
+def has_choice(condition: ArgumentCondition, issue: Issue) -> bool:
+    """Whether `arguments_for` chooses some of an issue's arguments, instead of all or none."""
+    if condition.balanced:
+        return len(issue.pros) != len(issue.cons)
+    sides = ((condition.pros, len(issue.pros)), (condition.cons, len(issue.cons)))
+    return any(size is not None and 0 < size < known for size, known in sides)
+
+
 def _sample(side: tuple[Argument, ...], size: int | None, smaller: int | None, draw: Draw) -> list[Argument]:
     wanted = smaller if smaller is not None else size
-    return list(side) if wanted is None else draw.sample(side, wanted)
+    if wanted is None:
+        return list(side)
+    return draw.sample(side, wanted) if wanted else []
 
 
 TEMPLATES = (1, 2, 3, 4, 5, 6)

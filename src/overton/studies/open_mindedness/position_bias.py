@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.estimate import DIFFERENCE, SHARE
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, TemplateCounts

@@ -7,7 +7,7 @@ with an issue replace its arguments, with their length and form.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from overton.studies.asking import sampled_replies
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
-from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
+from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for, has_choice
 from overton.studies.open_mindedness.questions import (
     QUESTIONS,
     SIDE,
@@ -65,6 +65,18 @@ class IssueTrial(Trial, frozen=True):
     def condition_name(self) -> str:
         """The configuration, with its wording if it has one."""
         return f"{self.condition.name}/w{self.wording}" if self.wording else self.condition.name
+
+    @property
+    def plan_key(self) -> Hashable:
+        """The properties on which its prompts' lengths depend: chance orders texts, and may choose among arguments."""
+        if self.instead in ("irrelevant", "elsewhere"):
+            return None
+        shown: frozenset[str] | None = None
+        if has_choice(self.condition, self.issue):
+            arguments = arguments_for(self.condition, self.issue, self.argument_draw())
+            shown = frozenset([argument.id for argument in arguments])
+        asked = (self.item, self.condition.name, self.wording, self.template)
+        return (*asked, self.instead, self.answers, self.shares, self.sampled, shown)
 
     @property
     def argument_set(self) -> int | None:
@@ -124,7 +136,8 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
 async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
     question = trial.issue.paraphrases[trial.template - 1].text, _request(a_first)
-    parts = _parts(trial, shown, question, _request(trial.draw("opening").coin()))
+    before = _request(trial.draw("opening").coin()) if trial.instead == "authors-own" else ""
+    parts = _parts(trial, shown, question, before)
     prompt = "".join(parts)
     head = _head(trial, parts)
     shared: dict[str, Any] = {"head": head} if head else {}  # without one, `ask` need not know the parameter
@@ -377,6 +390,7 @@ def strict_letter(answer: str) -> Letter | None:
     return None if place is None else _letter(answer[place].upper())
 
 
+@lru_cache(maxsize=64)
 def letter_place(answer: str) -> int | None:
     """The index of the letter that `strict_letter` reads: its first occurrence in the form that decides."""
     for pattern in _STRICT:
@@ -386,6 +400,7 @@ def letter_place(answer: str) -> int | None:
     return None
 
 
+@lru_cache(maxsize=64)
 def published_letter(answer: str) -> Letter | None:
     """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
 

@@ -21,9 +21,10 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import proportion
 from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.contributions import Contribution, Sides, of_pairs
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame, no_contribution
-from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Measure
 from overton.studies.open_mindedness import declarations as declared
 from overton.studies.open_mindedness import score
 from overton.studies.open_mindedness.answer_counts import (

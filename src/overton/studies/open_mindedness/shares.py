@@ -37,8 +37,7 @@ from scipy.special import ndtri, stdtrit
 
 from overton.statistics import Estimate
 from overton.statistics.arrays import Floats, Ints
-from overton.statistics.estimate import ends_of
-from overton.statistics.jackknife import DIFFERENCE, Range
+from overton.statistics.estimate import DIFFERENCE, Range, ends_of
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness.answer_counts import PRO, AnswerCounts
 

@@ -113,7 +113,8 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
 
     `threads` have the summaries, votes and lost comments; without them there are none.
     """
-    from overton.statistics.jackknife import SHARE, Jackknife
+    from overton.statistics.estimate import SHARE
+    from overton.statistics.jackknife import Jackknife
 
     jackknife = Jackknife(level, unit="threads")
     known = {thread.id: thread for thread in threads}

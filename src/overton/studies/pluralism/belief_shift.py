@@ -22,9 +22,10 @@ from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
+from overton.studies.contributions import Contribution
 from overton.studies.frame import Cells, EstimateRow
 from overton.studies.grouping import Frame
-from overton.studies.measures import Contribution, Grouping, Measure, key_in
+from overton.studies.measures import Grouping, Measure, key_in
 from overton.studies.pluralism.options import SHIFTS, ConditionPair, compared_with, comparisons, in_order, named
 from overton.studies.study_measures import TableRow
 from overton.studies.units import Units

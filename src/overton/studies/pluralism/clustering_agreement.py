@@ -23,7 +23,7 @@ from overton.studies.pluralism.references import BuiltReferences
 from overton.studies.sections import Cell, Column, Table
 
 if TYPE_CHECKING:
-    from overton.statistics.jackknife import Range
+    from overton.statistics.estimate import Range
 
 
 class ThreadComparison(msgspec.Struct, frozen=True):
@@ -147,7 +147,8 @@ _INDEX = (-1.0, 1.0)
 
 def _thread_means(level: float) -> Callable[..., Estimate]:
     """A function that gives the mean over threads of values within a range, by default of shares."""
-    from overton.statistics.jackknife import SHARE, Jackknife
+    from overton.statistics.estimate import SHARE
+    from overton.statistics.jackknife import Jackknife
 
     def mean(values: Iterable[float], within: Range = SHARE) -> Estimate:
         return Jackknife(level, unit="threads").mean(list(values), within)

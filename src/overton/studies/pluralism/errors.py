@@ -20,7 +20,8 @@ from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Resampling
+from overton.statistics.estimate import DIFFERENCE, SHARE, Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.label_shares import Variants

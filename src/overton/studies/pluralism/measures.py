@@ -15,10 +15,10 @@ import msgspec
 
 from overton.calls import Trial
 from overton.errors import InputError, Problem
-from overton.statistics.jackknife import DIFFERENCE, Range
+from overton.statistics.estimate import DIFFERENCE, Range
 from overton.studies.frame import EstimateRow
 from overton.studies.measurement import UnreadRecords
-from overton.studies.measures import Grouping, Measure, Sides, key_in
+from overton.studies.measures import Grouping, Measure, key_in
 from overton.studies.null_conditions import Null
 from overton.studies.pluralism.findings import notes, total_of
 from overton.studies.pluralism.items import REFERENCES, ReferenceThread
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.contributions import Sides
     from overton.studies.correction import CorrectionCase
     from overton.studies.frame import Analysis
     from overton.studies.grouping import Frame

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,8 +52,10 @@ async def read(ask: Ask, query: str, options: Options) -> TurnPages:
     hits = hits_of(await ask("search", (user(query),), shared=True))
     by_address: dict[str, Hit] = {}
     for hit in hits:
+        if len(by_address) == options.pages_per_turn:
+            break
         by_address.setdefault(hit.url, hit)
-    first = list(by_address.values())[: options.pages_per_turn]
+    first = list(by_address.values())
     fetched = await side_by_side(_fetched(ask, hit.url) for hit in first)
     shown = [(hit, page) for hit, page in zip(first, fetched, strict=True) if not page.skipped]
     lengths = [min(len(page.text), options.page_characters) for _, page in shown]
@@ -70,9 +74,10 @@ async def _fetched(ask: Ask, url: str) -> Page:
         page = page_of(await ask("pages", (user(url),), shared=True))
     except CallFailed as failed:
         return Page(url, skipped=failed.kind)
-    return page if page.skipped or page.text.strip() else Page(url, skipped="no text")
+    return page if page.skipped or (page.text and not page.text.isspace()) else Page(url, skipped="no text")
 
 
+@lru_cache(maxsize=32)
 def _source(number: int, hit: Hit, page: Page, characters: int) -> ShownPage:
     text = page.text.strip()
     cut = shortened(text, characters)
@@ -109,11 +114,13 @@ def bounded(turns: Sequence[EarlierTurn], characters: int | None) -> list[Earlie
 MARK = "[shortened]"
 """The end of a text that was cut."""
 
+_CLOSING = "\"'”’)]"
 # Where a sentence ends: its last mark and what closes after it, or the end of a paragraph.
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]|(?=\n)")
+_SENTENCE_END = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*(?=\s)|[。！？]|(?=\n)")
 _SPACE = re.compile(r"\s")
 
 
+@lru_cache(maxsize=128)
 def shortened(text: str, characters: int) -> str:
     """`text` if it has at most `characters`; otherwise its beginning, cut at the end of a sentence, and `MARK`.
 
@@ -126,11 +133,12 @@ def shortened(text: str, characters: int) -> str:
     if room <= 0:
         return MARK
     beginning = text[: room + 1]  # with the next character, which shows whether a sentence ends here
-    sentences = [match.end() for match in _SENTENCE_END.finditer(beginning)]
-    words = [match.start() for match in _SPACE.finditer(beginning)]
-    late = ([end for end in ends if room / 2 <= end <= room] for ends in (sentences, words))
-    end = next((max(ends) for ends in late if ends), room)
-    return f"{beginning[:end].rstrip()} {MARK}"
+    half = ceil(room / 2)
+    begin = len(beginning[:half].rstrip(_CLOSING)) - 1  # the mark of a sentence that closes at the half, or later
+    sentences = (match.end() for match in _SENTENCE_END.finditer(beginning, max(begin, 0)))
+    words = (match.start() for match in _SPACE.finditer(beginning, half))
+    late = (max((end for end in ends if half <= end <= room), default=0) for ends in (sentences, words))
+    return f"{beginning[: next(filter(None, late), room)].rstrip()} {MARK}"
 
 
 def allotted(lengths: Sequence[int], budget: int) -> list[int]:

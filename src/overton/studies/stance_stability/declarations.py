@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from overton.statistics.arrays import Floats, Ints
-from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, Range
+from overton.statistics.estimate import ANYTHING, DIFFERENCE, POSITIVE, Range
 from overton.studies.measures import Measure
+
+if TYPE_CHECKING:
+    from overton.statistics.arrays import Floats, Ints
 
 DIGITS = 12
 """A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
@@ -58,6 +59,8 @@ BINS = 10
 
 def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
     """The index of each value's band; the middle one includes both its bounds. -1 for NaN."""
+    import numpy as np
+
     rounded = np.round(values, DIGITS)
     places = np.where(rounded < bands[0].high, 0, np.where(rounded > bands[1].high, 2, 1))
     return np.where(np.isnan(values), -1, places)
@@ -65,6 +68,8 @@ def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
 
 def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
     """Whether each conversation's score and re-use are in each band, and its score above a bound; NaN without one."""
+    import numpy as np
+
     made: dict[str, Floats] = {}
     for bands in (CHAMELEON_BANDS, REUSE_BANDS):
         own = values.get(bands[0].measure)

@@ -24,7 +24,8 @@ from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cell_means import CellValues, cell_means
-from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.estimate import SHARE, Range
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.correction import JudgedNumber, LabelledUnits, UnitCase
 from overton.studies.grouping import Frame

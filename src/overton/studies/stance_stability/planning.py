@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from overton.calls import Form
 from overton.studies.stance_stability.options import MOST_PAGES
 
@@ -26,6 +28,7 @@ def _longest(role: str, speaker: str, form: Form | None) -> str:
     return _UNREADABLE if role == "judge" else _reply(role, _LONG_PAGE)
 
 
+@lru_cache(maxsize=8)
 def _reply(role: str, sentences: int) -> str:
     if role == "search":
         hits = ", ".join(f'{{"url": "https://site-{number}.example/page"}}' for number in range(MOST_PAGES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,7 +17,7 @@ from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.context import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.options import Options
-from overton.studies.stance_stability.questions import NOT_JUDGED, judge_turn
+from overton.studies.stance_stability.questions import NOT_JUDGED, calibration_turns, is_turn_retested, judge_turn
 from overton.studies.stance_stability.record import Ordering, Record
 
 NullChange = Literal["", "same-question", "no-history", "no-search", "same-pages"]
@@ -40,6 +40,15 @@ class TopicTrial(Trial, frozen=True):
     def condition_name(self) -> str:
         """Temperature and order of the questions."""
         return f"t{'own' if self.temperature is None else f'{self.temperature:g}'}/{self.ordering}"
+
+    @property
+    def plan_key(self) -> Hashable:
+        """The properties on which its calls and their lengths depend, so neither temperature nor order of labels."""
+        order = question_order(self)
+        turns = range(1, len(order) + 1)
+        retested = tuple([turn for turn in turns if is_turn_retested(self, turn)])
+        sampled = tuple(calibration_turns(self, turns).items())
+        return self.item, self.instead, self.shares, tuple(order), retested, sampled
 
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:

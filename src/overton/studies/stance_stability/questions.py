@@ -327,6 +327,16 @@ class _Trial(Protocol):
         """As for every trial."""
 
 
+def is_turn_retested(trial: _Trial, number: int) -> bool:
+    """Whether the turn `number` gets a second label."""
+    return is_retested(trial.draw(f"retest/{number}"), trial.options.retest)
+
+
+def calibration_turns(trial: _Trial, turns: Sequence[int]) -> dict[int, int]:
+    """How many single answers are requested about some of the trial's `turns`."""
+    return choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns)
+
+
 async def judge_turn(
     trial: _Trial,
     ask: Ask,
@@ -352,9 +362,9 @@ async def judge_turn(
     material = material_of(towards, turn, earlier, options.judged_characters, label_first=weighed)
     keys = {"topic": ("stance",), "published": ("premise_stance",), "both": ("stance", "premise_stance")}
     asked = dict.fromkeys(keys[options.judge_prompts], material)
-    sampled = choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns).get(number, 0)
+    sampled = calibration_turns(trial, turns).get(number, 0)
     first = await _ask_in_turn(ask, asked, speaker, probabilities=weighed, sampled=sampled, place=f"{number}")
-    if first.failure or not is_retested(trial.draw(f"retest/{number}"), options.retest):
+    if first.failure or not is_turn_retested(trial, number):
         return first
     second = await _ask_in_turn(
         ask,

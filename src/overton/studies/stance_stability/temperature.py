@@ -14,17 +14,8 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Flags, Floats, Ints
 from overton.statistics.cell_means import CellValues, cell_means, cell_sums
 from overton.statistics.comparison import variance_of_means
-from overton.statistics.jackknife import (
-    DIFFERENCE,
-    FEWEST,
-    FISHER,
-    POSITIVE,
-    SHARE,
-    Jackknife,
-    Resampling,
-    same_in_all,
-    too_few,
-)
+from overton.statistics.estimate import DIFFERENCE, FEWEST, POSITIVE, SHARE
+from overton.statistics.jackknife import FISHER, Jackknife, Resampling, same_in_all, too_few
 from overton.statistics.tests import holm, permuted_within
 from overton.studies.frame import EstimateRow
 from overton.studies.grouping import Frame

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.studies.open_mindedness.answer_counts import with_answers
-from overton.studies.open_mindedness.items import Argument, Issue
+from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.layouts.parts import LABELS
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
 from overton.studies.sections import BrowseFilter, Numbers, TrialTable
@@ -121,14 +121,11 @@ def _prompts(
     key = pl.concat_str([pl.col("issue"), pl.col("arguments").list.join(","), *map(pl.col, _SHAPE[2:])], separator="\n")
     keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
     distinct = keyed.unique("prompt").sort("prompt").select(_SHAPE)
-    numbers: dict[str, int] = {}
-    known = {name: {argument.id: argument for argument in (*i.pros, *i.cons)} for name, i in issues.items()}
-    prompts = _CompactRows(
-        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, known, s)] for s in distinct.iter_rows()
-    )
+    texts = _NumberedTexts(issues)
+    prompts = _CompactRows(texts.prompt(shape) for shape in distinct.iter_rows())
     prompt = keyed["prompt"].to_numpy().copy()
     prompt[~prompts.filled[prompt]] = -1
-    return prompts.row, prompt, list(numbers)
+    return prompts.row, prompt, list(texts.numbers)
 
 
 class _CompactRows:
@@ -150,17 +147,49 @@ class _CompactRows:
         return self._numbers[self._ends[index] : self._ends[index + 1]].tolist()
 
 
-def _parts(
-    issues: Mapping[str, Issue],
-    known: Mapping[str, Mapping[str, Argument]],
-    shape: tuple[str, Sequence[str], int, int, bool, str],
-) -> tuple[str, ...]:
-    """The prompt's texts; none if something that it was made of is missing."""
-    name, arguments, wording, template, a_first, answers = shape
-    issue = issues.get(name)
-    if issue is None or len(issue.paraphrases) < template or not known[name].keys() >= {*arguments}:
-        return ()
-    shown = [known[name][argument] for argument in arguments]
-    if answers == "free":
-        return free_parts(issue, shown, wording, template)
-    return prompt_parts(issue, shown, wording, template, a_first)
+_Shape = tuple[str, Sequence[str], int, int, bool, str]
+"""The columns `_SHAPE` of a prompt."""
+
+
+class _NumberedTexts:
+    """The texts of prompts, numbered in the order in which they are first needed.
+
+    Most of 100,000 prompts differ only in which arguments they show in which order: their texts are found, not made.
+    """
+
+    def __init__(self, issues: Mapping[str, Issue]) -> None:
+        self.numbers: dict[str, int] = {}
+        self._issues = issues
+        self._arguments = {
+            name: {argument.id: argument for argument in (*issue.pros, *issue.cons)} for name, issue in issues.items()
+        }
+        self._evidence: dict[tuple[int, int], list[int]] = {}
+        self._argument: dict[tuple[str, str], int] = {}
+        self._question: dict[tuple[str, int, bool, str], list[int]] = {}
+
+    def prompt(self, shape: _Shape) -> Sequence[int]:
+        """The numbers of a prompt's texts; none if something that it was made of is missing."""
+        issue, arguments, wording, template, a_first, answers = shape
+        wrapper = (wording, len(arguments))
+        question = (issue, template, a_first, answers)
+        try:
+            evidence = self._evidence[wrapper].copy()
+            evidence[2:-1:2] = [self._argument[issue, argument] for argument in arguments]
+            return evidence + self._question[question]
+        except KeyError:
+            numbers = [self.numbers.setdefault(part, len(self.numbers)) for part in self._parts(shape)]
+        if numbers:
+            self._evidence[wrapper], self._question[question] = numbers[:-2], numbers[-2:]
+            self._argument |= {(issue, name): at for name, at in zip(arguments, numbers[2:-3:2], strict=True)}
+        return numbers
+
+    def _parts(self, shape: _Shape) -> tuple[str, ...]:
+        """A prompt's texts: opening, headings and arguments in turn, and closing, if it shows any, and two that ask."""
+        name, arguments, wording, template, a_first, answers = shape
+        issue, known = self._issues.get(name), self._arguments.get(name, {})
+        if issue is None or len(issue.paraphrases) < template or not known.keys() >= {*arguments}:
+            return ()
+        shown = [known[argument] for argument in arguments]
+        if answers == "free":
+            return free_parts(issue, shown, wording, template)
+        return prompt_parts(issue, shown, wording, template, a_first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from overton.calls import Message, assistant, system, user
 from overton.studies.prompts import Prompts, enclosing
@@ -58,9 +59,15 @@ def published_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tup
 
 
 def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, str]:
-    turns = [filled("judge", "turn", **_said(earlier_turn)) for earlier_turn in earlier]
+    turns = list(map(_judged_turn, earlier))
     shown = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
     return {"earlier": shown, **_said(turn)}
+
+
+@lru_cache(maxsize=64)
+def _judged_turn(turn: EarlierTurn) -> str:
+    """An earlier turn for the judge, who sees it again with each later one."""
+    return filled("judge", "turn", **_said(turn))
 
 
 def _said(turn: EarlierTurn) -> dict[str, str]:
