@@ -14,6 +14,7 @@ from fuzz.hostile.batching import Provider
 from tests.engine.simulated_time import per_minute, run_simulated
 
 from overton.calls import Reply, Settings, Usage
+from overton.calls.model import Model
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
 from overton.models.endpoint import ApiKey
@@ -64,7 +65,7 @@ def simulated(bench: Any, puppet: Any, study: Any, behave: Behave, *, trials: in
 
     async def run() -> None:
         dispatcher = bench.dispatcher(patience=RetryPolicy())
-        bound = Seat(puppet(answer), Settings(), RateLimiter(CONNECTIONS))
+        bound = Seat(Model(puppet(answer)), Settings(), RateLimiter(CONNECTIONS))
         try:
             await run_lanes([study.lane(bound, study.trials(trials))], conduct, dispatcher)
         except OvertonError as error:
@@ -228,7 +229,10 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             assert model.batching is not None
             model.batching._service = Service(provider, found.times)
             bound = Seat(
-                model.answerer, Settings(max_tokens=40), RateLimiter(CONNECTIONS), batching=model.batching, batched=True
+                Model(model.answerer, batching=model.batching),
+                Settings(max_tokens=40),
+                RateLimiter(CONNECTIONS),
+                batched=True,
             )
             dispatcher = bench.again(patience=RetryPolicy())
             dispatcher.resume_batches(batches.Batches(dispatcher), [bound])

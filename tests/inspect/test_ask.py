@@ -10,10 +10,12 @@ import anyio.lowlevel
 import pytest
 
 from overton.calls import Form, Question, Settings, user
+from overton.calls.model import Model as OpenedModel
+from overton.engine import RateLimiter, Seat
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
 from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, SharedOutcomes
 from overton.inspect.log_format import CallData
-from overton.inspect.seats import FORM, InspectSeat, NamedIdentity, form_in, pairs_of
+from overton.inspect.seats import FORM, EvalModel, form_in, pairs_of
 from overton.models import open_model
 
 
@@ -39,9 +41,10 @@ class Model:
         return ModelOutput.from_content("m", f"heard {text}")
 
 
-def table(model: Model, **seat: Any) -> EvalContext:
-    sitting = InspectSeat("subject", NamedIdentity("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
-    return EvalContext({"subject": sitting}, "inspect/m", RetrievalSources(), cache=False)
+def table(model: Model, **more: Any) -> EvalContext:
+    answerer = EvalModel("inspect/m", "inspect/m", role="subject", model=model, **more)
+    seat = Seat(OpenedModel(answerer), Settings(max_tokens=7), RateLimiter(1))
+    return EvalContext({"subject": seat}, "inspect/m", RetrievalSources(), cache=False)
 
 
 def asking(table: EvalContext, calls: list[CallData] | None = None) -> InspectAsk:

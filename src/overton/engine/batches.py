@@ -68,11 +68,11 @@ class Batches:
         refused or cancelled are created again with `retry_failed`, or asked without batches if `bounds` say so."""
         self._retry_failed = retry_failed
         for bound in bounds:
-            if bound.batching is not None:
-                who = bound.answerer.identity
+            if bound.model.batching is not None:
+                who = bound.model.answerer.identity
                 self._is_wanted = self._is_wanted or bound.batched
-                most = min(bound.batching.most_bytes, _MAX_BATCH_BYTES)
-                self._queues.setdefault(who, BatchQueue(who, bound.answerer.name, bound.batching, most))
+                most = min(bound.model.batching.most_bytes, _MAX_BATCH_BYTES)
+                self._queues.setdefault(who, BatchQueue(who, bound.model.answerer.name, bound.model.batching, most))
                 self._queues[who].batched |= bound.batched
         for batch in noted_batches(self._dispatcher.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._dispatcher.journal.has(slot)}
@@ -97,7 +97,7 @@ class Batches:
             Stopped: the run is stopping.
             RunMismatch: another call was made in its place.
         """
-        box, times = self._queues.get(bound.answerer.identity), 0
+        box, times = self._queues.get(bound.model.answerer.identity), 0
         while box is not None:
             batch = self._batch_of.get(identity.slot)
             if batch is None and (not bound.batched or times >= _MAX_EXPIRIES):
@@ -123,12 +123,12 @@ class Batches:
     def raise_reserved(self, bound: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
         its largest bill; returns the additional dollars."""
-        if (box := self._queues.get(bound.answerer.identity)) is not None:
+        if (box := self._queues.get(bound.model.answerer.identity)) is not None:
             self._reserve_again(box)
         more = 0.0
         for batch in self._batches.values():
             each = max(times * batch.each, bound.billing.most * _batch_price_share(bound))
-            if batch.answerer == bound.answerer.identity and batch.reserved and each > batch.each:
+            if batch.answerer == bound.model.answerer.identity and batch.reserved and each > batch.each:
                 more += len(batch.reserved) * (each - batch.each)
                 batch.each = batch.raised = each
                 batch.reserved = dict.fromkeys(batch.reserved, each)
@@ -456,11 +456,11 @@ class Batches:
         except AnswerError as error:
             self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT_KINDS)
             return None
-        cost = None if bound.price is None else bound.price.in_batches.cost(reply.usage)
-        self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
-        if bound.price is not None and (bill := bound.price.cost(reply.usage)) is not None:
+        cost = None if bound.model.price is None else bound.model.price.in_batches.cost(reply.usage)
+        self._settle(identity.slot, 0.0 if bound.model.price is None else worst if cost is None else cost)
+        if bound.model.price is not None and (bill := bound.model.price.cost(reply.usage)) is not None:
             self._dispatcher.learn(bound, request, bill)
-        bound.pace.answers += 1
+        bound.limiter.answers += 1
         return reply
 
     def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
@@ -583,7 +583,7 @@ def _format_calls(count: int) -> str:
 
 
 def _batch_price_share(bound: Seat) -> float:
-    price = bound.price
+    price = bound.model.price
     return 1.0 if price is None or price.batch is None else price.batch
 
 

@@ -10,7 +10,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
+from overton.calls import Failure, Reply, Request, Settings, Usage
+from overton.calls.model import Model
 from overton.engine.budget import Billing, Budget, Reservation
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
@@ -45,41 +46,34 @@ class CallTarget(Protocol):
         ...
 
 
+Rejected = Callable[[Failure], Reply | None]
+"""What a failure answers, None if nothing."""
+
 _NO_CALL_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 
 
 @dataclass
 class Seat:
-    """An answerer bound to a role, with its settings, price and pace.
+    """A model in a lane, with its settings and its rate limit.
 
-    `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
-    several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
-    a wrapper, if there is one. `judges` says that it serves as a judge. `needed` are the features that its last call
-    needed, after that call's form and whether it had a seed.
+    `limiter` admits its calls, to its only server or to the least busy of several. `batched` says that its calls are
+    sent in batches, `judges` that it serves as a judge. `needed` are the features that its last call needed, after that
+    call's form and whether it had a seed.
     """
 
-    answerer: Answerer
+    model: Model
     settings: Settings
-    pacer: RateLimiter
-    price: Price | None = None
+    limiter: RateLimiter | ServerPool
+    judges: bool = False
+    batched: bool = False
     failed_in_a_row: int = 0
     has_answered: bool = False
-    judges: bool = False
-    batching: BatchApi | None = None
-    batched: bool = False
-    fleet: ServerPool | None = None
-    through: Callable[[CallTarget], CallTarget] | None = None
     billing: Billing = field(default_factory=Billing)
     needed: tuple[object, bool, frozenset[str]] = _NO_CALL_YET
 
-    @property
-    def pace(self) -> RateLimiter | ServerPool:
-        """The rate limiter or the servers that admit its calls."""
-        return self.pacer if self.fleet is None else self.fleet
-
     def worst(self, request: Request) -> float:
         """The most that a request is expected to cost, in dollars."""
-        return self.billing.worst(self.price, request)
+        return self.billing.worst(self.model.price, request)
 
 
 @dataclass
@@ -178,8 +172,11 @@ class Dispatcher:
         batches.open(bounds, retry_failed=retry_failed)
         self.batches = batches or None
 
-    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
-        """The outcome of a call: the journal's, or a new one, journaled before it is returned.
+    async def outcome(
+        self, bound: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
+    ) -> Reply | Failure:
+        """The outcome of a call: the journal's, or a new one, journaled before it is returned. `rejected` makes a reply
+        of a failure that is an answer.
 
         Raises:
             Stopped: the run is stopping and it is not in the journal.
@@ -200,6 +197,8 @@ class Dispatcher:
             raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
         self.raise_if_stopped()
         found = _make_storable(await self._make_call(bound, identity, request))
+        if rejected is not None and isinstance(found, Failure):
+            found = rejected(found) or found
         self._count(bound, found)
         await self.journal.append(JournalEntry(identity, place, found))
         self._stop_if_full()
@@ -258,13 +257,13 @@ class Dispatcher:
             if bound.batched and not self.batches.contains(identity.slot):
                 # A batch whose replies lack token probabilities is paid for in full: one call goes ahead of it, alone.
                 needed = self._features(bound, request) & {PROBABILITIES}
-                if not self._first_calls.are_known(bound.answerer.identity, needed):
-                    turn = await self._first_calls.turn(bound.answerer.identity, needed, is_patient=True)
+                if not self._first_calls.are_known(bound.model.answerer.identity, needed):
+                    turn = await self._first_calls.turn(bound.model.answerer.identity, needed, is_patient=True)
                     if turn.features:
                         return await self._make_first_call(bound, request, turn)
             if (reply := await self.batches.outcome(bound, identity, request)) is not None:
                 return _drop_impossible_counts(reply)
-        model, needed = bound.answerer.identity, self._features(bound, request)
+        model, needed = bound.model.answerer.identity, self._features(bound, request)
         if self._first_calls.are_known(model, needed):
             return await self._send_with_retries(bound, request)
         return await self._make_first_call(bound, request, await self._first_calls.turn(model, needed))
@@ -283,12 +282,12 @@ class Dispatcher:
         None if several servers share the calls: one that alone replied first would decide which model the others must
         serve.
         """
-        if bound.fleet is not None:
+        if bound.model.serving is not None:
             return frozenset()
         form, has_seed, features = bound.needed
         if form is not request.form or has_seed != (request.seed is not None):
-            has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
-            features = features_of(Sender(bound.answerer.holds_form, bound.judges, has_cost_limit), request)
+            has_cost_limit = self.budget.limits.cost is not None and bound.model.price is not None
+            features = features_of(Sender(bound.model.answerer.holds_form, bound.judges, has_cost_limit), request)
             bound.needed = request.form, request.seed is not None, features
         return features
 
@@ -301,12 +300,12 @@ class Dispatcher:
             try:
                 return await self._send(bound, request)
             except UnavailableError as error:
-                self.tally.last_trouble = f"{bound.answerer.name}: {error}"
+                self.tally.last_trouble = f"{bound.model.answerer.name}: {error}"
                 if self.patience.refuses(error):
                     raise self._stop_for_now(error) from error
                 if turn is not None:
                     self._first_calls.unanswered(turn)
-                wait = self.patience.wait(attempt, error, refusing=bound.pace.refusing)
+                wait = self.patience.wait(attempt, error, refusing=bound.limiter.refusing)
                 if wait is None:
                     return Failure(error.kind, str(error), attempt)
                 self.tally.retried += 1
@@ -327,7 +326,7 @@ class Dispatcher:
         Raises:
             Stopped: it was.
         """
-        if (lacking := unsupported(turn.features, error, bound.answerer.name)) is not None:
+        if (lacking := unsupported(turn.features, error, bound.model.answerer.name)) is not None:
             self.stop(lacking)
             raise Stopped(str(lacking)) from error
 
@@ -369,13 +368,13 @@ class Dispatcher:
 
     async def _send(self, bound: Seat, request: Request) -> Reply:
         """Send once, as soon as the endpoint's pace and the budget allow."""
-        self._pacers[id(bound)] = bound.pace
+        self._pacers[id(bound)] = bound.limiter
         self.raise_if_stopped()
-        if bound.fleet is None:
-            pacer, ticket = bound.pacer, await bound.pacer.enter()
-            answerer: CallTarget = bound.answerer
+        if isinstance(bound.limiter, RateLimiter):
+            pacer, ticket = bound.limiter, await bound.limiter.enter()
+            answerer: CallTarget = bound.model.answerer
         else:
-            answerer, pacer, ticket = await self._wait_for_server(bound, bound.fleet)
+            answerer, pacer, ticket = await self._wait_for_server(bound.limiter)
         try:
             reserved = Reservation(request, await self.reserve(bound, request))
             bound.billing.in_flight.add(reserved)
@@ -389,7 +388,7 @@ class Dispatcher:
                 paid = None if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
                     pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self.patience)
-                    if pacer.exhausted and bound.pace.refusing:
+                    if pacer.exhausted and bound.limiter.refusing:
                         raise self.stop_exhausted(pacer, error) from error
                 elif isinstance(error, RejectedError):
                     pacer.responded()
@@ -402,7 +401,7 @@ class Dispatcher:
         pacer.answered()
         return reply
 
-    async def _wait_for_server(self, bound: Seat, fleet: ServerPool) -> tuple[CallTarget, RateLimiter, int]:
+    async def _wait_for_server(self, fleet: ServerPool) -> tuple[CallTarget, RateLimiter, int]:
         """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:
@@ -413,7 +412,7 @@ class Dispatcher:
         except Stopped as none:
             self.stop(none)
             raise
-        return bound.through(member) if bound.through else member, member.pacer, ticket
+        return member, member.pacer, ticket
 
     def learn(self, bound: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
         """Expect bills like this one from an answerer, of the requests in flight too, and say so.
@@ -421,10 +420,10 @@ class Dispatcher:
         A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
         """
         before = bound.billing.times
-        if not (note := bound.billing.learn(bound.price, request, bill)):
+        if not (note := bound.billing.learn(bound.model.price, request, bill)):
             return
-        self.tally.notes[bound.answerer.name] = note
-        more = bound.billing.raise_reserved(bound.price)
+        self.tally.notes[bound.model.answerer.name] = note
+        more = bound.billing.raise_reserved(bound.model.price)
         if self.batches is not None:
             more += self.batches.raise_reserved(bound, bound.billing.times / before if is_new else 1.0)
         self.budget.set_aside_more(more)
@@ -473,8 +472,9 @@ class Dispatcher:
         if bound.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
             self.stop(
                 Stopped(
-                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in {found.attempts}"
-                    f" attempt(s), and is taken to be down or misconfigured; its last message: {found.message}"
+                    f"{bound.model.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in"
+                    f" {found.attempts} attempt(s), and is taken to be down or misconfigured; its last message:"
+                    f" {found.message}"
                 )
             )
 
@@ -493,9 +493,9 @@ def _drop_impossible_counts(reply: Reply) -> Reply:
 
 def _reply_cost(bound: Seat, reply: Reply, worst: float) -> float:
     """Dollars; the worst case if the endpoint did not report how many tokens there were."""
-    if bound.price is None:
+    if bound.model.price is None:
         return 0.0
-    cost = bound.price.cost(reply.usage)
+    cost = bound.model.price.cost(reply.usage)
     return worst if cost is None else cost
 
 

@@ -13,6 +13,7 @@ from overton.calls import Conduct, Trial
 from overton.engine.ask import TrialAsk
 from overton.engine.dispatcher import Dispatcher, NotRecalled, Seat
 from overton.engine.rounds import Rounds
+from overton.engine.servers import ServerPool
 from overton.errors import OvertonError, Stopped
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Lane:
         Spare trials, each with its next request ready, would all send as soon as a batch of replies is processed, and
         so keep replies arriving in bursts; without them requests spread out by themselves.
         """
-        return self.at_once() if self.at_once else max(bound.pace.most for bound in self.bindings.values())
+        return self.at_once() if self.at_once else max(bound.limiter.most for bound in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:
@@ -192,9 +193,8 @@ class _LaneWorkers:
 
     async def run_all(self) -> None:
         """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
-        fleets = {
-            id(binding.fleet): binding.fleet for binding in self._lane.bindings.values() if binding.fleet is not None
-        }.values()
+        limiters = (seat.limiter for seat in self._lane.bindings.values())
+        fleets = {id(limiter): limiter for limiter in limiters if isinstance(limiter, ServerPool)}.values()
         for fleet in fleets:
             fleet.grown.append(self._start_workers)
         self._start_workers()

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from overton.calls import Reply, Request
+from overton.calls.model import AbsentAnswerer, Model
 from overton.engine import Lane, RateLimiter, Rounds, Seat, ServerPool
 from overton.engine.records import RecordWriter
-from overton.errors import RejectedError
 from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects
-from overton.models import Model
-from overton.runs.answerers import Opened
 from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.folder import (
     DATASET_FORMAT,
@@ -35,24 +31,8 @@ from overton.studies.study import AnyStudy
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
 
-@dataclass(frozen=True)
-class ReplayedModel:
-    """Stands in for a model whose replies are all in the journal: it has an identity but answers nothing."""
-
-    name: str
-    identity: str
-    holds_form: bool = False
-
-    async def answer(self, request: Request) -> Reply:
-        """Raise: a replay makes no calls."""
-        raise RejectedError("replay", f"{self.name} is only replayed here")
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
 def lanes_of(
-    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[Lane]:
     """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
 
@@ -78,7 +58,7 @@ def lanes_of(
             trials=partial(_plan_trials, experiment, part),
             outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
-            own="" if study.together else bindings[study.first].answerer.identity,
+            own="" if study.together else bindings[study.first].model.answerer.identity,
             at_once=partial(_trials_at_once, study, bindings, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
@@ -98,7 +78,7 @@ def _plan_trials(experiment: Experiment, part: frozenset[str] | None) -> Iterabl
 def _trials_at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
     """How many trials of a lane run at once: many more if they wait for batches."""
     seats = [seat for name, seat in bindings.items() if name not in study.retrieval]
-    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.pace.most for seat in seats)
+    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in seats)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
@@ -161,7 +141,7 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
 
 
 def _seat_lanes(
-    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
     """For each lane, who answers under which name, and the labels of its records."""
     bound = {
@@ -189,24 +169,20 @@ def _seat_lanes(
     return found
 
 
-def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
+def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Seat]:
     """Each model with its settings and rate limiter; one that occurs several times has a single rate limiter."""
-    if models is None:
-        return [
-            Seat(
-                ReplayedModel(entry.name, entry.identity, entry.holds_form),
-                entry.settings,
-                RateLimiter(64),
-                entry.price,
-            )
-            for entry in entries_
-        ]
+    models = [_replayed(entry) for entry in entries_] if models is None else models
     once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):
-        seat = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
-        if isinstance(model, Model):
-            seat.batching, seat.batched = model.batching, entry.batched and model.batching is not None
-            if model.serving is not None:
-                seat.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
-        once.setdefault(id(model), seat)
+        limiter: RateLimiter | ServerPool = RateLimiter(model.connections)
+        if model.serving is not None:
+            limiter = ServerPool(model.answerer.name, model.serving, model.connections)
+        batched = entry.batched and model.batching is not None
+        once.setdefault(id(model), Seat(model, entry.settings, limiter, batched=batched))
     return [once[id(model)] for model in models]
+
+
+def _replayed(entry: ModelEntry) -> Model:
+    """A model whose replies are all in the journal."""
+    answerer = AbsentAnswerer(entry.name, entry.identity, entry.holds_form)
+    return Model(answerer, entry.settings, connections=64, price=entry.price)
