@@ -17,9 +17,9 @@ from overton.calls import Reply, Settings, Usage
 from overton.calls.model import Model
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
-from overton.models.endpoint import ApiKey
 from overton.models.factory import open_model
 from overton.models.http_errors import ErrorContext, error_for
+from overton.untrusted import ApiKey
 
 CONNECTIONS = 64
 FIRST_MINUTE = CONNECTIONS + 8 + 9
@@ -28,7 +28,7 @@ FIRST_MINUTE = CONNECTIONS + 8 + 9
 LATER = 2
 """Requests in each later minute: one every 30 to 60 seconds."""
 MOST = CONNECTIONS + 8 + 21
-TARGET = ErrorContext("test/m", "m", "example.org", "KEY", ApiKey(""))
+TARGET = ErrorContext("test/m", "m", "example.org", ApiKey("", "KEY"))
 
 
 def refusal(status: int, retry_after: float | None = None, code: str = "") -> AnswerError:

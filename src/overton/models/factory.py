@@ -201,7 +201,7 @@ def _make_transport(endpoint: Endpoint, path: str, arguments: Arguments, **optio
 def _open_inspect(spec: Spec, arguments: Arguments) -> Answerer:
     from overton.models.inspect import InspectModel
 
-    key = locate(spec, SERVER, arguments).secret if arguments.key_env else None
+    key = locate(spec, SERVER, arguments).key if arguments.key_env else None
     return InspectModel(
         spec.name,
         name=spec.text,

@@ -10,12 +10,12 @@ from overton.untrusted.decode import converted, decode_json, decode_text, decode
 from overton.untrusted.escape import cell, uncelled, visible, visible_json, visible_line
 from overton.untrusted.files import no_links, opened, read_bytes
 from overton.untrusted.headers import clamp_seconds, retry_after, seconds_of
-from overton.untrusted.secrets import HIDDEN, Hiding
+from overton.untrusted.secrets import HIDDEN, ApiKey
 
 __all__ = [
     "HIDDEN",
+    "ApiKey",
     "GzipMember",
-    "Hiding",
     "Limit",
     "Zip",
     "cell",
