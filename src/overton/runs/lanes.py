@@ -24,7 +24,7 @@ from overton.runs.folder import (
     items_of_shard,
     write_manifest,
 )
-from overton.runs.precision import RoundDecider, design_of
+from overton.runs.precision import choose_trials, decide_round, design_of
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
@@ -65,7 +65,8 @@ def lanes_of(
         for number, (bindings, label) in enumerate(seatings)
     ]
     for lane in lanes:
-        lane.rounds = None if design is None else Rounds(RoundDecider(design), lane.own)
+        if design is not None:
+            lane.rounds = Rounds(partial(decide_round, design), partial(choose_trials, design), lane.own)
     return lanes
 
 
