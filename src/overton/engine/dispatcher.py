@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -18,9 +19,9 @@ from overton.engine.identity import CallKey, Identity
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalEntry
 from overton.engine.rate_limit import OVERLOAD, RateLimiter
-from overton.engine.retry import RetryPolicy
+from overton.engine.retry import RetryPolicy, retried
 from overton.engine.servers import ServerPool
-from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
+from overton.errors import AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
 T = TypeVar("T")
 
@@ -294,31 +295,36 @@ class Dispatcher:
     async def _send_with_retries(self, bound: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return await self._send(bound, request)
-            except UnavailableError as error:
-                self.tally.last_trouble = f"{bound.model.answerer.name}: {error}"
-                if self.patience.refuses(error):
-                    raise self._stop_for_now(error) from error
-                if turn is not None:
-                    self._first_calls.unanswered(turn)
-                wait = self.patience.wait(attempt, error, refusing=bound.limiter.refusing)
-                if wait is None:
-                    return Failure(error.kind, str(error), attempt)
+        return await retried(partial(self._send, bound, request), partial(self._handle_error, bound, turn))
+
+    async def _handle_error(
+        self, bound: Seat, turn: FirstTurn | None, attempt: int, error: AnswerError
+    ) -> Failure | None:
+        """The failure that a call's `attempt` ends with, or None once it may be tried again.
+
+        Raises:
+            Stopped: no other call can succeed either.
+        """
+        if isinstance(error, UnavailableError):
+            self.tally.last_trouble = f"{bound.model.answerer.name}: {error}"
+            if self.patience.refuses(error):
+                raise self._stop_for_now(error) from error
+            if turn is not None:
+                self._first_calls.unanswered(turn)
+            wait = self.patience.wait(attempt, error, refusing=bound.limiter.refusing)
+            if wait is not None:
                 self.tally.retried += 1
                 await self.pause(wait)
-            except RejectedError as error:
-                if turn is not None:
-                    self._stop_if_unsupported(bound, turn, error)
-                    if bound.has_answered:  # otherwise it is soon given up, one call at a time
-                        self._first_calls.unanswered(turn)
-                return Failure(error.kind, str(error), attempt)
-            except AccessError as error:
-                self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
-                raise Stopped(str(error)) from error
+                return None
+        elif isinstance(error, RejectedError):
+            if turn is not None:
+                self._stop_if_unsupported(bound, turn, error)
+                if bound.has_answered:  # otherwise it is soon given up, one call at a time
+                    self._first_calls.unanswered(turn)
+        else:
+            self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
+            raise Stopped(str(error)) from error
+        return Failure(error.kind, str(error), attempt)
 
     def _stop_if_unsupported(self, bound: Seat, turn: FirstTurn, error: RejectedError) -> None:
         """Stop the run if a first call was rejected because its endpoint lacks what it needs.

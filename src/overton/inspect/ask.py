@@ -13,6 +13,7 @@ from overton.engine import RetryPolicy, Seat
 from overton.engine.ask import Asker, Call, replies_of
 from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import Identity
+from overton.engine.retry import retried
 from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
 from overton.inspect.compat import is_inspects_own, runs_on_trio
 from overton.inspect.log_format import CallData, call_data
@@ -48,22 +49,22 @@ class RetrievalSources:
         """
         import anyio
 
-        attempt = 0
+        async def wait(attempt: int, error: AnswerError) -> Failure | None:
+            if isinstance(error, AccessError):
+                raise error
+            seconds = None
+            if isinstance(error, UnavailableError) and not self.patience.refuses(error):
+                seconds = self.patience.wait(attempt, error)
+            if seconds is None:
+                return Failure(error.kind, str(error), attempt)
+            await anyio.sleep(seconds)
+            return None
+
         async with self._semaphore(role):
-            while True:
-                attempt += 1
-                try:
-                    found = await self.by_role[role].answerer.answer(request)
-                except UnavailableError as error:
-                    wait = None if self.patience.refuses(error) else self.patience.wait(attempt, error)
-                    if wait is None:
-                        return Failure(error.kind, str(error), attempt)
-                    await anyio.sleep(wait)
-                except RejectedError as error:
-                    return Failure(error.kind, str(error), attempt)
-                else:
-                    _show_in_transcript(role, request, found)
-                    return found
+            found: Outcome = await retried(lambda: self.by_role[role].answerer.answer(request), wait)
+            if isinstance(found, Reply):
+                _show_in_transcript(role, request, found)
+        return found
 
     def _semaphore(self, role: str) -> Any:
         import anyio
