@@ -68,7 +68,7 @@ class Lane:
         Spare trials, each with its next request ready, would all send as soon as a batch of replies is processed, and
         so keep replies arriving in bursts; without them requests spread out by themselves.
         """
-        return self.at_once() if self.at_once else max(bound.limiter.most for bound in self.bindings.values())
+        return self.at_once() if self.at_once else max(seat.limiter.most for seat in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:

@@ -145,27 +145,27 @@ def _seat_lanes(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
     """For each lane, who answers under which name, and the labels of its records."""
-    bound = {
+    seats = {
         role: _make_seats(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
     }
     for role in study.roles:
-        for judge_seat in bound[role.name] if role.judges else ():
+        for judge_seat in seats[role.name] if role.judges else ():
             judge_seat.judges = True
     first, *others = study.role_names
-    shared = {role: bound[role][0] for role in others if bound[role]}
+    shared = {role: seats[role][0] for role in others if seats[role]}
     label: dict[str, str | bool] = {}
     found: list[tuple[dict[str, Seat], dict[str, str | bool]]] = []
     for place, judge in enumerate(manifest.models.get(study.several) or [None]):
         if judge is not None:
-            shared = shared | {study.several: bound[study.several][place]}
-            label = {JUDGE: judge.name} if len(bound[study.several]) > 1 else {}
+            shared = shared | {study.several: seats[study.several][place]}
+            label = {JUDGE: judge.name} if len(seats[study.several]) > 1 else {}
         if study.together:
-            found.append((shared | {f"{first}/{number}": seat for number, seat in enumerate(bound[first], 1)}, label))
+            found.append((shared | {f"{first}/{number}": seat for number, seat in enumerate(seats[first], 1)}, label))
             continue
         found += [
             (shared | {first: seat}, {"model": entry.name, "held": entry.holds_form, **label})
-            for seat, entry in zip(bound[first], manifest.models[first], strict=True)
+            for seat, entry in zip(seats[first], manifest.models[first], strict=True)
         ]
     return found
 

@@ -49,10 +49,10 @@ class _RecallingDispatcher(Dispatcher):
     heard: list[ReplayedCall] = field(default_factory=list)
 
     async def outcome(
-        self, bound: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
+        self, seat: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
     ) -> Reply | Failure:
-        found = await super().outcome(bound, identity, place, request, rejected=rejected)
-        self.heard.append(ReplayedCall(identity, place, bound.model.answerer.name, request, found))
+        found = await super().outcome(seat, identity, place, request, rejected=rejected)
+        self.heard.append(ReplayedCall(identity, place, seat.model.answerer.name, request, found))
         return found
 
 

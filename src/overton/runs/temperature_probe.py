@@ -85,19 +85,19 @@ class _Probe:
     role: str
     number: int
     entry: ModelEntry
-    bound: Seat
+    seat: Seat
 
     @property
     def call(self) -> Call:
         """The call: never in a batch, and without the features that judges need."""
-        return probe_call(replace(self.bound, batched=False, judges=False))
+        return probe_call(replace(self.seat, batched=False, judges=False))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Apply what was found to all later calls and to the manifest."""
         not_sent = (_TEMPERATURE,) if found.finish == REFUSED else ()
-        self.bound.settings = sent(self.bound.settings, not_sent)
+        self.seat.settings = sent(self.seat.settings, not_sent)
         manifest.models[self.role][self.number] = msgspec.structs.replace(
-            self.entry, settings=self.bound.settings, unsure=False, not_sent=not_sent
+            self.entry, settings=self.seat.settings, unsure=False, not_sent=not_sent
         )
         if not_sent:
             manifest.notes[f"{self.entry.name} as {self.role}"] = NOT_SENT
@@ -107,9 +107,9 @@ def _find_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> 
     """The judges for which this is unknown, each once."""
     for role in (role.name for role in study.roles if role.judges):
         seated = {
-            bound.model.answerer.identity: bound
+            seat.model.answerer.identity: seat
             for lane in lanes
-            for name, bound in lane.bindings.items()
+            for name, seat in lane.bindings.items()
             if name.partition("/")[0] == role
         }
         for number, entry in enumerate(manifest.models.get(role, [])):
