@@ -157,7 +157,7 @@ def test_a_calls_settings_hold_over_the_seats_and_its_seed_follows_from_its_iden
     assert request.seed == call_seed(identity, 3)
 
 
-def test_a_scripted_ask_gets_what_is_asked_side_by_side_together() -> None:
+def test_a_scripted_ask_gets_parallel_questions_together() -> None:
     groups: list[list[str]] = []
 
     async def reply_to(questions: Sequence[Question]) -> list[Reply]:

@@ -52,7 +52,7 @@ def test_a_file_is_written_and_added_to(tmp_path):
     assert (tmp_path / "new").read_bytes() == b"onetwo"
 
 
-def test_whatever_keeps_a_file_from_being_read_is_one_error_with_its_reason(tmp_path):
+def test_a_file_that_cannot_be_read_is_one_error_with_its_reason(tmp_path):
     (tmp_path / "file").write_bytes(b"caf\xe9")
     reasons = {
         ("none", 9): "No such file or directory",

@@ -1,4 +1,4 @@
-"""Whoever answers, and what is known of it, whatever room opened it."""
+"""The one description of an answerer, for language models, search engines and sources of pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overton.errors import RejectedError
 class Model:
     """An answerer and everything known about it: a language model, a search engine or a source of pages.
 
-    `connections` is the most calls it takes at a time; `price` in US dollars per million tokens, None if unknown;
+    `connections` is the most calls it takes at a time. `price` is in US dollars per million tokens, None if unknown.
     `family`, `series` and `reasons` are guessed from a model's name (see `models.catalog`). `unsure` says that the user
     did not set its temperature and that its endpoint may refuse one: see `overton.runs.temperature_probe`. `batching`
     sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if

@@ -105,14 +105,14 @@ def error_rank(error: BaseException) -> int:
 
 
 class TrialAsk(Asker):
-    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+    """The `Ask` that one trial's `conduct` is given."""
 
     __slots__ = ("_dispatcher", "_meets", "_task")
 
     def __init__(
-        self, dispatcher: Dispatcher, trial: str, bindings: Mapping[str, Seat], own: str = "", *, meets: bool = False
+        self, dispatcher: Dispatcher, trial: str, seats: Mapping[str, Seat], own: str = "", *, meets: bool = False
     ) -> None:
-        super().__init__(trial, bindings, own)
+        super().__init__(trial, seats, own)
         self._dispatcher = dispatcher
         self._meets = meets
         self._task = asyncio.current_task()

@@ -40,7 +40,7 @@ class NotRecalled(Stopped):
 
 
 Rejected = Callable[[Failure], Reply | None]
-"""What a failure answers, None if nothing."""
+"""Makes a reply of a failure, None if it is not an answer."""
 
 _NO_CALL_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 

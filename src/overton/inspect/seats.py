@@ -129,7 +129,7 @@ class EvalModel(AbsentAnswerer):
 def eval_model(seat: Seat) -> EvalModel:
     """Inspect's model in a seat."""
     answerer = seat.model.answerer
-    assert isinstance(answerer, EvalModel), f"{answerer.name} is no model of Inspect's"
+    assert isinstance(answerer, EvalModel), f"{answerer.name} was not opened by Inspect"
     return answerer
 
 

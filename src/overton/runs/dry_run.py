@@ -304,7 +304,7 @@ class _CannedReplies:
         self._steps.clear()
 
     async def reply_to(self, questions: Sequence[Question]) -> Sequence[Reply]:
-        """The replies to what is asked in parallel, which is one step under each name."""
+        """The replies to questions asked in parallel, which are one step under each name."""
         named = [seat_name(self._names, question.role, question.speaker or question.role) for question in questions]
         self._steps.update({*named})
         return [self._count(name, question) for name, question in zip(named, questions, strict=True)]

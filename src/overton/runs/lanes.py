@@ -54,15 +54,15 @@ def lanes_of(
     order = None if design is None else design.order
     lanes = [
         Lane(
-            bindings=bindings,
+            seats=seats,
             trials=partial(_plan_trials, experiment, part),
             outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
-            own="" if study.together else bindings[study.first].model.answerer.identity,
-            at_once=partial(_trials_at_once, study, bindings, len(seatings)),
+            own="" if study.together else seats[study.first].model.answerer.identity,
+            at_once=partial(_trials_at_once, study, seats, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
-        for number, (bindings, label) in enumerate(seatings)
+        for number, (seats, label) in enumerate(seatings)
     ]
     for lane in lanes:
         if design is not None:
@@ -76,10 +76,10 @@ def _plan_trials(experiment: Experiment, part: frozenset[str] | None) -> Iterabl
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
-def _trials_at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
+def _trials_at_once(study: AnyStudy, seats: Mapping[str, Seat], lanes: int) -> int:
     """How many trials of a lane run at once: many more if they wait for batches."""
-    seats = [seat for name, seat in bindings.items() if name not in study.retrieval]
-    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in seats)
+    asked = [seat for name, seat in seats.items() if name not in study.retrieval]
+    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in asked)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:

@@ -96,7 +96,7 @@ class Replay:
         """See `conduct`."""
         self._dispatcher.heard = []
         try:
-            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.bindings, lane.own))
+            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.seats, lane.own))
         except NotRecalled:
             return None
         finally:

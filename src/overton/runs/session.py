@@ -130,7 +130,7 @@ async def _conduct_session(  # noqa: PLR0917
         dispatcher = Dispatcher(journal, budget, patience)
         dispatcher.resume_batches(
             Batches(dispatcher),
-            () if models is None else [binding for lane in lanes for binding in lane.bindings.values()],
+            () if models is None else [seat for lane in lanes for seat in lane.seats.values()],
             retry_failed=retry_failed,
         )
         try:
@@ -253,8 +253,8 @@ async def _report_progress(watch: Watch, progress: Callable[[], Progress]) -> No
 
 def _rate_limiters(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
     """The models' rate limiters, each once."""
-    bound = [binding for lane in lanes for role, binding in lane.bindings.items() if role not in study.retrieval]
-    return {id(seat.limiter): seat.limiter for seat in bound}.values()
+    asked = [seat for lane in lanes for role, seat in lane.seats.items() if role not in study.retrieval]
+    return {id(seat.limiter): seat.limiter for seat in asked}.values()
 
 
 def _progress(

@@ -54,7 +54,7 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
 
 
 async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
-    """Find out for each `unsure` judge whether it accepts a temperature, and update bindings and manifest.
+    """Find out for each `unsure` judge whether it accepts a temperature, and update seats and manifest.
 
     Raises:
         Stopped: a judge did not answer, or the run is stopping.
@@ -80,7 +80,7 @@ def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], jo
 
 @dataclass(frozen=True)
 class _Probe:
-    """A judge for which this is unknown: the name of its role, its position there, and its binding."""
+    """A judge for which this is unknown: the name of its role, its position there, and its seat."""
 
     role: str
     number: int
@@ -109,7 +109,7 @@ def _find_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> 
         seated = {
             seat.model.answerer.identity: seat
             for lane in lanes
-            for name, seat in lane.bindings.items()
+            for name, seat in lane.seats.items()
             if name.partition("/")[0] == role
         }
         for number, entry in enumerate(manifest.models.get(role, [])):

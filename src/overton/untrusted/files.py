@@ -81,7 +81,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 def read_file(
     path: Path, most: int, decode: Callable[[bytes], T], error: Callable[[str], Exception], *, missing: T | None = None
 ) -> T:
-    """What `decode` makes of a file of at most `most` bytes; `missing`, unless that is None, if there is no such file.
+    """Read a file of at most `most` bytes and decode it; if there is none, return `missing` unless that is None.
 
     Raises:
         Exception: what `error` makes of the reason why the file cannot be read or decoded.
