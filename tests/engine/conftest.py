@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.engine.models import model_of
 
 from overton.calls import Price, Reply, Request, Settings, Trial, user
-from overton.calls.model import Model
 from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, RateLimiter, RetryPolicy, Seat
 from overton.engine.ask import TrialAsk
 from overton.engine.records import RecordWriter
@@ -89,7 +89,7 @@ def puppet() -> Callable[..., Puppet]:
 @pytest.fixture
 def bind() -> Callable[..., Seat]:
     def make(answerer: Any, *, most: int = 8, price: Price | None = None, **settings: Any) -> Seat:
-        return Seat(Model(answerer, price=price), Settings(**settings), RateLimiter(most))
+        return Seat(model_of(answerer, price=price), Settings(**settings), RateLimiter(most))
 
     return make
 

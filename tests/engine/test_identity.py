@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.models import model_of
 
 from overton.calls import Form, Question, Reply, Settings, system, user
-from overton.calls.model import AbsentAnswerer, Model
+from overton.calls.model import AbsentAnswerer
 from overton.engine import RateLimiter, Seat
 from overton.engine.ask import Asker, ScriptedAsk
 from overton.engine.identity import CallKey, Identity, call_seed, differing_parts, digest, identify
@@ -113,7 +114,7 @@ ASKED = (user("Well?"),)
 
 
 def seat(identity: str) -> Seat:
-    return Seat(Model(AbsentAnswerer(identity, identity)), Settings(seed=3), RateLimiter(1))
+    return Seat(model_of(AbsentAnswerer(identity, identity)), Settings(seed=3), RateLimiter(1))
 
 
 class Numbering(ScriptedAsk):

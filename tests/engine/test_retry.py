@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from fuzz.hostile.batching import Provider
+from tests.engine.models import model_of
 from tests.engine.simulated_time import per_minute, run_simulated
 
 from overton.calls import Reply, Settings, Usage
-from overton.calls.model import Model
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
 from overton.models.factory import open_model
@@ -65,7 +65,7 @@ def simulated(bench: Any, puppet: Any, study: Any, behave: Behave, *, trials: in
 
     async def run() -> None:
         dispatcher = bench.dispatcher(patience=RetryPolicy())
-        bound = Seat(Model(puppet(answer)), Settings(), RateLimiter(CONNECTIONS))
+        bound = Seat(model_of(puppet(answer)), Settings(), RateLimiter(CONNECTIONS))
         try:
             await run_lanes([study.lane(bound, study.trials(trials))], conduct, dispatcher)
         except OvertonError as error:
@@ -229,7 +229,7 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             assert model.batching is not None
             model.batching._service = Service(provider, found.times)
             bound = Seat(
-                Model(model.answerer, batching=model.batching),
+                model_of(model.answerer, batching=model.batching),
                 Settings(max_tokens=40),
                 RateLimiter(CONNECTIONS),
                 batched=True,

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.engine.models import model_of
 
 from overton.calls import Form, Question, Settings, user
-from overton.calls.model import Model as OpenedModel
 from overton.engine import RateLimiter, Seat
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
 from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, SharedOutcomes
@@ -43,7 +43,7 @@ class Model:
 
 def table(model: Model, **more: Any) -> EvalContext:
     answerer = EvalModel("inspect/m", "inspect/m", role="subject", model=model, **more)
-    seat = Seat(OpenedModel(answerer), Settings(max_tokens=7), RateLimiter(1))
+    seat = Seat(model_of(answerer), Settings(max_tokens=7), RateLimiter(1))
     return EvalContext({"subject": seat}, "inspect/m", RetrievalSources(), cache=False)
 
 

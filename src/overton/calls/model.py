@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from overton.calls.protocols import BatchApi, ServerList
 from overton.calls.types import Answerer, Price, Reply, Request, Settings
@@ -25,12 +25,12 @@ class Model:
     """
 
     answerer: Answerer
-    settings: Settings = field(default_factory=Settings)
-    connections: int = 1
-    price: Price | None = None
-    family: str = ""
-    series: str = ""
-    reasons: bool = False
+    settings: Settings
+    connections: int
+    price: Price | None
+    family: str
+    series: str
+    reasons: bool
     unsure: bool = False
     batching: BatchApi | None = None
     serving: ServerList | None = None

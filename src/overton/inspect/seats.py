@@ -16,7 +16,7 @@ from overton.inspect.compat import config_in_use
 from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.catalog import reasons_of, series_of
-from overton.runs.answerers import public_spec, why_no_probabilities, with_defaults
+from overton.runs.answerers import public_spec, recorded_model, why_no_probabilities, with_defaults
 from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
@@ -231,7 +231,7 @@ def seats_of(
     sources: Mapping[str, Model],
 ) -> dict[str, Seat]:
     """Who answers under each name that the study calls."""
-    seats = {role: _make_seat(source, source.settings) for role, source in sources.items()}
+    seats = {role: _make_seat(source) for role, source in sources.items()}
     for role, found in models.items():
         together = study.together and role == study.first
         for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
@@ -245,12 +245,11 @@ def seats_of(
                 extra_body=dict(config_in_use(model).extra_body or {}),
                 weighs=own is not None and weighs(own.answerer),
             )
-            seats[f"{role}/{number}" if together else role] = _make_seat(
-                Model(answerer, entry.settings, unsure=entry.unsure), entry.settings, judges=study.role(role).judges
-            )
+            seat = _make_seat(recorded_model(entry, answerer), judges=study.role(role).judges)
+            seats[f"{role}/{number}" if together else role] = seat
     return seats
 
 
-def _make_seat(model: Model, settings: Settings, *, judges: bool = False) -> Seat:
+def _make_seat(model: Model, *, judges: bool = False) -> Seat:
     """A seat whose rate limit is Inspect's own, or that of `RetrievalSources`."""
-    return Seat(model, settings, RateLimiter(model.connections), judges)
+    return Seat(model, model.settings, RateLimiter(model.connections), judges)

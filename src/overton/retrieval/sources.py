@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from overton.calls import Reach
+from overton.calls import Reach, Settings
 from overton.calls.model import Model
 from overton.errors import InputError, MissingExtra, Problem, suggestion
 from overton.key_values import (
@@ -97,7 +97,16 @@ def open_pages(spec: str, args: _Arguments = ()) -> Model:
 
 
 def _as_model(answerer: SearchAnswerer | PageAnswerer, connections: int, spec: _SourceSpec) -> Model:
-    return Model(answerer, connections=connections, family=spec.kind, keep_in=answerer.keep_in)
+    return Model(
+        answerer=answerer,
+        settings=Settings(),
+        connections=connections,
+        price=None,
+        family=spec.kind,
+        series="",
+        reasons=False,
+        keep_in=answerer.keep_in,
+    )
 
 
 def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Price, Settings, weighs
-from overton.calls.model import Model
+from overton.calls import Answerer, Price, Settings, weighs
+from overton.calls.model import AbsentAnswerer, Model
 from overton.errors import InputError, Problem
 from overton.models import open_model, parse_spec
 from overton.models.prices import built_in
@@ -25,6 +25,8 @@ MAX_TOKENS = 1024
 """Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384
 """The same for models that reason before they answer, whose reasoning counts as output."""
+
+_MODEL_CONNECTIONS = 64
 
 SEARCH, PAGES = "search", "pages"
 """The roles that the room `retrieval` has answerers for."""
@@ -126,6 +128,20 @@ def entry_of(request: ModelRequest, model: Model, *, batched: bool = False) -> M
         family=model.series or model.family,
         unsure=model.unsure,
         batched=batched and model.batching is not None,
+    )
+
+
+def recorded_model(entry: ModelEntry, answerer: Answerer | None = None) -> Model:
+    """A model as its manifest entry describes it. By default it answers nothing, as for a replay."""
+    return Model(
+        answerer=answerer or AbsentAnswerer(entry.name, entry.identity, entry.holds_form),
+        settings=entry.settings,
+        connections=_MODEL_CONNECTIONS,
+        price=entry.price,
+        family=entry.family,
+        series="",
+        reasons=False,
+        unsure=entry.unsure,
     )
 
 

@@ -9,11 +9,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from overton.calls.model import AbsentAnswerer, Model
+from overton.calls.model import Model
 from overton.engine import Lane, RateLimiter, Rounds, Seat, ServerPool
 from overton.engine.records import RecordWriter
 from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects
+from overton.runs.answerers import recorded_model
 from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.folder import (
     DATASET_FORMAT,
@@ -172,7 +173,7 @@ def _seat_lanes(
 
 def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Seat]:
     """Each model with its settings and rate limiter; one that occurs several times has a single rate limiter."""
-    models = [_replayed(entry) for entry in entries_] if models is None else models
+    models = [recorded_model(entry) for entry in entries_] if models is None else models
     once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):
         limiter: RateLimiter | ServerPool = RateLimiter(model.connections)
@@ -181,9 +182,3 @@ def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) 
         batched = entry.batched and model.batching is not None
         once.setdefault(id(model), Seat(model, entry.settings, limiter, batched=batched))
     return [once[id(model)] for model in models]
-
-
-def _replayed(entry: ModelEntry) -> Model:
-    """A model whose replies are all in the journal."""
-    answerer = AbsentAnswerer(entry.name, entry.identity, entry.holds_form)
-    return Model(answerer, entry.settings, connections=64, price=entry.price)

@@ -32,10 +32,13 @@ _PLANNED = (
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 CHANGED: dict[str, dict[str, Any]] = {
-    # A trial names its own condition, which was a field of its study. A run can be verified.
+    # A trial names its own condition, which was a field of its study. A run can be verified. A `Model` can be a search
+    # engine or a source of pages, which keeps what it finds.
     "python-names": {
         **_TABLE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
+        "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
+        "overton.models > Model > members": {"retrieves": "property"},
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
     },
     # A plan times no calls: a run's progress says how long it will take.
