@@ -67,8 +67,8 @@ class Asker(ABC):
         return await self.ask(Question(role, tuple(messages), speaker, form, settings, shared, head))
 
     @abstractmethod
-    async def ask(self, question: Question) -> Reply:
-        """Ask one question; raises as `Ask` does."""
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        """Ask one question, which takes its number at once; raises as `Ask` does."""
 
     @abstractmethod
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
@@ -117,9 +117,9 @@ class TrialAsk(Asker):
         self._meets = meets
         self._task = asyncio.current_task()
 
-    async def ask(self, question: Question) -> Reply:
+    def ask(self, question: Question) -> Awaitable[Reply]:
         """See `Asker`."""
-        return await self._answer(self.call(question))
+        return self._answer(self.call(question))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""

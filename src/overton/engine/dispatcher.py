@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -280,10 +280,12 @@ class Dispatcher:
             seat.needed = request.form, request.seed is not None, features
         return features
 
-    async def _send_with_retries(self, seat: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
+    def _send_with_retries(
+        self, seat: Seat, request: Request, turn: FirstTurn | None = None
+    ) -> Awaitable[Reply | Failure]:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
-        return await retried(partial(self._send, seat, request), partial(self._handle_error, seat, turn))
+        return retried(partial(self._send, seat, request), partial(self._handle_error, seat, turn))
 
     async def _handle_error(
         self, seat: Seat, turn: FirstTurn | None, attempt: int, error: AnswerError

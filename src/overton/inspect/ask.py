@@ -181,9 +181,9 @@ class InspectAsk(Asker):
         found = await self._make_call(call)
         return (refusal(found) or found) if isinstance(found, Failure) else found
 
-    async def ask(self, question: Question) -> Reply:
+    def ask(self, question: Question) -> Awaitable[Reply]:
         """See `Asker`."""
-        return await self._answer(self.call(question))
+        return self._answer(self.call(question))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
