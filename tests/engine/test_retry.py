@@ -16,6 +16,7 @@ from tests.engine.simulated_time import per_minute, run_simulated
 
 from overton.calls import Reply, Settings, Usage
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
+from overton.engine.retry import retried
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
 from overton.models.factory import open_model
 from overton.models.http_errors import ErrorContext, error_for
@@ -297,3 +298,28 @@ def test_requests_about_batches_that_are_refused_have_a_bound_and_an_end(
     again = in_batches(provider)
     assert (again.stopped, again.answered) == (None, 66)
     assert provider.paid.total() == 66
+
+
+def test_attempts_go_on_until_one_succeeds_or_what_follows_a_failure_ends_them() -> None:
+    failures: list[int] = []
+
+    async def attempt() -> str:
+        if len(failures) < 2:
+            raise UnavailableError("timeout", "slow")
+        return "answered"
+
+    async def wait(number: int, error: AnswerError) -> None:
+        failures.append(number)
+
+    async def replace(number: int, error: AnswerError) -> str:
+        return f"{number}: {error}"
+
+    async def give_up(number: int, error: AnswerError) -> None:
+        raise Stopped("no more")
+
+    assert asyncio.run(retried(attempt, wait)) == "answered"
+    assert failures == [1, 2]
+    failures.clear()
+    assert asyncio.run(retried(attempt, replace)) == "1: slow"
+    with pytest.raises(Stopped, match="no more"):
+        asyncio.run(retried(attempt, give_up))
