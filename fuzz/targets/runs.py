@@ -240,7 +240,7 @@ def _warc(data: bytes) -> None:
 
 async def _all_of(run: Path) -> None:
     search, pages = open_search(f"archive/{run}").answerer, open_pages(f"archive/{run}").answerer
-    setattr(pages._source, "_readers", _in_process())  # type: ignore[union-attr] # noqa: B010
+    setattr(getattr(pages, "_source"), "_readers", _in_process())  # noqa: B009, B010
     try:
         with suppress(AnswerError):
             await search.answer(Request((user(_QUERY),), Settings()))

@@ -18,7 +18,8 @@ from yarl import URL
 from fuzz.mutating import inside, json_values
 from fuzz.room import ended, fresh
 from fuzz.trying import Target
-from overton.calls import Hit, Hits, Page, Reply, Request, Settings, hits_of, page_of, user
+from overton.calls import Answerer, Hit, Hits, Page, Reply, Request, Settings, hits_of, page_of, user
+from overton.calls.model import Model
 from overton.errors import OvertonError
 from overton.retrieval import open_pages, open_search, web
 from overton.retrieval.address_guard import check_address, join_address
@@ -68,13 +69,19 @@ def _port(server: asyncio.Server) -> int:
 _REQUEST = Request((user("trams and buses"),), Settings())
 
 
+def _kept(model: Model) -> Answerer:
+    """An answerer that keeps what it finds and reads in an archive."""
+    assert model.keep_in is not None
+    model.keep_in(str(_folder()))
+    return model.answerer
+
+
 async def _searched(kind: str, said: bytes) -> None:
     server = await _serving(lambda path: said)
     url = f"http://127.0.0.1:{_port(server)}"
     timeout = ("timeout", "60")
     spec, more = (f"searxng/{url}", []) if kind == "searxng" else (kind, [("base_url", url)])
-    answerer = open_search(spec, [timeout, *more], top=5, resumed=spec == "google").answerer
-    answerer.keep_in(_folder())
+    answerer = _kept(open_search(spec, [timeout, *more], top=5, resumed=spec == "google"))
     try:
         hits_of(await answerer.answer(_REQUEST))
     finally:
@@ -85,8 +92,7 @@ async def _searched(kind: str, said: bytes) -> None:
 async def _read(path: str, answers: Callable[[bytes], bytes]) -> None:
     server = await _serving(answers)
     arguments = [("allow", "127.0.0.1"), ("delay", "0"), ("timeout", "60"), ("max_bytes", "2000000")]
-    answerer = open_pages("web", arguments).answerer
-    answerer.keep_in(_folder())
+    answerer = _kept(open_pages("web", arguments))
     try:
         page_of(await answerer.answer(Request((user(f"http://127.0.0.1:{_port(server)}{path}"),), Settings())))
     finally:
@@ -229,8 +235,7 @@ def _address(data: bytes) -> None:
 
 
 async def _asked_for(address: str) -> None:
-    answerer = open_pages("web", [("delay", "0"), ("timeout", "60")]).answerer
-    answerer.keep_in(_folder())
+    answerer = _kept(open_pages("web", [("delay", "0"), ("timeout", "60")]))
     try:
         page_of(await answerer.answer(Request((user(address),), Settings())))
     finally:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.engine.models import model_of
 
 from overton.calls import Price, Reply, Request, Settings, Trial, user
 from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, RateLimiter, RetryPolicy, Seat
@@ -88,7 +89,7 @@ def puppet() -> Callable[..., Puppet]:
 @pytest.fixture
 def bind() -> Callable[..., Seat]:
     def make(answerer: Any, *, most: int = 8, price: Price | None = None, **settings: Any) -> Seat:
-        return Seat(answerer, Settings(**settings), RateLimiter(most), price)
+        return Seat(model_of(answerer, price=price), Settings(**settings), RateLimiter(most))
 
     return make
 
@@ -113,7 +114,7 @@ def study(tmp_path: Path) -> SimpleNamespace:
         return [Row(trial.name, reply.text)]
 
     def lane(bound: Seat, planned: list[Trial], **more: Any) -> Lane:
-        outcomes = RecordWriter(tmp_path / "parts", Row, {"model": bound.answerer.name}, **more)
+        outcomes = RecordWriter(tmp_path / "parts", Row, {"model": bound.model.answerer.name}, **more)
         return Lane({"subject": bound}, lambda: planned, outcomes, Counter(trial.item for trial in planned))
 
     return SimpleNamespace(trials=trials, conduct=conduct, lane=lane, Row=Row)

@@ -232,9 +232,9 @@ async def test_calls_that_nobody_waits_for_can_be_cut_off(bench: Any, puppet: An
     await until(lambda: len(answerer.asked) == 2)
     every.cancel()
     await asyncio.wait([every])
-    assert bound.pacer.in_flight == 2
+    assert bound.limiter.in_flight == 2
     await asyncio.wait_for(dispatcher.settle(cut_off=True), 5)
-    assert bound.pacer.in_flight == 0
+    assert bound.limiter.in_flight == 0
     assert journaled(bench) == {}
 
 
@@ -552,11 +552,11 @@ async def test_an_endpoint_that_bears_four_at_once_fails_no_call(
     asks = [asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}")) for k in range(400)]
     replies = await asyncio.wait_for(asyncio.gather(*asks), 60)
     assert len(replies) == 400
-    assert bound.pacer.limit < 16
+    assert bound.limiter.limit < 16
     bears = 100
     for k in range(400, 1600):
         await asking(dispatcher, bound, f"t{k}")("subject", says(f"q{k}"))
-    assert bound.pacer.limit == 32
+    assert bound.limiter.limit == 32
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, 10**400])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.models import model_of
 
-from overton.calls import Form, Settings, system, user
-from overton.engine.ask import Placing
+from overton.calls import Form, Question, Reply, Settings, system, user
+from overton.calls.model import AbsentAnswerer
+from overton.engine import RateLimiter, Seat
+from overton.engine.ask import Asker, ScriptedAsk
 from overton.engine.identity import CallKey, Identity, call_seed, differing_parts, digest, identify
 
 PLACE = CallKey("i/c/w1/t1/r1", "subject", 0, "openai/gpt-4o")
@@ -105,50 +110,64 @@ def test_differing_parts_of_the_same_content_are_none() -> None:
     assert isinstance(HERE, Identity)
 
 
-@dataclass
-class Named:
-    identity: str
-
-
-@dataclass
-class Chair:
-    answerer: Named
-    settings: Settings = field(default_factory=lambda: Settings(seed=3))
-
-
 ASKED = (user("Well?"),)
 
 
-def placing(own: str = "") -> Placing[Chair]:
-    return Placing("t", {"subject": Chair(Named("m")), "judge": Chair(Named("j")), "agent/2": Chair(Named("n"))}, own)
+def seat(identity: str) -> Seat:
+    return Seat(model_of(AbsentAnswerer(identity, identity)), Settings(seed=3), RateLimiter(1))
+
+
+class Numbering(ScriptedAsk):
+    """Shows which calls asks become."""
+
+    def __init__(self, own: str = "") -> None:
+        Asker.__init__(self, "t", {"subject": seat("m"), "judge": seat("j"), "agent/2": seat("n")}, own)
+
+    def place(self, role: str, speaker: str | None = None, **how: Any) -> CallKey:
+        return self.call(Question(role, ASKED, speaker, **how))[2]
 
 
 def test_a_speakers_calls_are_numbered_as_they_are_asked() -> None:
-    place = placing().call
-    found = [place("subject", ASKED, speaker, None, None, False)[2] for speaker in (None, "a", None, "a")]
+    ask = Numbering()
+    found = [ask.place("subject", speaker) for speaker in (None, "a", None, "a")]
     assert [(one.speaker, one.number) for one in found] == [("subject", 0), ("a", 0), ("subject", 1), ("a", 1)]
 
 
 def test_who_is_asked_is_the_speakers_seat_or_the_roles() -> None:
-    place = placing().call
-    assert place("agent", ASKED, "agent/2", None, None, False)[2].answerer == "n"
-    assert place("subject", ASKED, "someone", None, None, False)[2].answerer == "m"
+    ask = Numbering()
+    assert ask.place("agent", "agent/2").answerer == "n"
+    assert ask.place("subject", "someone").answerer == "m"
 
 
 def test_what_serves_several_lanes_is_distinguished_by_the_lanes_own_model() -> None:
-    place = placing("m").call
-    assert place("subject", ASKED, None, None, None, False)[2].trial == "t"
-    assert place("judge", ASKED, None, None, None, False)[2].trial == "t of m"
+    ask = Numbering("m")
+    assert ask.place("subject").trial == "t"
+    assert ask.place("judge").trial == "t of m"
 
 
 def test_a_shared_call_stands_in_no_trial_and_takes_no_number() -> None:
-    place = placing("m").call
-    shared = place("judge", ASKED, None, None, None, True)[2]
+    ask = Numbering("m")
+    shared = ask.place("judge", shared=True)
     assert (shared.trial, shared.number) == ("", 0)
-    assert place("judge", ASKED, None, None, None, False)[2].number == 0
+    assert ask.place("judge").number == 0
 
 
 def test_a_calls_settings_hold_over_the_seats_and_its_seed_follows_from_its_identity() -> None:
-    _, identity, _, request = placing().call("subject", ASKED, None, None, Settings(temperature=0.5), False)
+    _, identity, _, request = Numbering().call(Question("subject", ASKED, settings=Settings(temperature=0.5)))
     assert request.settings == Settings(temperature=0.5, seed=3)
     assert request.seed == call_seed(identity, 3)
+
+
+def test_a_scripted_ask_gets_parallel_questions_together() -> None:
+    groups: list[list[str]] = []
+
+    async def reply_to(questions: Sequence[Question]) -> list[Reply]:
+        groups.append([question.role for question in questions])
+        return [Reply(question.role) for question in questions]
+
+    async def ask_thrice() -> list[Reply]:
+        ask = ScriptedAsk(reply_to)
+        return [await ask("a", ASKED), *await ask.all([Question("b", ASKED), Question("c", ASKED)])]
+
+    assert [reply.text for reply in asyncio.run(ask_thrice())] == ["a", "b", "c"]
+    assert groups == [["a"], ["b", "c"]]

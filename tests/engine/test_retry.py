@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from fuzz.hostile.batching import Provider
+from tests.engine.models import model_of
 from tests.engine.simulated_time import per_minute, run_simulated
 
 from overton.calls import Reply, Settings, Usage
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
+from overton.engine.retry import retried
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
-from overton.models.endpoint import ApiKey
 from overton.models.factory import open_model
 from overton.models.http_errors import ErrorContext, error_for
+from overton.untrusted import ApiKey
 
 CONNECTIONS = 64
 FIRST_MINUTE = CONNECTIONS + 8 + 9
@@ -27,7 +29,7 @@ FIRST_MINUTE = CONNECTIONS + 8 + 9
 LATER = 2
 """Requests in each later minute: one every 30 to 60 seconds."""
 MOST = CONNECTIONS + 8 + 21
-TARGET = ErrorContext("test/m", "m", "example.org", "KEY", ApiKey(""))
+TARGET = ErrorContext("test/m", "m", "example.org", ApiKey("", "KEY"))
 
 
 def refusal(status: int, retry_after: float | None = None, code: str = "") -> AnswerError:
@@ -64,7 +66,7 @@ def simulated(bench: Any, puppet: Any, study: Any, behave: Behave, *, trials: in
 
     async def run() -> None:
         dispatcher = bench.dispatcher(patience=RetryPolicy())
-        bound = Seat(puppet(answer), Settings(), RateLimiter(CONNECTIONS))
+        bound = Seat(model_of(puppet(answer)), Settings(), RateLimiter(CONNECTIONS))
         try:
             await run_lanes([study.lane(bound, study.trials(trials))], conduct, dispatcher)
         except OvertonError as error:
@@ -228,7 +230,10 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             assert model.batching is not None
             model.batching._service = Service(provider, found.times)
             bound = Seat(
-                model.answerer, Settings(max_tokens=40), RateLimiter(CONNECTIONS), batching=model.batching, batched=True
+                model_of(model.answerer, batching=model.batching),
+                Settings(max_tokens=40),
+                RateLimiter(CONNECTIONS),
+                batched=True,
             )
             dispatcher = bench.again(patience=RetryPolicy())
             dispatcher.resume_batches(batches.Batches(dispatcher), [bound])
@@ -293,3 +298,28 @@ def test_requests_about_batches_that_are_refused_have_a_bound_and_an_end(
     again = in_batches(provider)
     assert (again.stopped, again.answered) == (None, 66)
     assert provider.paid.total() == 66
+
+
+def test_attempts_go_on_until_one_succeeds_or_what_follows_a_failure_ends_them() -> None:
+    failures: list[int] = []
+
+    async def attempt() -> str:
+        if len(failures) < 2:
+            raise UnavailableError("timeout", "slow")
+        return "answered"
+
+    async def wait(number: int, error: AnswerError) -> None:
+        failures.append(number)
+
+    async def replace(number: int, error: AnswerError) -> str:
+        return f"{number}: {error}"
+
+    async def give_up(number: int, error: AnswerError) -> None:
+        raise Stopped("no more")
+
+    assert asyncio.run(retried(attempt, wait)) == "answered"
+    assert failures == [1, 2]
+    failures.clear()
+    assert asyncio.run(retried(attempt, replace)) == "1: slow"
+    with pytest.raises(Stopped, match="no more"):
+        asyncio.run(retried(attempt, give_up))

@@ -8,12 +8,14 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.engine.models import model_of
 
 from overton.calls import Form, Question, Settings, user
+from overton.engine import RateLimiter, Seat
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
 from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, SharedOutcomes
 from overton.inspect.log_format import CallData
-from overton.inspect.seats import FORM, InspectSeat, NamedIdentity, form_in, pairs_of
+from overton.inspect.seats import FORM, EvalModel, form_in, pairs_of
 from overton.models import open_model
 
 
@@ -39,9 +41,10 @@ class Model:
         return ModelOutput.from_content("m", f"heard {text}")
 
 
-def table(model: Model, **seat: Any) -> EvalContext:
-    sitting = InspectSeat("subject", NamedIdentity("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
-    return EvalContext({"subject": sitting}, "inspect/m", RetrievalSources(), cache=False)
+def table(model: Model, **more: Any) -> EvalContext:
+    answerer = EvalModel("inspect/m", "inspect/m", role="subject", model=model, **more)
+    seat = Seat(model_of(answerer), Settings(max_tokens=7), RateLimiter(1))
+    return EvalContext({"subject": seat}, "inspect/m", RetrievalSources(), cache=False)
 
 
 def asking(table: EvalContext, calls: list[CallData] | None = None) -> InspectAsk:

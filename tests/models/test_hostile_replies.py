@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from overton.calls import Reply, Usage
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.models import anthropic, open_model, openai
-from overton.models.endpoint import ApiKey
 from overton.models.http_errors import ErrorContext, error_for
 from overton.runs.event_loop import run_to_end
+from overton.untrusted import ApiKey
 
 KEY = "sk-test/0123456789+abcdef"
-TARGET = ErrorContext("openai/m", "m", "api.test", "KEY", ApiKey(KEY))
+TARGET = ErrorContext("openai/m", "m", "api.test", ApiKey(KEY, "KEY"))
 keep = msgspec.json.Decoder(Reply).decode
 
 

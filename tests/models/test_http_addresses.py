@@ -1,5 +1,6 @@
-from overton.models.endpoint import ApiKey, Endpoint
+from overton.models.endpoint import Endpoint
 from overton.models.http_client import HttpClient
+from overton.untrusted import ApiKey
 
 
 def test_an_address_keeps_connections_again_after_a_while():
@@ -9,7 +10,7 @@ def test_an_address_keeps_connections_again_after_a_while():
         def abort(self):
             self.closed += 1
 
-    address = HttpClient(Endpoint("m", "m", "http://a:1/v1", "KEY", ApiKey(None)), "/chat")._address
+    address = HttpClient(Endpoint("m", "m", "http://a:1/v1", ApiKey(None)), "/chat")._address
     wire = Kept()
     for _ in range(3):
         address.note_gone()

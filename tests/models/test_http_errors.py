@@ -2,10 +2,10 @@ import msgspec
 import pytest
 
 from overton.errors import AccessError, RejectedError, UnavailableError
-from overton.models.endpoint import ApiKey
 from overton.models.http_errors import ErrorContext, error_for, read_complaint
+from overton.untrusted import ApiKey
 
-TARGET = ErrorContext("openai/gpt-4o", "gpt-4o", "api.openai.com", "OPENAI_API_KEY", ApiKey("sk-0123456789abcdef"))
+TARGET = ErrorContext("openai/gpt-4o", "gpt-4o", "api.openai.com", ApiKey("sk-0123456789abcdef", "OPENAI_API_KEY"))
 
 
 def fault(status, content=b"", **headers):
@@ -138,5 +138,5 @@ def test_a_page_of_html_is_no_message():
 
 
 def test_a_key_at_the_edge_of_the_cut_is_hidden_first():
-    error = fault(400, {"error": {"message": "x" * 490 + " " + TARGET.secret.reveal()}})
+    error = fault(400, {"error": {"message": "x" * 490 + " " + TARGET.key.reveal()}})
     assert "sk-01" not in str(error)

@@ -50,7 +50,7 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
         with closing(open_journal(folder, manifest)) as journal:
             journal._notes.clear()
             (lane,) = lanes_of(folder, folder.experiment(study, manifest), manifest, None)
-            decide = lane.rounds._deciding.decision  # type: ignore[union-attr]
+            decide = lane.rounds._decide  # type: ignore[union-attr]
 
             def decided(ended: Any) -> str:
                 shuffled = list(ended.items())
@@ -58,7 +58,7 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
                 made.append(decide(dict(shuffled)))
                 return made[-1]
 
-            lane.rounds._deciding.decision = decided  # type: ignore[union-attr,method-assign]
+            lane.rounds._decide = decided  # type: ignore[union-attr,method-assign]
             assert (
                 await count_missing([lane], study.conduct, Dispatcher(journal, Budget(Limits()), recall_only=True)) == 0
             )

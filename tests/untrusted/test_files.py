@@ -7,7 +7,7 @@ import os
 import pytest
 
 from overton.errors import Unreadable
-from overton.untrusted import no_links, opened, read_bytes
+from overton.untrusted import decode_text, no_links, opened, read_bytes, read_file
 
 
 def test_a_link_is_not_followed_to_read_or_to_write(tmp_path):
@@ -50,3 +50,17 @@ def test_a_file_is_written_and_added_to(tmp_path):
     with opened(tmp_path / "new", os.O_WRONLY | os.O_APPEND) as file:
         file.write(b"two")
     assert (tmp_path / "new").read_bytes() == b"onetwo"
+
+
+def test_a_file_that_cannot_be_read_is_one_error_with_its_reason(tmp_path):
+    (tmp_path / "file").write_bytes(b"caf\xe9")
+    reasons = {
+        ("none", 9): "No such file or directory",
+        ("file", 3): "is larger than 3 bytes",
+        ("file", 9): "is not UTF-8 (byte 0xe9 at 3)",
+    }
+    for (name, most), reason in reasons.items():
+        with pytest.raises(KeyError) as caught:
+            read_file(tmp_path / name, most, decode_text, KeyError)
+        assert caught.value.args == (reason,)
+    assert read_file(tmp_path / "none", 9, decode_text, KeyError, missing="nothing") == "nothing"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.untrusted import HIDDEN, Hiding
+from overton.untrusted import HIDDEN, ApiKey
 
 KEY = "sk-test/0123456789+abcdefghij="
 
@@ -27,23 +28,47 @@ def test_no_spelling_of_a_key_is_left_however_deep_it_stands(
     echoed = spelled(KEY, data)
     for _ in range(depth):
         echoed = json.dumps(echoed)[1:-1]
-    hiding = Hiding(KEY)
-    for hidden in (hiding.in_reply(before + echoed + after), hiding.in_message(before + echoed + after)):
+    key = ApiKey(KEY)
+    for hidden in (key.hide_in_reply(before + echoed + after), key.hide(before + echoed + after)):
         assert HIDDEN in hidden
         assert echoed not in hidden
 
 
 @given(st.text())
 def test_texts_without_the_key_are_left_as_they_are(text: str) -> None:
-    assert Hiding(KEY).in_reply(text) == text
-    assert Hiding("").in_message(text) == Hiding("").in_reply(text) == text
+    assert ApiKey(KEY).hide_in_reply(text) == text
+    assert ApiKey("").hide(text) == ApiKey("").hide_in_reply(text) == text
 
 
 @pytest.mark.parametrize("begun", [KEY[:12], quote(KEY[:12], safe=""), KEY[:12].replace("/", "\\/"), KEY[:8]])
 def test_an_error_that_quotes_the_beginning_of_a_key_is_cut_there(begun: str) -> None:
-    assert Hiding(KEY).in_message(f"key {begun}... is bad") == f"key {HIDDEN} is bad"
+    assert ApiKey(KEY).hide(f"key {begun}... is bad") == f"key {HIDDEN} is bad"
 
 
 def test_a_short_word_that_serves_as_a_key_may_stand_in_replies_but_not_in_errors() -> None:
-    assert Hiding("EMPTY").in_reply("an EMPTY room") == "an EMPTY room"
-    assert Hiding("EMPTY").in_message("bad key EMPTY") == f"bad key {HIDDEN}"
+    assert ApiKey("EMPTY").hide_in_reply("an EMPTY room") == "an EMPTY room"
+    assert ApiKey("EMPTY").hide("bad key EMPTY") == f"bad key {HIDDEN}"
+
+
+def test_a_key_is_in_no_repr_and_no_pickle() -> None:
+    key = ApiKey(KEY, "SOME_KEY")
+    assert "0123" not in f"{key!r} {key} {[key]}"
+    with pytest.raises(TypeError):
+        pickle.dumps(key)
+
+
+@pytest.mark.parametrize("echo", ["{}", "Bearer {}", '{{"key": "{}"}}', "two: {} {}"])
+def test_a_key_is_hidden_from_errors(echo: str) -> None:
+    hidden = ApiKey(KEY).hide(echo.format(KEY, KEY))
+    assert "0123456789" not in hidden
+    assert HIDDEN in hidden
+
+
+def test_a_key_cut_short_or_escaped_is_hidden_too() -> None:
+    key = 'sk-abc/def"+0123456789'
+    assert "def" not in ApiKey(key).hide(f"got {key[:14]}... and {quote(key, safe='')}")
+
+
+def test_no_key_is_false_and_hides_nothing() -> None:
+    assert not ApiKey(None)
+    assert ApiKey(None).hide("nothing here") == "nothing here"

@@ -6,13 +6,14 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Notice, Problem, Unreadable, UnreadableRun, reason_of
+from overton.errors import InputError, Notice, Problem, UnreadableRun
 from overton.runs.answerers import public_spec
 from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import read_labels
@@ -24,7 +25,7 @@ from overton.studies.null_conditions import split_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts, StoredAgreement
 from overton.studies.study import AnyStudy
-from overton.untrusted import converted, decode_json, read_bytes
+from overton.untrusted import converted, decode_json, read_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,12 +155,12 @@ def controls_kept(run: Path) -> list[JudgeOnControls]:
         RunError: the file is damaged.
     """
     path = run / TRIED
-    try:
-        found = decode_json(read_bytes(path, _MOST_BYTES), _decode_controls)
-    except FileNotFoundError:
-        return []
-    except (OSError, Unreadable) as error:
-        raise UnreadableRun(f"{path} cannot be read: {reason_of(error)}; delete it and test the judge again") from error
+
+    def error(reason: str) -> UnreadableRun:
+        return UnreadableRun(f"{path} cannot be read: {reason}; delete it and test the judge again")
+
+    decode = partial(decode_json, decode=_decode_controls)
+    found: list[JudgeOnControls] = read_file(path, _MOST_BYTES, decode, error, missing=[])
     if any(not 0 <= result.right <= result.controls <= _MOST_ROWS or not result.controls for result in found):
         raise UnreadableRun(f"{path} has impossible counts; delete it and test the judge again")
     return found
@@ -172,14 +173,16 @@ def agreements_of(run: Run) -> list[StoredAgreement]:
         RunError: the file is damaged.
     """
     path = run.path / AGREEMENT
-    try:
-        stored = decode_json(read_bytes(path, _MOST_BYTES), _decode_agreements)
-        return [converted(_restore_nan(agreement), StoredAgreement) for agreement in stored]
-    except FileNotFoundError:
-        return []
-    except (OSError, Unreadable) as error:
-        reason = reason_of(error)
-        raise UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
+
+    def decode(data: bytes) -> list[StoredAgreement]:
+        return [
+            converted(_restore_nan(agreement), StoredAgreement) for agreement in decode_json(data, _decode_agreements)
+        ]
+
+    def error(reason: str) -> UnreadableRun:
+        return UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet back again")
+
+    return read_file(path, _MOST_BYTES, decode, error, missing=[])
 
 
 _NULLABLE_FIELDS = frozenset(("value", "low", "high"))

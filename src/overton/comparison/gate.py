@@ -23,7 +23,7 @@ from overton.comparison.sources import (
     ComparisonSource,
     open_sources,
 )
-from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.statistics import Estimate
 from overton.studies.contributions import Contribution
@@ -31,7 +31,7 @@ from overton.studies.document import SCHEMA, interval_of, number_of, plain
 from overton.studies.measures import Measure
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
-from overton.untrusted import converted, decode_text, decode_toml, read_bytes, visible_line
+from overton.untrusted import converted, decode_text, decode_toml, read_file, visible_line
 
 _DIGITS = 12
 
@@ -280,10 +280,14 @@ def _read_gate(path: Path) -> _GateFile:
     Raises:
         InputError: it is not a gate.
     """
-    try:
-        found = converted(decode_toml(decode_text(read_bytes(path, _MOST_BYTES))), _GateFile)
-    except (OSError, Unreadable) as error:
-        raise InputError([Problem(str(path), "", f"is not a readable gate: {reason_of(error)}")]) from error
+
+    def decode(data: bytes) -> _GateFile:
+        return converted(decode_toml(decode_text(data)), _GateFile)
+
+    def error(reason: str) -> InputError:
+        return InputError([Problem(str(path), "", f"is not a readable gate: {reason}")])
+
+    found = read_file(path, _MOST_BYTES, decode, error)
     if not found.guard:
         raise InputError([Problem(str(path), "guard", "guards nothing: name at least one measure and its margin")])
     problems = [

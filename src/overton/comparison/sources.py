@@ -17,7 +17,7 @@ from overton.analysis.analyze import chosen_how
 from overton.analysis.results import measuring_of, results_of
 from overton.comparison.labels import with_labels
 from overton.comparison.provenance import Provenance, Upstream, provenance_of, upstream_of
-from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.errors import InputError, Problem, quoted
 from overton.files.tables import open_table
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
@@ -30,7 +30,7 @@ from overton.studies.power import halves_of, with_fewer_trials
 from overton.studies.registry import study_named, usable_studies
 from overton.studies.results import Results
 from overton.studies.study import AnyStudy
-from overton.untrusted import decode_json, read_bytes
+from overton.untrusted import decode_json, read_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -246,11 +246,10 @@ def _stored_sides(file: BaselineFile, measures: Mapping[str, Measure], trials: i
 
 
 def _read_baseline(path: Path) -> BaselineFile:
-    try:
-        file = decode_json(read_bytes(path, _MOST_BYTES), _decode_baseline)
-    except (OSError, Unreadable) as error:
-        reason = f"is not a readable baseline: {reason_of(error)}"
-        raise InputError([Problem(str(path), "", reason)]) from error
+    def error(reason: str) -> InputError:
+        return InputError([Problem(str(path), "", f"is not a readable baseline: {reason}")])
+
+    file = read_file(path, _MOST_BYTES, partial(decode_json, decode=_decode_baseline), error)
     if file.baseline != FORMAT:
         reason = f"has format {file.baseline}; this version of Overton reads {FORMAT}"
         raise InputError([Problem(str(path), "baseline", reason)])

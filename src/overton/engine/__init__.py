@@ -7,14 +7,13 @@ from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalMark, entries
 from overton.engine.rate_limit import RateLimiter
 from overton.engine.retry import RetryPolicy
-from overton.engine.rounds import Deciding, Rounds
+from overton.engine.rounds import Rounds
 from overton.engine.servers import PollIntervals, ServerPool, watching_servers
 from overton.engine.trials import Lane, count_missing, run_lanes
 
 __all__ = [
     "Budget",
     "Counters",
-    "Deciding",
     "Dispatcher",
     "Journal",
     "JournalMark",

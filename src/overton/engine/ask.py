@@ -4,39 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
 from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
 from overton.engine.dispatcher import Dispatcher, Seat
 from overton.engine.identity import CallKey, Identity, call_seed, identify
 from overton.errors import CallFailed, Stopped
 
-
-class Identified(Protocol):
-    """An answerer, as far as a call's identity is concerned."""
-
-    @property
-    def identity(self) -> str:
-        """See `Answerer`."""
-        ...
-
-
-class NamedSeat(Protocol):
-    """Who answers under a name, and with which settings."""
-
-    @property
-    def answerer(self) -> Identified:
-        """Who answers."""
-        ...
-
-    @property
-    def settings(self) -> Settings:
-        """The settings if a call gives none."""
-        ...
-
-
-S = TypeVar("S", bound=NamedSeat)
+Call = tuple[Seat, Identity, CallKey, Request]
+"""A call and who is to answer it."""
 
 
 def seat_name(seats: Container[str], role: str, speaker: str) -> str:
@@ -47,8 +23,17 @@ def seat_name(seats: Container[str], role: str, speaker: str) -> str:
     return speaker if speaker in seats else role
 
 
-class Placing(Generic[S]):
-    """Numbers the asks of one trial as they are made, so that parallel asks are numbered as sequential ones.
+def call_of(seat: Seat, place: CallKey, question: Question) -> Call:
+    """The call for a question that is asked at a place."""
+    settings = seat.settings if question.settings is None else seat.settings.but(question.settings)
+    identity = identify(place, question.messages, settings, question.form)
+    seed = None if settings.seed is None else call_seed(identity, settings.seed)
+    return seat, identity, place, Request(tuple(question.messages), settings, question.form, seed, question.head)
+
+
+class Asker(ABC):
+    """An `Ask` for any host. It numbers the asks of one trial as they are made, so that parallel asks are numbered as
+    sequential ones.
 
     `seats` are by role or speaker; `own` is the identity of the answerer that belongs to the trial's lane alone, '' if
     the run has only one lane.
@@ -56,7 +41,7 @@ class Placing(Generic[S]):
 
     __slots__ = ("_numbers", "_own", "_seats", "_trial")
 
-    def __init__(self, trial: str, seats: Mapping[str, S], own: str = "") -> None:
+    def __init__(self, trial: str, seats: Mapping[str, Seat], own: str = "") -> None:
         self._trial = trial
         self._seats = seats
         self._own = own
@@ -66,41 +51,6 @@ class Placing(Generic[S]):
     def calls(self) -> int:
         """How many calls it has made; those that trials share do not count."""
         return sum(self._numbers.values())
-
-    def call(  # noqa: PLR0917
-        self,
-        role: str,
-        messages: Sequence[Message],
-        speaker: str | None,
-        form: Form | None,
-        settings: Settings | None,
-        shared: bool,
-        head: int = 0,
-    ) -> tuple[S, Identity, CallKey, Request]:
-        """The call for an ask, and who is to answer it."""
-        who = speaker or role
-        name = seat_name(self._seats, role, who)
-        if name not in self._seats:
-            raise ValueError(f"asks {name!r}, but nobody has this role; roles are {', '.join(self._seats)}")
-        seat = self._seats[name]
-        how = seat.settings if settings is None else seat.settings.but(settings)
-        if shared:
-            place = CallKey("", who, 0, seat.answerer.identity)
-        else:
-            answerer = seat.answerer.identity
-            # A judge's call in a trial of one model differs from that in the same trial of another model.
-            trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
-            place = CallKey(trial, who, self._numbers.get(who, 0), answerer)
-            self._numbers[who] = place.number + 1
-        identity = identify(place, messages, how, form)
-        seed = None if how.seed is None else call_seed(identity, how.seed)
-        return seat, identity, place, Request(tuple(messages), how, form, seed, head)
-
-
-class Asking(Placing[S], ABC):
-    """An `Ask` for any host: subclasses say how one call is answered, and how several in parallel."""
-
-    __slots__ = ()
 
     async def __call__(
         self,
@@ -114,26 +64,39 @@ class Asking(Placing[S], ABC):
         head: int = 0,
     ) -> Reply:
         """See `Ask`."""
-        return await self._answer(self.call(role, messages, speaker, form, settings, shared, head))
+        return await self.ask(Question(role, tuple(messages), speaker, form, settings, shared, head))
 
+    @abstractmethod
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        """Ask one question, which takes its number at once; raises as `Ask` does."""
+
+    @abstractmethod
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
-        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared, q.head) for q in questions]
-        outcomes = await self._side_by_side(calls)
-        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if errors:
-            raise min(errors, key=error_rank)
-        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
 
-    @abstractmethod
-    async def _answer(self, call: tuple[S, Identity, CallKey, Request]) -> Reply:
-        """The reply to a call, or what `Ask` raises."""
+    def call(self, question: Question) -> Call:
+        """The next call of the trial, for a question."""
+        who = question.speaker or question.role
+        name = seat_name(self._seats, question.role, who)
+        if name not in self._seats:
+            raise ValueError(f"asks {name!r}, but nobody has this role; roles are {', '.join(self._seats)}")
+        seat = self._seats[name]
+        answerer = seat.model.answerer.identity
+        if question.shared:
+            return call_of(seat, CallKey("", who, 0, answerer), question)
+        # A judge's call in a trial of one model differs from that in the same trial of another model.
+        trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
+        number = self._numbers.get(who, 0)
+        self._numbers[who] = number + 1
+        return call_of(seat, CallKey(trial, who, number, answerer), question)
 
-    @abstractmethod
-    async def _side_by_side(
-        self, calls: Sequence[tuple[S, Identity, CallKey, Request]]
-    ) -> Sequence[Reply | BaseException]:
-        """The outcome of each call, in order, once all have finished."""
+
+def replies_of(outcomes: Sequence[Reply | BaseException]) -> list[Reply]:
+    """The replies to questions asked in parallel, or their gravest error."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise min(errors, key=error_rank)
+    return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
 
 
 def error_rank(error: BaseException) -> int:
@@ -141,25 +104,30 @@ def error_rank(error: BaseException) -> int:
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0
 
 
-class TrialAsk(Asking[Seat]):
-    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+class TrialAsk(Asker):
+    """The `Ask` that one trial's `conduct` is given."""
 
     __slots__ = ("_dispatcher", "_meets", "_task")
 
     def __init__(
-        self, dispatcher: Dispatcher, trial: str, bindings: dict[str, Seat], own: str = "", *, meets: bool = False
+        self, dispatcher: Dispatcher, trial: str, seats: Mapping[str, Seat], own: str = "", *, meets: bool = False
     ) -> None:
-        super().__init__(trial, bindings, own)
+        super().__init__(trial, seats, own)
         self._dispatcher = dispatcher
         self._meets = meets
         self._task = asyncio.current_task()
 
-    async def _side_by_side(
-        self, calls: Sequence[tuple[Seat, Identity, CallKey, Request]]
-    ) -> Sequence[Reply | BaseException]:
-        return await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        """See `Asker`."""
+        return self._answer(self.call(question))
 
-    async def _answer(self, call: tuple[Seat, Identity, CallKey, Request]) -> Reply:
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        return replies_of(
+            await asyncio.gather(*map(self._answer, [*map(self.call, questions)]), return_exceptions=True)
+        )
+
+    async def _answer(self, call: Call) -> Reply:
         _, _, place, _ = call
         alone = place.trial and not self._meets
         asking = self._dispatcher.outcome(*call) if alone else self._dispatcher.shared_outcome(*call)
@@ -169,3 +137,25 @@ class TrialAsk(Asking[Seat]):
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found
+
+
+class ScriptedAsk(Asker):
+    """An `Ask` whose replies come from a function: nothing is numbered, sent or journaled.
+
+    `reply_to` gets a single question, or several that are asked in parallel, and returns their replies.
+    """
+
+    __slots__ = ("_reply_to",)
+
+    def __init__(self, reply_to: Callable[[Sequence[Question]], Awaitable[Sequence[Reply]]]) -> None:
+        super().__init__("", {})
+        self._reply_to = reply_to
+
+    async def ask(self, question: Question) -> Reply:
+        """See `Asker`."""
+        (reply,) = await self._reply_to([question])
+        return reply
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        return [*await self._reply_to(questions)]

@@ -13,6 +13,7 @@ from overton.calls import BatchApi, BatchStatus, Request
 from overton.engine.batch_notes import Batch, Found, identity_of
 from overton.engine.identity import Identity
 from overton.engine.rate_limit import OVERLOAD, Backoff, RateLimiter
+from overton.engine.retry import retried
 from overton.errors import AccessError, AnswerError, BatchRefused, RejectedError, Stopped, UnavailableError
 
 if TYPE_CHECKING:
@@ -102,19 +103,19 @@ class BatchSender:
 
     async def _upload(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> str:
         """The upload's id. If it is unclear whether it arrived, it is looked for before it is sent again."""
-        attempt, unsure = 0, False
-        while True:
-            try:
-                made = await self._send_once(box, lambda: box.batching.upload(batch.name, lines))
-            except AnswerError as error:
-                if _is_perhaps_done(error):
-                    unsure = True
-                    if found := await self.found_upload(box, batch):
-                        return found
-                attempt += 1
+        found, unsure = "", False
+
+        async def look(attempt: int, error: AnswerError) -> str | None:
+            nonlocal found, unsure
+            if _is_perhaps_done(error):
+                unsure = True
+                found = await self.found_upload(box, batch)
+            if not found:
                 await self._wait_before_retry(box, attempt, error)
-            else:
-                return await self.found_upload(box, batch, made) if unsure and made else made
+            return found or None
+
+        made = await retried(lambda: self._send_once(box, lambda: box.batching.upload(batch.name, lines)), look)
+        return await self.found_upload(box, batch, made) if unsure and made and not found else made
 
     async def found_upload(self, box: BatchQueue, batch: Batch, made: str = "") -> str:
         """The upload of a batch's calls, '' if the provider lists none; others of that name than the one that is
@@ -130,23 +131,28 @@ class BatchSender:
 
     async def _create(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> list[str]:
         """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
-        attempt = 0
-        while True:
+        before = time()
+
+        async def create() -> list[str]:
+            nonlocal before
             before = time()
             try:
                 return [await self._send_once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
-            except AnswerError as error:
-                batch.at = time()
-                batch.since = min(before, batch.at)  # the clock may have jumped meanwhile
-                if _is_perhaps_done(error):
-                    batch.unsure = True
-                    if found := await self.listed(box, batch, SETTLES):
-                        return found
-                attempt += 1
-                await self._wait_before_retry(box, attempt, error)
             except Stopped as stopped:  # after a reply which leaves that unclear
                 batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _is_perhaps_done(stopped.__cause__)
                 raise
+
+        async def look(attempt: int, error: AnswerError) -> list[str] | None:
+            batch.at = time()
+            batch.since = min(before, batch.at)  # the clock may have jumped meanwhile
+            if _is_perhaps_done(error):
+                batch.unsure = True
+                if found := await self.listed(box, batch, SETTLES):
+                    return found
+            await self._wait_before_retry(box, attempt, error)
+            return None
+
+        return await retried(create, look)
 
     async def listed(self, box: BatchQueue, batch: Batch, seconds: float | None = None) -> list[str]:
         """The ids that a batch may have been given, none if it was not made: it is not listed for `seconds`, by default
@@ -252,13 +258,12 @@ class BatchSender:
         return found
 
     async def _send_with_retries(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
-        tries = 0
-        while True:
-            try:
-                return await self._send_once(box, attempt)
-            except UnavailableError as error:
-                tries += 1
-                await self._wait_before_retry(box, tries, error)
+        async def wait(number: int, error: AnswerError) -> None:
+            if not isinstance(error, UnavailableError):
+                raise error
+            await self._wait_before_retry(box, number, error)
+
+        return await retried(lambda: self._send_once(box, attempt), wait)
 
     async def _try_to_clean_up(self, box: BatchQueue, attempt: Callable[[], Awaitable[None]]) -> bool:
         """Whether a request to clean up succeeded: if not, the run goes on all the same."""

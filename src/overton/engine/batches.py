@@ -63,17 +63,17 @@ class Batches:
     def __bool__(self) -> bool:
         return self._is_wanted or bool(self._batches)
 
-    def open(self, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
-        """Resume what earlier sessions left; without `bounds` only its cost is kept on the books. Batches that were
-        refused or cancelled are created again with `retry_failed`, or asked without batches if `bounds` say so."""
+    def open(self, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
+        """Resume what earlier sessions left; without `seats` only its cost is kept on the books. Batches that were
+        refused or cancelled are created again with `retry_failed`, or asked without batches if `seats` say so."""
         self._retry_failed = retry_failed
-        for bound in bounds:
-            if bound.batching is not None:
-                who = bound.answerer.identity
-                self._is_wanted = self._is_wanted or bound.batched
-                most = min(bound.batching.most_bytes, _MAX_BATCH_BYTES)
-                self._queues.setdefault(who, BatchQueue(who, bound.answerer.name, bound.batching, most))
-                self._queues[who].batched |= bound.batched
+        for seat in seats:
+            if seat.model.batching is not None:
+                who = seat.model.answerer.identity
+                self._is_wanted = self._is_wanted or seat.batched
+                most = min(seat.model.batching.most_bytes, _MAX_BATCH_BYTES)
+                self._queues.setdefault(who, BatchQueue(who, seat.model.answerer.name, seat.model.batching, most))
+                self._queues[who].batched |= seat.batched
         for batch in noted_batches(self._dispatcher.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._dispatcher.journal.has(slot)}
             batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
@@ -90,26 +90,26 @@ class Batches:
                         self._settle(slot, worst)
                     self._forget(batch)
 
-    async def outcome(self, bound: Seat, identity: Identity, request: Request) -> Reply | None:
+    async def outcome(self, seat: Seat, identity: Identity, request: Request) -> Reply | None:
         """The reply to a call that is in a batch or goes into one; None if it has to be sent alone.
 
         Raises:
             Stopped: the run is stopping.
             RunMismatch: another call was made in its place.
         """
-        box, times = self._queues.get(bound.answerer.identity), 0
+        box, times = self._queues.get(seat.model.answerer.identity), 0
         while box is not None:
             batch = self._batch_of.get(identity.slot)
-            if batch is None and (not bound.batched or times >= _MAX_EXPIRIES):
+            if batch is None and (not seat.batched or times >= _MAX_EXPIRIES):
                 return None
             content, found = await (
-                self._await_queued(box, bound, identity, request)
+                self._await_queued(box, seat, identity, request)
                 if batch is None
                 else self._await_in_batch(batch, identity)
             )
             if content not in (b"", identity.content):
                 raise RunMismatch(f"a batch sent to {box.name} asks something other than this run would ask now")
-            reply = self._read_reply(box, bound, identity, request, found)
+            reply = self._read_reply(box, seat, identity, request, found)
             if reply is not None or not (isinstance(found, AnswerError) and found.kind in _RESEND_KINDS):
                 return reply
             self._remove_from_batch(identity.slot)
@@ -120,15 +120,15 @@ class Batches:
         """Whether a call is in a batch."""
         return slot in self._batch_of
 
-    def raise_reserved(self, bound: Seat, times: float) -> float:
+    def raise_reserved(self, seat: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
         its largest bill; returns the additional dollars."""
-        if (box := self._queues.get(bound.answerer.identity)) is not None:
+        if (box := self._queues.get(seat.model.answerer.identity)) is not None:
             self._reserve_again(box)
         more = 0.0
         for batch in self._batches.values():
-            each = max(times * batch.each, bound.billing.most * _batch_price_share(bound))
-            if batch.answerer == bound.answerer.identity and batch.reserved and each > batch.each:
+            each = max(times * batch.each, seat.billing.most * _batch_price_share(seat))
+            if batch.answerer == seat.model.answerer.identity and batch.reserved and each > batch.each:
                 more += len(batch.reserved) * (each - batch.each)
                 batch.each = batch.raised = each
                 batch.reserved = dict.fromkeys(batch.reserved, each)
@@ -208,13 +208,13 @@ class Batches:
             self._watch_for_quiet()
         return await future
 
-    async def _await_queued(self, box: BatchQueue, bound: Seat, identity: Identity, request: Request) -> Found:
+    async def _await_queued(self, box: BatchQueue, seat: Seat, identity: Identity, request: Request) -> Found:
         dispatcher = self._dispatcher
         try:
             size = len(box.batching.line(call_id(identity, "x" * 8), request)) + 2
         except AnswerError as error:
             return identity.content, error
-        worst = await dispatcher.reserve(bound, request, share=_batch_price_share(bound), covered=False)
+        worst = await dispatcher.reserve(seat, request, share=_batch_price_share(seat), covered=False)
         self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
@@ -444,7 +444,7 @@ class Batches:
     # The outcome of a call
 
     def _read_reply(
-        self, box: BatchQueue, bound: Seat, identity: Identity, request: Request, found: bytes | AnswerError
+        self, box: BatchQueue, seat: Seat, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
         """The reply found, with its cost; None if there is none."""
         batch = self._batch_of.get(identity.slot)
@@ -456,11 +456,11 @@ class Batches:
         except AnswerError as error:
             self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT_KINDS)
             return None
-        cost = None if bound.price is None else bound.price.in_batches.cost(reply.usage)
-        self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
-        if bound.price is not None and (bill := bound.price.cost(reply.usage)) is not None:
-            self._dispatcher.learn(bound, request, bill)
-        bound.pace.answers += 1
+        cost = None if seat.model.price is None else seat.model.price.in_batches.cost(reply.usage)
+        self._settle(identity.slot, 0.0 if seat.model.price is None else worst if cost is None else cost)
+        if seat.model.price is not None and (bill := seat.model.price.cost(reply.usage)) is not None:
+            self._dispatcher.learn(seat, request, bill)
+        seat.limiter.answers += 1
         return reply
 
     def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
@@ -582,8 +582,8 @@ def _format_calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
 
 
-def _batch_price_share(bound: Seat) -> float:
-    price = bound.price
+def _batch_price_share(seat: Seat) -> float:
+    price = seat.model.price
     return 1.0 if price is None or price.batch is None else price.batch
 
 

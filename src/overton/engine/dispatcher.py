@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 
-from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
+from overton.calls import Answerer, Failure, Reply, Request, Settings, Usage
+from overton.calls.model import Model
 from overton.engine.budget import Billing, Budget, Reservation
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalEntry
 from overton.engine.rate_limit import OVERLOAD, RateLimiter
-from overton.engine.retry import RetryPolicy
-from overton.engine.servers import ServerPool
-from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
+from overton.engine.retry import RetryPolicy, retried
+from overton.engine.servers import PooledServer, ServerPool
+from overton.errors import AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
 T = TypeVar("T")
 
@@ -37,49 +39,34 @@ class NotRecalled(Stopped):
     """A call that is not in the journal, when no calls may be made."""
 
 
-class CallTarget(Protocol):
-    """An answerer or one of its servers, to which a call can be sent."""
-
-    async def answer(self, request: Request) -> Reply:
-        """See `Answerer`."""
-        ...
-
+Rejected = Callable[[Failure], Reply | None]
+"""Makes a reply of a failure, None if it is not an answer."""
 
 _NO_CALL_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 
 
 @dataclass
 class Seat:
-    """An answerer bound to a role, with its settings, price and pace.
+    """A model in a lane, with its settings and its rate limit.
 
-    `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
-    several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
-    a wrapper, if there is one. `judges` says that it serves as a judge. `needed` are the features that its last call
-    needed, after that call's form and whether it had a seed.
+    `limiter` admits its calls, to its only server or to the least busy of several. `batched` says that its calls are
+    sent in batches, `judges` that it serves as a judge. `needed` are the features that its last call needed, after that
+    call's form and whether it had a seed.
     """
 
-    answerer: Answerer
+    model: Model
     settings: Settings
-    pacer: RateLimiter
-    price: Price | None = None
+    limiter: RateLimiter | ServerPool
+    judges: bool = False
+    batched: bool = False
     failed_in_a_row: int = 0
     has_answered: bool = False
-    judges: bool = False
-    batching: BatchApi | None = None
-    batched: bool = False
-    fleet: ServerPool | None = None
-    through: Callable[[CallTarget], CallTarget] | None = None
     billing: Billing = field(default_factory=Billing)
     needed: tuple[object, bool, frozenset[str]] = _NO_CALL_YET
 
-    @property
-    def pace(self) -> RateLimiter | ServerPool:
-        """The rate limiter or the servers that admit its calls."""
-        return self.pacer if self.fleet is None else self.fleet
-
     def worst(self, request: Request) -> float:
         """The most that a request is expected to cost, in dollars."""
-        return self.billing.worst(self.price, request)
+        return self.billing.worst(self.model.price, request)
 
 
 @dataclass
@@ -102,11 +89,11 @@ class BatchCalls(Protocol):
 
     def __bool__(self) -> bool: ...
 
-    def open(self, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
+    def open(self, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Resume what earlier sessions left."""
         ...
 
-    async def outcome(self, bound: Seat, identity: Identity, request: Request) -> Reply | None:
+    async def outcome(self, seat: Seat, identity: Identity, request: Request) -> Reply | None:
         """The reply to a call that is in a batch or goes into one; None if it has to be sent alone."""
         ...
 
@@ -122,7 +109,7 @@ class BatchCalls(Protocol):
         """A call's outcome was handed to the journal."""
         ...
 
-    def raise_reserved(self, bound: Seat, times: float) -> float:
+    def raise_reserved(self, seat: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight; returns the additional dollars."""
         ...
 
@@ -168,18 +155,21 @@ class Dispatcher:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def resume_batches(self, batches: BatchCalls, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
-        """Send in `batches` the calls that `bounds` want batched, and resume the batches of earlier sessions; with
+    def resume_batches(self, batches: BatchCalls, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
+        """Send in `batches` the calls that `seats` want batched, and resume the batches of earlier sessions; with
         `retry_failed` create again those that were refused.
 
         Raises:
             JournalError: the journal is damaged.
         """
-        batches.open(bounds, retry_failed=retry_failed)
+        batches.open(seats, retry_failed=retry_failed)
         self.batches = batches or None
 
-    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
-        """The outcome of a call: the journal's, or a new one, journaled before it is returned.
+    async def outcome(
+        self, seat: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
+    ) -> Reply | Failure:
+        """The outcome of a call: the journal's, or a new one, journaled before it is returned. `rejected` makes a reply
+        of a failure that is an answer.
 
         Raises:
             Stopped: the run is stopping and it is not in the journal.
@@ -188,42 +178,40 @@ class Dispatcher:
         if known is not None:
             self.tally.recalled += 1
             if self.budget.limits.cost is not None and isinstance(known, Reply):
-                self.learn(bound, request, _reply_cost(bound, known, 0.0), is_new=False)
+                self.learn(seat, request, _reply_cost(seat, known, 0.0), is_new=False)
             if self.batches is not None:
-                self.batches.recalled(
-                    identity.slot, _reply_cost(bound, known, 0.0) if isinstance(known, Reply) else 0.0
-                )
+                self.batches.recalled(identity.slot, _reply_cost(seat, known, 0.0) if isinstance(known, Reply) else 0.0)
             if self.tally.recalled % _RECALLS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
         self.raise_if_stopped()
-        found = _make_storable(await self._make_call(bound, identity, request))
-        self._count(bound, found)
+        found = _make_storable(await self._make_call(seat, identity, request))
+        if rejected is not None and isinstance(found, Failure):
+            found = rejected(found) or found
+        self._count(seat, found)
         await self.journal.append(JournalEntry(identity, place, found))
         self._stop_if_full()
         if self.batches is not None:
             self.batches.journaled(identity.slot)
         return found
 
-    async def shared_outcome(
-        self, bound: Seat, identity: Identity, place: CallKey, request: Request
-    ) -> Reply | Failure:
+    async def shared_outcome(self, seat: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
         """The outcome of a call that any trial may make, made once however many wait for it.
 
         Raises:
             Stopped: see `outcome`.
         """
         if self.recall_only or self.journal.has(identity.slot):
-            return await self.outcome(bound, identity, place, request)
+            return await self.outcome(seat, identity, place, request)
         if identity.slot not in self._shared:
             if len(self._shared) >= self._prune_shared_at:
                 # Outcomes already in the journal need not be kept here. Looked through whenever the number doubles,
                 # since many may wait at once for a batch.
                 self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.has(slot)}
                 self._prune_shared_at = 2 * len(self._shared)
-            self._shared[identity.slot] = self._start_shielded(self.outcome(bound, identity, place, request))
+            self._shared[identity.slot] = self._start_shielded(self.outcome(seat, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 
     async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
@@ -252,82 +240,89 @@ class Dispatcher:
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
             self.stop(error)  # perhaps no task waits for this call any more
 
-    async def _make_call(self, bound: Seat, identity: Identity, request: Request) -> Reply | Failure:
+    async def _make_call(self, seat: Seat, identity: Identity, request: Request) -> Reply | Failure:
         """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
         if self.batches is not None:
-            if bound.batched and not self.batches.contains(identity.slot):
+            if seat.batched and not self.batches.contains(identity.slot):
                 # A batch whose replies lack token probabilities is paid for in full: one call goes ahead of it, alone.
-                needed = self._features(bound, request) & {PROBABILITIES}
-                if not self._first_calls.are_known(bound.answerer.identity, needed):
-                    turn = await self._first_calls.turn(bound.answerer.identity, needed, is_patient=True)
+                needed = self._features(seat, request) & {PROBABILITIES}
+                if not self._first_calls.are_known(seat.model.answerer.identity, needed):
+                    turn = await self._first_calls.turn(seat.model.answerer.identity, needed, is_patient=True)
                     if turn.features:
-                        return await self._make_first_call(bound, request, turn)
-            if (reply := await self.batches.outcome(bound, identity, request)) is not None:
+                        return await self._make_first_call(seat, request, turn)
+            if (reply := await self.batches.outcome(seat, identity, request)) is not None:
                 return _drop_impossible_counts(reply)
-        model, needed = bound.answerer.identity, self._features(bound, request)
+        model, needed = seat.model.answerer.identity, self._features(seat, request)
         if self._first_calls.are_known(model, needed):
-            return await self._send_with_retries(bound, request)
-        return await self._make_first_call(bound, request, await self._first_calls.turn(model, needed))
+            return await self._send_with_retries(seat, request)
+        return await self._make_first_call(seat, request, await self._first_calls.turn(model, needed))
 
-    async def _make_first_call(self, bound: Seat, request: Request, turn: FirstTurn) -> Reply | Failure:
+    async def _make_first_call(self, seat: Seat, request: Request, turn: FirstTurn) -> Reply | Failure:
         found = None
         try:
-            found = await self._send_with_retries(bound, request, turn)
+            found = await self._send_with_retries(seat, request, turn)
             return found
         finally:
             self._first_calls.end(turn, found)
 
-    def _features(self, bound: Seat, request: Request) -> frozenset[str]:
+    def _features(self, seat: Seat, request: Request) -> frozenset[str]:
         """The features that a call needs: mostly those of the answerer's last call, which had the same form.
 
         None if several servers share the calls: one that alone replied first would decide which model the others must
         serve.
         """
-        if bound.fleet is not None:
+        if seat.model.serving is not None:
             return frozenset()
-        form, has_seed, features = bound.needed
+        form, has_seed, features = seat.needed
         if form is not request.form or has_seed != (request.seed is not None):
-            has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
-            features = features_of(Sender(bound.answerer.holds_form, bound.judges, has_cost_limit), request)
-            bound.needed = request.form, request.seed is not None, features
+            has_cost_limit = self.budget.limits.cost is not None and seat.model.price is not None
+            features = features_of(Sender(seat.model.answerer.holds_form, seat.judges, has_cost_limit), request)
+            seat.needed = request.form, request.seed is not None, features
         return features
 
-    async def _send_with_retries(self, bound: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
+    def _send_with_retries(
+        self, seat: Seat, request: Request, turn: FirstTurn | None = None
+    ) -> Awaitable[Reply | Failure]:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return await self._send(bound, request)
-            except UnavailableError as error:
-                self.tally.last_trouble = f"{bound.answerer.name}: {error}"
-                if self.patience.refuses(error):
-                    raise self._stop_for_now(error) from error
-                if turn is not None:
-                    self._first_calls.unanswered(turn)
-                wait = self.patience.wait(attempt, error, refusing=bound.pace.refusing)
-                if wait is None:
-                    return Failure(error.kind, str(error), attempt)
+        return retried(partial(self._send, seat, request), partial(self._handle_error, seat, turn))
+
+    async def _handle_error(
+        self, seat: Seat, turn: FirstTurn | None, attempt: int, error: AnswerError
+    ) -> Failure | None:
+        """The failure that a call's `attempt` ends with, or None once it may be tried again.
+
+        Raises:
+            Stopped: no other call can succeed either.
+        """
+        if isinstance(error, UnavailableError):
+            self.tally.last_trouble = f"{seat.model.answerer.name}: {error}"
+            if self.patience.refuses(error):
+                raise self._stop_for_now(error) from error
+            if turn is not None:
+                self._first_calls.unanswered(turn)
+            wait = self.patience.wait(attempt, error, refusing=seat.limiter.refusing)
+            if wait is not None:
                 self.tally.retried += 1
                 await self.pause(wait)
-            except RejectedError as error:
-                if turn is not None:
-                    self._stop_if_unsupported(bound, turn, error)
-                    if bound.has_answered:  # otherwise it is soon given up, one call at a time
-                        self._first_calls.unanswered(turn)
-                return Failure(error.kind, str(error), attempt)
-            except AccessError as error:
-                self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
-                raise Stopped(str(error)) from error
+                return None
+        elif isinstance(error, RejectedError):
+            if turn is not None:
+                self._stop_if_unsupported(seat, turn, error)
+                if seat.has_answered:  # otherwise it is soon given up, one call at a time
+                    self._first_calls.unanswered(turn)
+        else:
+            self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
+            raise Stopped(str(error)) from error
+        return Failure(error.kind, str(error), attempt)
 
-    def _stop_if_unsupported(self, bound: Seat, turn: FirstTurn, error: RejectedError) -> None:
+    def _stop_if_unsupported(self, seat: Seat, turn: FirstTurn, error: RejectedError) -> None:
         """Stop the run if a first call was rejected because its endpoint lacks what it needs.
 
         Raises:
             Stopped: it was.
         """
-        if (lacking := unsupported(turn.features, error, bound.answerer.name)) is not None:
+        if (lacking := unsupported(turn.features, error, seat.model.answerer.name)) is not None:
             self.stop(lacking)
             raise Stopped(str(lacking)) from error
 
@@ -367,42 +362,42 @@ class Dispatcher:
             task.cancel()
             stopping.cancel()
 
-    async def _send(self, bound: Seat, request: Request) -> Reply:
+    async def _send(self, seat: Seat, request: Request) -> Reply:
         """Send once, as soon as the endpoint's pace and the budget allow."""
-        self._pacers[id(bound)] = bound.pace
+        self._pacers[id(seat)] = seat.limiter
         self.raise_if_stopped()
-        if bound.fleet is None:
-            pacer, ticket = bound.pacer, await bound.pacer.enter()
-            answerer: CallTarget = bound.answerer
+        if isinstance(seat.limiter, RateLimiter):
+            pacer, ticket = seat.limiter, await seat.limiter.enter()
+            answerer: Answerer | PooledServer = seat.model.answerer
         else:
-            answerer, pacer, ticket = await self._wait_for_server(bound, bound.fleet)
+            answerer, pacer, ticket = await self._wait_for_server(seat.limiter)
         try:
-            reserved = Reservation(request, await self.reserve(bound, request))
-            bound.billing.in_flight.add(reserved)
+            reserved = Reservation(request, await self.reserve(seat, request))
+            seat.billing.in_flight.add(reserved)
             paid = None  # also if the request is cut off: it may be billed, at its worst case
             try:
                 reply = _drop_impossible_counts(await answerer.answer(request))
-                paid = _reply_cost(bound, reply, reserved.worst)
+                paid = _reply_cost(seat, reply, reserved.worst)
                 if paid > reserved.worst:
-                    self.learn(bound, request, paid)
+                    self.learn(seat, request, paid)
             except AnswerError as error:
                 paid = None if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
                     pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self.patience)
-                    if pacer.exhausted and bound.pace.refusing:
+                    if pacer.exhausted and seat.limiter.refusing:
                         raise self.stop_exhausted(pacer, error) from error
                 elif isinstance(error, RejectedError):
                     pacer.responded()
                 raise
             finally:
-                bound.billing.in_flight.discard(reserved)
+                seat.billing.in_flight.discard(reserved)
                 self.budget.settle(reserved.worst, reserved.worst if paid is None else paid)
         finally:
             pacer.leave()
         pacer.answered()
         return reply
 
-    async def _wait_for_server(self, bound: Seat, fleet: ServerPool) -> tuple[CallTarget, RateLimiter, int]:
+    async def _wait_for_server(self, fleet: ServerPool) -> tuple[PooledServer, RateLimiter, int]:
         """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:
@@ -413,23 +408,23 @@ class Dispatcher:
         except Stopped as none:
             self.stop(none)
             raise
-        return bound.through(member) if bound.through else member, member.pacer, ticket
+        return member, member.pacer, ticket
 
-    def learn(self, bound: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
+    def learn(self, seat: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
         """Expect bills like this one from an answerer, of the requests in flight too, and say so.
 
         A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
         """
-        before = bound.billing.times
-        if not (note := bound.billing.learn(bound.price, request, bill)):
+        before = seat.billing.times
+        if not (note := seat.billing.learn(seat.model.price, request, bill)):
             return
-        self.tally.notes[bound.answerer.name] = note
-        more = bound.billing.raise_reserved(bound.price)
+        self.tally.notes[seat.model.answerer.name] = note
+        more = seat.billing.raise_reserved(seat.model.price)
         if self.batches is not None:
-            more += self.batches.raise_reserved(bound, bound.billing.times / before if is_new else 1.0)
+            more += self.batches.raise_reserved(seat, seat.billing.times / before if is_new else 1.0)
         self.budget.set_aside_more(more)
 
-    async def reserve(self, bound: Seat, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
+    async def reserve(self, seat: Seat, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
         """Set money aside for one request (see `Budget.reserve`), this `share` of its price; if the budget does not
         allow it, the run stops. Returns the dollars set aside.
 
@@ -438,13 +433,13 @@ class Dispatcher:
         """
         self.raise_if_stopped()
         while True:
-            worst, most = bound.worst(request) * share, bound.billing.most
+            worst, most = seat.worst(request) * share, seat.billing.most
             try:
                 await self.budget.reserve(worst, covered=covered)
             except Stopped as reached:
                 self.stop(reached)
                 raise
-            if self.stopped is None and bound.billing.most == most:
+            if self.stopped is None and seat.billing.most == most:
                 return worst
             self.budget.withdraw(worst)  # the run has stopped, or the call's worst case has risen, while it waited
             self.raise_if_stopped()
@@ -460,21 +455,22 @@ class Dispatcher:
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
 
-    def _count(self, bound: Seat, found: Reply | Failure) -> None:
+    def _count(self, seat: Seat, found: Reply | Failure) -> None:
         self.tally.asked += 1
         if isinstance(found, Reply):
-            bound.failed_in_a_row, bound.has_answered = 0, True
+            seat.failed_in_a_row, seat.has_answered = 0, True
             self.tally.input_tokens += found.usage.input_tokens or 0
             self.tally.output_tokens += found.usage.output_tokens or 0
             return
         self.tally.failed += 1
         # A rejection is about one request, unless all so far were rejected: then it is about the settings.
-        bound.failed_in_a_row += found.kind in _ENDPOINT_FAILURES or not bound.has_answered
-        if bound.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
+        seat.failed_in_a_row += found.kind in _ENDPOINT_FAILURES or not seat.has_answered
+        if seat.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
             self.stop(
                 Stopped(
-                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in {found.attempts}"
-                    f" attempt(s), and is taken to be down or misconfigured; its last message: {found.message}"
+                    f"{seat.model.answerer.name} failed {seat.failed_in_a_row} calls in a row, the last in"
+                    f" {found.attempts} attempt(s), and is taken to be down or misconfigured; its last message:"
+                    f" {found.message}"
                 )
             )
 
@@ -491,11 +487,11 @@ def _drop_impossible_counts(reply: Reply) -> Reply:
     return msgspec.structs.replace(reply, usage=Usage.said(said.input_tokens, said.output_tokens))
 
 
-def _reply_cost(bound: Seat, reply: Reply, worst: float) -> float:
+def _reply_cost(seat: Seat, reply: Reply, worst: float) -> float:
     """Dollars; the worst case if the endpoint did not report how many tokens there were."""
-    if bound.price is None:
+    if seat.model.price is None:
         return 0.0
-    cost = bound.price.cost(reply.usage)
+    cost = seat.model.price.cost(reply.usage)
     return worst if cost is None else cost
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from overton.errors import UnavailableError
+from overton.errors import AnswerError, UnavailableError
+
+T = TypeVar("T")
 
 
 class RetryPolicy:
@@ -57,3 +61,16 @@ class RetryPolicy:
     def refuses(self, error: UnavailableError) -> bool:
         """True if the endpoint asks for more patience than this (a used-up daily quota, say)."""
         return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
+
+
+async def retried(attempt: Callable[[], Awaitable[T]], failed: Callable[[int, AnswerError], Awaitable[T | None]]) -> T:
+    """Try until there is an outcome. After the n-th attempt has failed, `failed` gets n and the error: it waits and
+    returns None for another attempt, returns an outcome in its place, or raises."""
+    number = 0
+    while True:
+        number += 1
+        try:
+            return await attempt()
+        except AnswerError as error:
+            if (found := await failed(number, error)) is not None:
+                return found

@@ -7,9 +7,9 @@ retried). If there is no note yet, the decision is made from the records, and so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from overton.calls import Reply, Trial, Usage
 from overton.engine.identity import CallKey, Identity, slot_of
@@ -22,36 +22,26 @@ Ended = Mapping[str, tuple[list[Any], int]]
 """For each finished trial, by name: its records and how many calls it made."""
 
 
-class Deciding(Protocol):
-    """Decides how a lane continues."""
-
-    def decision(self, ended: Ended) -> str:
-        """The decision, from the finished trials and nothing else."""
-        ...
-
-    def trials(self, decision: str, ended: Ended) -> Sequence[Trial]:
-        """The trials that a decision adds, in plan order; none if the lane stops.
-
-        Raises:
-            JournalError: the text is not one of ours.
-        """
-        ...
-
-
 class Rounds:
     """The rounds of one lane. `own` is the identity of the answerer that belongs to it alone.
+
+    `decide` makes a decision, from the finished trials and nothing else. `choose` gives the trials that a decision
+    adds, in plan order, none if the lane stops; it raises a `JournalError` for a text that is not one of ours.
 
     `said` is the last decision, `number` that of its round, `running` how many trials it has and `ahead` how many of
     them have finished in a round that is not complete yet; those of a first round count at once.
     """
 
-    def __init__(self, deciding: Deciding, own: str) -> None:
+    def __init__(
+        self, decide: Callable[[Ended], str], choose: Callable[[str, Ended], Sequence[Trial]], own: str
+    ) -> None:
         self.said = ""
         self.number = 0
         self.running = 0
         self.ahead = 0
         self.ended: dict[str, tuple[list[Any], int]] = {}
-        self._deciding = deciding
+        self._decide = decide
+        self._choose = choose
         self._own = own
         self._noted_decisions: dict[int, str] = {}
 
@@ -79,7 +69,7 @@ class Rounds:
             JournalError: it is damaged.
         """
         self.recall(journal)
-        return {trial.name for text in self._noted_decisions.values() for trial in self._deciding.trials(text, {})}
+        return {trial.name for text in self._noted_decisions.values() for trial in self._choose(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
         """The trials of the next round, none if the lane stops. Notes are followed; with `anew`, calls were retried, so
@@ -89,14 +79,14 @@ class Rounds:
             JournalError: a note is not one of ours.
         """
         self.number += 1
-        self.said = self._noted_decisions.get(self.number, "") or self._deciding.decision(self.ended)
-        trials = self._deciding.trials(self.said, self.ended)
+        self.said = self._noted_decisions.get(self.number, "") or self._decide(self.ended)
+        trials = self._choose(self.said, self.ended)
         if not trials and anew and self.number in self._noted_decisions:
             self._noted_decisions = {
                 number: text for number, text in self._noted_decisions.items() if number < self.number
             }
-            self.said = self._deciding.decision(self.ended)
-            trials = self._deciding.trials(self.said, self.ended)
+            self.said = self._decide(self.ended)
+            trials = self._choose(self.said, self.ended)
         self.running, self.ahead = len(trials), 0
         return trials
 

@@ -13,6 +13,7 @@ from overton.calls import Conduct, Trial
 from overton.engine.ask import TrialAsk
 from overton.engine.dispatcher import Dispatcher, NotRecalled, Seat
 from overton.engine.rounds import Rounds
+from overton.engine.servers import ServerPool
 from overton.errors import OvertonError, Stopped
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Lane:
-    """The trials run with one binding of roles to answerers, and where their records go.
+    """The trials run with the same seats, by role or speaker, and where their records go.
 
     `own` is the identity of the answerer that it does not share with other lanes, '' if there is none. `at_once` gives
     the number of trials run at once, None for one per request allowed in flight; it may grow during a run, as models
@@ -32,7 +33,7 @@ class Lane:
     completed rounds: a round in which it is stopped leaves no trace in its records.
     """
 
-    bindings: dict[str, Seat]
+    seats: dict[str, Seat]
     trials: Callable[[], Iterable[Trial]]
     outcomes: RecordWriter
     planned: Counter[str] = field(default_factory=Counter)
@@ -67,7 +68,7 @@ class Lane:
         Spare trials, each with its next request ready, would all send as soon as a batch of replies is processed, and
         so keep replies arriving in bursts; without them requests spread out by themselves.
         """
-        return self.at_once() if self.at_once else max(bound.pace.most for bound in self.bindings.values())
+        return self.at_once() if self.at_once else max(seat.limiter.most for seat in self.seats.values())
 
     @property
     def incomplete(self) -> list[str]:
@@ -167,7 +168,7 @@ async def count_missing(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dis
 async def _count_missing_trials(lane: Lane, trials: Iterable[Trial], conduct: Conduct, dispatcher: Dispatcher) -> int:
     missing = 0
     for trial in trials:
-        ask = TrialAsk(dispatcher, trial.name, lane.bindings, lane.own, meets=lane.meets)
+        ask = TrialAsk(dispatcher, trial.name, lane.seats, lane.own, meets=lane.meets)
         try:
             records = await conduct(trial, ask)
         except NotRecalled:
@@ -192,9 +193,8 @@ class _LaneWorkers:
 
     async def run_all(self) -> None:
         """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
-        fleets = {
-            id(binding.fleet): binding.fleet for binding in self._lane.bindings.values() if binding.fleet is not None
-        }.values()
+        limiters = (seat.limiter for seat in self._lane.seats.values())
+        fleets = {id(limiter): limiter for limiter in limiters if isinstance(limiter, ServerPool)}.values()
         for fleet in fleets:
             fleet.grown.append(self._start_workers)
         self._start_workers()
@@ -238,7 +238,7 @@ async def _run_trials(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: C
             if dispatcher.stopped is not None and not len(dispatcher.journal):
                 lane.outcomes.release()
                 return
-            ask = TrialAsk(dispatcher, trial.name, lane.bindings, lane.own, meets=lane.meets)
+            ask = TrialAsk(dispatcher, trial.name, lane.seats, lane.own, meets=lane.meets)
             try:
                 records = await conduct(trial, ask)
             except Stopped:

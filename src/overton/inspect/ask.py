@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from overton.calls import Failure, Message, Reply, Request
-from overton.engine import RetryPolicy
-from overton.engine.ask import Asking
+from overton.calls import Failure, Message, Question, Reply, Request
+from overton.calls.model import Model
+from overton.engine import RetryPolicy, Seat
+from overton.engine.ask import Asker, Call, replies_of
 from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_of, unsupported
-from overton.engine.identity import CallKey, Identity
+from overton.engine.identity import Identity
+from overton.engine.retry import retried
 from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
 from overton.inspect.compat import is_inspects_own, runs_on_trio
 from overton.inspect.log_format import CallData, call_data
-from overton.inspect.seats import InspectSeat, config_of
+from overton.inspect.seats import config_of, eval_model
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
-from overton.retrieval import Source
 from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 
 
@@ -25,7 +26,7 @@ from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 class RetrievalSources:
     """Sources by role, called in parallel as far as each allows, and open while any sample runs."""
 
-    by_role: Mapping[str, Source] = field(default_factory=dict)
+    by_role: Mapping[str, Model] = field(default_factory=dict)
     patience: RetryPolicy = field(default_factory=RetryPolicy)
     _semaphores: dict[str, Any] = field(default_factory=dict)
     _open_samples: int = 0
@@ -48,22 +49,22 @@ class RetrievalSources:
         """
         import anyio
 
-        attempt = 0
+        async def wait(attempt: int, error: AnswerError) -> Failure | None:
+            if isinstance(error, AccessError):
+                raise error
+            seconds = None
+            if isinstance(error, UnavailableError) and not self.patience.refuses(error):
+                seconds = self.patience.wait(attempt, error)
+            if seconds is None:
+                return Failure(error.kind, str(error), attempt)
+            await anyio.sleep(seconds)
+            return None
+
         async with self._semaphore(role):
-            while True:
-                attempt += 1
-                try:
-                    found = await self.by_role[role].answerer.answer(request)
-                except UnavailableError as error:
-                    wait = None if self.patience.refuses(error) else self.patience.wait(attempt, error)
-                    if wait is None:
-                        return Failure(error.kind, str(error), attempt)
-                    await anyio.sleep(wait)
-                except RejectedError as error:
-                    return Failure(error.kind, str(error), attempt)
-                else:
-                    _show_in_transcript(role, request, found)
-                    return found
+            found: Outcome = await retried(lambda: self.by_role[role].answerer.answer(request), wait)
+            if isinstance(found, Reply):
+                _show_in_transcript(role, request, found)
+        return found
 
     def _semaphore(self, role: str) -> Any:
         import anyio
@@ -94,7 +95,6 @@ def _show_in_transcript(role: str, request: Request, found: Reply) -> None:
 _MAX_REJECTED = 24
 """Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
 
-Call = tuple[InspectSeat, Identity, CallKey, Request]
 Outcome = Reply | Failure
 
 
@@ -134,7 +134,7 @@ class EvalContext:
     other can succeed.
     """
 
-    seats: Mapping[str, InspectSeat]
+    seats: Mapping[str, Seat]
     own: str
     sources: RetrievalSources
     cache: bool = True
@@ -152,7 +152,7 @@ class Conversation:
     output: Any
 
 
-class InspectAsk(Asking[InspectSeat]):
+class InspectAsk(Asker):
     """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
 
     def __init__(self, context: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
@@ -174,14 +174,20 @@ class InspectAsk(Asking[InspectSeat]):
             self._keep_call(call_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
-                _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
+                answerer = eval_model(seat)
+                _warn(f"{answerer.name} as {answerer.role} {NOT_SENT}")
 
     async def _answer_or_refusal(self, call: Call) -> Outcome:
         found = await self._make_call(call)
-        return (refusal(found.message) or found) if isinstance(found, Failure) else found
+        return (refusal(found) or found) if isinstance(found, Failure) else found
 
-    async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
-        """See `Asking`."""
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        """See `Asker`."""
+        return self._answer(self.call(question))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        calls = [*map(self.call, questions)]
         outcomes: dict[int, Reply | BaseException] = {}
 
         async def answer(number: int, call: Call) -> None:
@@ -195,7 +201,7 @@ class InspectAsk(Asking[InspectSeat]):
         async with anyio.create_task_group() as group:
             for number, call in enumerate(calls):
                 group.start_soon(answer, number, call)
-        return [outcomes[number] for number in range(len(calls))]
+        return replies_of([outcomes[number] for number in range(len(calls))])
 
     async def _answer(self, call: Call) -> Reply:
         _, identity, place, _ = call
@@ -210,10 +216,11 @@ class InspectAsk(Asking[InspectSeat]):
 
     async def _make_call(self, call: Call) -> Reply | Failure:
         seat, _, place, request = call
-        if seat.model is None:
+        if seat.model.retrieves:
             return await self._context.sources.outcome(place.speaker, request)
-        model, first_calls = seat.answerer.identity, self._context.first_calls
-        sender = Sender(seat.holds_form, seat.judges and place.speaker != "probe", has_cost_limit=False)
+        answerer, first_calls = seat.model.answerer, self._context.first_calls
+        model = answerer.identity
+        sender = Sender(answerer.holds_form, seat.judges and place.speaker != "probe", has_cost_limit=False)
         turn = await first_calls.turn(model, features_of(sender, request))
         found: Reply | Failure | None = None
         try:
@@ -232,20 +239,21 @@ class InspectAsk(Asking[InspectSeat]):
 
     async def _generate(self, call: Call, turn: FirstTurn) -> Reply | Failure:
         seat, identity, place, request = call
+        answerer = eval_model(seat)
         try:
-            own = seat.weighs and request.form is not None and bool(request.form.weigh)
-            config = config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form or own)
-            output = await seat.model.generate(
+            own = answerer.weighs and request.form is not None and bool(request.form.weigh)
+            config = config_of(request, seat.settings, answerer.extra_body, hold=answerer.holds_form or own)
+            output = await answerer.model.generate(
                 chat_messages(request.messages),
                 config=config if own else config.merge(logprob_settings(request.form)),
                 cache=self._cache_policy(identity),
             )
-            reply = with_spots(reply_of(output), output, request, seat.answerer.name)
+            reply = with_spots(reply_of(output), output, request, answerer.name)
         except Exception as error:
             if is_inspects_own(error):
                 raise
             return _failure_of(seat, error, turn)
-        seat.answered = True
+        seat.has_answered = True
         if place.speaker.partition("/")[0] == self._first_role:
             self.last = Conversation(request.messages, output)
         return reply
@@ -263,24 +271,25 @@ def _warn(what: str) -> None:
     transcript().info(what, source="overton")
 
 
-def _failure_of(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
+def _failure_of(seat: Seat, error: Exception, turn: FirstTurn) -> Failure:
     """The failure that the trial records.
 
     Raises:
         AnswerError: the sample cannot continue.
     """
-    trouble = _classify_error(error, seat.answerer.name)
+    answerer = eval_model(seat)
+    trouble = _classify_error(error, answerer.name)
     if not isinstance(trouble, Failure):
-        raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
+        raise type(trouble)(trouble.kind, f"{answerer.role}: {trouble}") from error
     rejection = RejectedError(trouble.kind, trouble.message)
-    if (lacking := unsupported(turn.features, rejection, seat.answerer.name)) is not None:
-        raise AccessError(lacking.kind, f"{seat.role}: {lacking}") from error
+    if (lacking := unsupported(turn.features, rejection, answerer.name)) is not None:
+        raise AccessError(lacking.kind, f"{answerer.role}: {lacking}") from error
     # A rejection is about one request, unless all so far were rejected: then it is about the settings.
-    seat.rejected += not seat.answered
-    if seat.rejected >= _MAX_REJECTED:
-        reason = f"{seat.rejected} requests were rejected and none answered, so it is taken to be misconfigured"
+    seat.failed_in_a_row += not seat.has_answered
+    if seat.failed_in_a_row >= _MAX_REJECTED:
+        reason = f"{seat.failed_in_a_row} requests were rejected and none answered, so it is taken to be misconfigured"
         raise AccessError(
-            "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; its last message: {trouble.message}"
+            "rejects all", f"{answerer.role}: {answerer.name}: {reason}; its last message: {trouble.message}"
         ) from error
     return trouble
 

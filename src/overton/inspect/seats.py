@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form, Request, Settings, weighs
+from overton.calls.model import AbsentAnswerer, Model
+from overton.engine import RateLimiter, Seat
 from overton.errors import InputError, Problem, Unreadable
 from overton.inspect.compat import config_in_use
 from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.catalog import reasons_of, series_of
-from overton.retrieval import Source
-from overton.runs.answerers import public_spec, why_no_probabilities, with_defaults
+from overton.runs.answerers import public_spec, recorded_model, why_no_probabilities, with_defaults
 from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
@@ -77,7 +78,7 @@ def pairs_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     return tuple((name, value if isinstance(value, str) else _encode(value).decode()) for name, value in named + extra)
 
 
-def config_of(request: Request, base: Settings, extra_body: dict[str, Any] | None, *, hold: bool) -> Any:
+def config_of(request: Request, base: Settings, extra_body: Mapping[str, Any] | None, *, hold: bool) -> Any:
     """The configuration for a request, on top of what Inspect has configured for the role.
 
     `base` are the role's own settings, `extra_body` its extra fields in Inspect's form. With `hold` the form
@@ -113,33 +114,23 @@ _MOCK_PREFIX = "mockllm/"
 
 
 @dataclass(frozen=True)
-class NamedIdentity:
-    """An answerer, as far as its name is concerned."""
+class EvalModel(AbsentAnswerer):
+    """One of Inspect's models in a role: `model` is called by our `ask` itself, as it wants more than a reply.
 
-    name: str
-    identity: str
-
-
-@dataclass
-class InspectSeat:
-    """Who answers in a role: one of Inspect's models, or a source of searches and pages.
-
-    `unsure` says that it judges and that it is unknown whether it accepts the temperature that judges have. `weighs`
-    says that it is a model of ours, which learns from the form itself what to weigh; `judges` that it serves as a
-    judge.
+    `weighs` says that it is a model of ours, which learns from the form itself what to weigh.
     """
 
-    role: str
-    answerer: Any
-    settings: Settings
+    role: str = ""
     model: Any = None
-    holds_form: bool = False
-    extra_body: dict[str, Any] = field(default_factory=dict)
-    answered: bool = False
-    rejected: int = 0
-    unsure: bool = False
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
     weighs: bool = False
-    judges: bool = False
+
+
+def eval_model(seat: Seat) -> EvalModel:
+    """Inspect's model in a seat."""
+    answerer = seat.model.answerer
+    assert isinstance(answerer, EvalModel), f"{answerer.name} was not opened by Inspect"
+    return answerer
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
@@ -237,22 +228,28 @@ def seats_of(
     study: AnyStudy,
     models: Mapping[str, Sequence[Any]],
     entries: Mapping[str, Sequence[ModelEntry]],
-    sources: Mapping[str, Source],
-) -> dict[str, InspectSeat]:
+    sources: Mapping[str, Model],
+) -> dict[str, Seat]:
     """Who answers under each name that the study calls."""
-    seats = {role: InspectSeat(role, source.answerer, source.settings) for role, source in sources.items()}
+    seats = {role: _make_seat(source) for role, source in sources.items()}
     for role, found in models.items():
         together = study.together and role == study.first
         for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
-            seats[f"{role}/{number}" if together else role] = InspectSeat(
+            own = getattr(model.api, "overton", None)
+            answerer = EvalModel(
+                entry.name,
+                entry.identity,
+                entry.holds_form,
                 role=role,
-                answerer=NamedIdentity(entry.name, entry.identity),
-                settings=entry.settings,
                 model=model,
-                holds_form=entry.holds_form,
                 extra_body=dict(config_in_use(model).extra_body or {}),
-                unsure=entry.unsure,
-                weighs=(own := getattr(model.api, "overton", None)) is not None and weighs(own.answerer),
-                judges=study.role(role).judges,
+                weighs=own is not None and weighs(own.answerer),
             )
+            seat = _make_seat(recorded_model(entry, answerer), judges=study.role(role).judges)
+            seats[f"{role}/{number}" if together else role] = seat
     return seats
+
+
+def _make_seat(model: Model, *, judges: bool = False) -> Seat:
+    """A seat whose rate limit is Inspect's own, or that of `RetrievalSources`."""
+    return Seat(model, model.settings, RateLimiter(model.connections), judges)

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Message, Question, Trial
+from overton.calls import Message, Question, Reply, Trial
+from overton.calls.model import Model
 from overton.engine import digest
+from overton.engine.ask import ScriptedAsk
 from overton.errors import InputError, Problem, Stopped
 from overton.inspect.ask import EvalContext, RetrievalSources
 from overton.inspect.compat import prerequisite
@@ -22,7 +24,7 @@ from overton.inspect.log_format import CALLS, KEY, SampleData, TaskData, locatio
 from overton.inspect.seats import entry_of, named_models, seats_of
 from overton.inspect.solver import SampleResults, conduct_trials, leave_records
 from overton.models.inspect import chat_messages
-from overton.retrieval import Source, open_pages, open_search
+from overton.retrieval import open_pages, open_search
 from overton.runs.answerers import PAGES, ModelRequest
 from overton.runs.answerers import entry_of as local_entry
 from overton.runs.event_loop import run_to_end
@@ -74,28 +76,21 @@ async def _first_prompts(study: AnyStudy, trials: Sequence[Trial]) -> list[Seque
 
 
 async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
-    ask = _FirstPromptAsk()
+    asked: list[Question] = []
+
+    async def end_trial(questions: Sequence[Question]) -> Sequence[Reply]:
+        asked.extend(questions)
+        if questions:
+            raise _FirstCallMade
+        return ()
+
     with suppress(_FirstCallMade):
-        await study.conduct(trial, ask)
-    return ask.heard
+        await study.conduct(trial, ScriptedAsk(end_trial))
+    return asked[0].messages if asked else ()
 
 
 class _FirstCallMade(Stopped):
     """Ends a trial at its first call."""
-
-
-class _FirstPromptAsk:
-    """Records the first question and answers nothing."""
-
-    def __init__(self) -> None:
-        self.heard: Sequence[Message] = ()
-
-    async def __call__(self, role: str, messages: Sequence[Message], **_: Any) -> Any:
-        self.heard = self.heard or messages
-        raise _FirstCallMade(role)
-
-    async def all(self, questions: Sequence[Question]) -> Any:
-        return [await self(question.role, question.messages) for question in questions]
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ class StudyAnswerers:
     seed: int
     agents: int
     entries: dict[str, list[ModelEntry]]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Model]
 
     def table(self, *, cache: bool) -> EvalContext:
         """Everything that the samples of an eval share in making calls.
@@ -123,7 +118,7 @@ class StudyAnswerers:
                     raise InputError([Problem(role, now.name, f"{reason} eval('overton/...', model=...)")])
         own = "" if self.study.together else entries[self.study.first][0].identity
         seats = seats_of(self.study, models, entries, self.sources)
-        probes = [probe_call(seat) for seat in seats.values() if seat.unsure]
+        probes = [probe_call(seat) for seat in seats.values() if seat.model.unsure]
         return EvalContext(seats, own, RetrievalSources(self.sources), cache, probes=probes)
 
 
@@ -158,7 +153,7 @@ def _entries_of(study: AnyStudy, models: Mapping[str, Sequence[Any]], seed: int)
     return {role: [entry_of(model, study.role(role), seed) for model in found] for role, found in models.items()}
 
 
-def _open_source(role: str, request: ModelRequest) -> Source:
+def _open_source(role: str, request: ModelRequest) -> Model:
     opening = open_pages if role == PAGES else open_search
     return opening(request.spec, request.arguments)
 

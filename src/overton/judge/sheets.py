@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
+from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.files.atomic import make_folder, write_atomic
 from overton.judge.label_draw import as_text, draw_task, judged_rows, questions_of
 from overton.runs.run import open_run
-from overton.untrusted import decode_json, decode_text, read_bytes
+from overton.untrusted import decode_json, decode_text, read_file
 
 if TYPE_CHECKING:
     from overton.judging.label_tasks import LabelTask
@@ -140,9 +140,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_content(path: Path) -> bytes:
-    try:
-        return read_bytes(path.resolve(), _MAX_BYTES)
-    except Unreadable as error:
-        raise InputError([Problem(str(path), "", error.reason)]) from error
-    except OSError as error:
-        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from error
+    def error(reason: str) -> InputError:
+        return InputError([Problem(str(path), "", f"cannot be read: {reason}")])
+
+    return read_file(path.resolve(), _MAX_BYTES, bytes, error)

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from overton.calls import Price, Reply
+from overton.calls.model import Model
 from overton.key_values import pairs_of
 from overton.models.catalog import KnownModel, known_models, price_of, prices_as_of
-from overton.models.factory import Model, check_model, open_model
+from overton.models.factory import check_model, open_model
 from overton.models.spec import Spec, name_and_spec, parse_spec
 from overton.models.weights import pull as fetch_weights
 

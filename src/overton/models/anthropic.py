@@ -30,6 +30,7 @@ from overton.models.batch_api import (
     most_result_bytes,
     safe_id,
 )
+from overton.models.endpoint import without_key
 from overton.models.http_client import ApiClient, HttpClient, decode_body, encoded
 from overton.models.http_errors import ErrorContext
 
@@ -172,7 +173,7 @@ def _read_reply(body: bytes, target: ErrorContext) -> Reply:
         usage=Usage() if usage is None else _read_usage(usage),
         model=answer.model,
     )
-    return target.secret.hide_in_reply(read)
+    return without_key(read, target.key)
 
 
 def _read_usage(usage: _Usage) -> Usage:
@@ -312,7 +313,7 @@ class AnthropicBatches:
             return bytes(result.message) or garbled(name)
         if result.type in ("expired", "canceled"):
             return expired(name)
-        return failed(name, self._service.target.secret.hide(_error_message(result.error)[:200]))
+        return failed(name, self._service.target.key.hide(_error_message(result.error)[:200]))
 
 
 def _error_message(error: Any) -> str:

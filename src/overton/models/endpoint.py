@@ -1,4 +1,4 @@
-"""A model's address and its key, which is revealed only to the wire."""
+"""A model's address and its key."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from overton.key_values import checked_base_url
 from overton.models.arguments import Arguments
 from overton.models.providers import Provider
 from overton.models.spec import Spec
-from overton.untrusted import HIDDEN, Hiding
+from overton.untrusted import ApiKey
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model's base URL, and the key with the variable it comes from.
+    """A model's base URL, and its key.
 
     `name` is the spec as written, `model` what the provider calls the model; `peer` the IP address to connect to if
     the URL's host has several, '' if any will do.
@@ -27,8 +27,7 @@ class Endpoint:
     name: str
     model: str
     base_url: str
-    key_env: str
-    secret: ApiKey
+    key: ApiKey
     peer: str = ""
 
 
@@ -39,12 +38,12 @@ def locate(spec: Spec, provider: Provider, arguments: Arguments, *, need_key: bo
     Raises:
         InputError: the key is missing or invalid, or the environment's base URL is invalid.
     """
-    key_env, secret = _find_key(spec, provider, arguments, need_key)
+    key = _find_key(spec, provider, arguments, need_key)
     if arguments.base_urls or not arguments.lists:
         base_url = provider.versioned(arguments.base_urls[0] if arguments.base_urls else _find_base_url(spec, provider))
     else:
         base_url = ""
-    return Endpoint(spec.text, spec.name, base_url, key_env, secret)
+    return Endpoint(spec.text, spec.name, base_url, key)
 
 
 def _find_base_url(spec: Spec, provider: Provider) -> str:
@@ -59,7 +58,7 @@ def _find_base_url(spec: Spec, provider: Provider) -> str:
         raise InputError([Problem("environment", provider.base_url_env, str(error))]) from None
 
 
-def _find_key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> tuple[str, ApiKey]:
+def _find_key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> ApiKey:
     names = (arguments.key_env,) if arguments.key_env else provider.key_envs
     name = next((name for name in names if os.environ.get(name, "").strip()), names[0])
     key = os.environ.get(name, "").strip()
@@ -68,48 +67,21 @@ def _find_key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bo
         raise InputError([Problem("--model", spec.text, f"no API key: set {wanted} in the environment")])
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError([Problem("environment", name, "not a key: it contains spaces or characters that no key has")])
-    return name, ApiKey(key)
+    return ApiKey(key, name)
 
 
-class ApiKey:
-    """An API key, or none (falsy). Its repr, str and pickle do not give it away."""
-
-    __slots__ = ("_hiding", "_value")
-
-    def __init__(self, value: str | None) -> None:
-        self._value = value or ""
-        self._hiding = Hiding(self._value)
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __repr__(self) -> str:
-        return f"Secret({HIDDEN if self._value else 'none'})"
-
-    def __reduce__(self) -> str:
-        raise TypeError("a key is not pickled")
-
-    def reveal(self) -> str:
-        """The key itself, for a request's header and nothing else."""
-        return self._value
-
-    def hide(self, text: str) -> str:
-        """The text of an error without the key, whole or truncated, however it is escaped."""
-        return self._hiding.in_message(text)
-
-    def hide_in_reply(self, reply: Reply) -> Reply:
-        """The reply without the key, so that a server that echoes it cannot put it into the journal."""
-        names = (reply.model, reply.fingerprint, reply.served_by)
-        if not self._value or not self._hiding.may_be_in("\n".join(map(str, (reply.text, reply.finish, *names)))):
-            return reply
-        hide = self._hiding.in_reply
-        model, fingerprint, served_by = (name and hide(name) for name in names)
-        return msgspec.structs.replace(
-            reply,
-            text=hide(reply.text),
-            finish=hide(reply.finish),
-            model=model,
-            fingerprint=fingerprint,
-            served_by=served_by,
-            spots=(),
-        )
+def without_key(reply: Reply, key: ApiKey) -> Reply:
+    """The reply without the key, so that a server that echoes it cannot put it into the journal."""
+    names = (reply.model, reply.fingerprint, reply.served_by)
+    if not key or not key.may_be_in("\n".join(map(str, (reply.text, reply.finish, *names)))):
+        return reply
+    model, fingerprint, served_by = (name and key.hide_in_reply(name) for name in names)
+    return msgspec.structs.replace(
+        reply,
+        text=key.hide_in_reply(reply.text),
+        finish=key.hide_in_reply(reply.finish),
+        model=model,
+        fingerprint=fingerprint,
+        served_by=served_by,
+        spots=(),
+    )

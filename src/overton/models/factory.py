@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, BatchApi, Price, Reply, Request, ServerList, Settings, user, weighs
+from overton.calls import Answerer, BatchApi, Reply, Request, ServerList, Settings, user, weighs
+from overton.calls.model import Model
 from overton.errors import InputError, Problem
 from overton.key_values import path_of
 from overton.models.arguments import Arguments, read_arguments
@@ -32,29 +33,6 @@ Simulated = Callable[[str, dict[str, str]], Answerer]
 
 _CONNECTIONS = dict.fromkeys((*RUN_HERE, *EMBEDDERS), 1) | {"simulated": 256}
 _HTTP_CONNECTIONS = 64
-
-
-@dataclass(frozen=True)
-class Model:
-    """An answerer and everything known about it.
-
-    `connections` is the most calls it takes at a time; `price` in US dollars per million tokens, None if unknown;
-    `family`, `series` and `reasons` are guessed from its name (see `models.catalog`). `unsure` says that the user
-    did not set its temperature and that its endpoint may refuse one: see `overton.runs.temperature_probe`. `batching`
-    sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if
-    there is only one; `connections` then go to each.
-    """
-
-    answerer: Answerer
-    settings: Settings
-    connections: int
-    price: Price | None
-    family: str
-    series: str
-    reasons: bool
-    unsure: bool = False
-    batching: BatchApi | None = None
-    serving: ServerList | None = None
 
 
 def open_model(
@@ -223,7 +201,7 @@ def _make_transport(endpoint: Endpoint, path: str, arguments: Arguments, **optio
 def _open_inspect(spec: Spec, arguments: Arguments) -> Answerer:
     from overton.models.inspect import InspectModel
 
-    key = locate(spec, SERVER, arguments).secret if arguments.key_env else None
+    key = locate(spec, SERVER, arguments).key if arguments.key_env else None
     return InspectModel(
         spec.name,
         name=spec.text,

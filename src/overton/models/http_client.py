@@ -53,12 +53,12 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         timeout: float = 600.0,
     ) -> None:
-        self._secret = endpoint.secret
+        self._key = endpoint.key
         self._timeout = timeout
         named = {"Content-Type": "application/json", "User-Agent": f"overton/{__version__}", **(headers or {})}
-        if self._secret:
+        if self._key:
             name, prefix = key_header
-            named[name] = prefix + self._secret.reveal()
+            named[name] = prefix + self._key.reveal()
         self._address = _make_address(endpoint, endpoint.base_url + path, named)
         self._under_way: set[HttpConnection] = set()
 
@@ -146,9 +146,9 @@ class ApiClient:
         self._endpoint = endpoint
         self._timeout = timeout
         self._headers = {"User-Agent": f"overton/{__version__}", "Connection": "close", **(headers or {})}
-        if endpoint.secret:
+        if endpoint.key:
             name, prefix = key_header
-            self._headers[name] = prefix + endpoint.secret.reveal()
+            self._headers[name] = prefix + endpoint.key.reveal()
         self.target = _make_address(endpoint, self._base, {}).target
 
     def __repr__(self) -> str:
@@ -294,7 +294,7 @@ def _make_address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> A
     split = urlsplit(url)
     host = f"{split.hostname}:{split.port}" if split.port else str(split.hostname)
     host += f" at {endpoint.peer}" if endpoint.peer else ""
-    target = ErrorContext(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
+    target = ErrorContext(endpoint.name, endpoint.model, host, endpoint.key)
     proxy = None if endpoint.peer else _proxy_for(split)
     return Address(split, target, proxy, _request_head(split, proxy, headers), peer=endpoint.peer)
 

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
-from overton.models.endpoint import ApiKey
-from overton.untrusted import decode_json, retry_after
+from overton.untrusted import ApiKey, decode_json, retry_after
 
 _MESSAGE_LIMIT = 500
 _MAX_READ_CHARS = 32 * _MESSAGE_LIMIT
@@ -40,8 +39,7 @@ class ErrorContext:
     name: str
     model: str
     host: str
-    key_env: str
-    secret: ApiKey
+    key: ApiKey
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class ErrorBody:
 
 def error_for(status: int, headers: Mapping[str, str], body: bytes, target: ErrorContext) -> AnswerError:
     """The error for a reply whose status is not 200."""
-    complaint = read_complaint(body, target.secret)
+    complaint = read_complaint(body, target.key)
     if 300 <= status < 400:
         return AccessError("redirect", _redirect_message(status, target))
     said = f" ({status}{': ' + complaint.message if complaint.message else ''})"
@@ -79,7 +77,7 @@ def _access_error(status: int, complaint: ErrorBody, target: ErrorContext, said:
     if status == 401:
         return AccessError("bad key", f"{target.name}: {_key_advice(target)}{said}")
     if status == 403 and not _is_filtered(complaint):
-        advice = f"{target.host} does not permit this; check that the key in {target.key_env} may use this model"
+        advice = f"{target.host} does not permit this; check that the key in {target.key.variable} may use this model"
         return AccessError("no permission", f"{target.name}: {advice}{said}")
     if status == 405:
         return AccessError("wrong address", f"{target.name}: {target.host} refuses this request: check base_url{said}")
@@ -87,9 +85,9 @@ def _access_error(status: int, complaint: ErrorBody, target: ErrorContext, said:
 
 
 def _key_advice(target: ErrorContext) -> str:
-    if target.secret:
-        return f"{target.host} does not accept the key in {target.key_env}: set it to a valid one"
-    return f"{target.host} requires a key: set {target.key_env}"
+    if target.key:
+        return f"{target.host} does not accept the key in {target.key.variable}: set it to a valid one"
+    return f"{target.host} requires a key: set {target.key.variable}"
 
 
 def _request_error(
@@ -120,7 +118,7 @@ def _is_filtered(complaint: ErrorBody) -> bool:
     return bool(complaint.codes & _FILTERED_CODES or _FILTERED_TEXT.search(complaint.message))
 
 
-def read_complaint(body: bytes, secret: ApiKey) -> ErrorBody:
+def read_complaint(body: bytes, key: ApiKey) -> ErrorBody:
     """The content of an error body in any of the usual forms; empty for HTML and anything else unknown.
 
     The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
@@ -129,12 +127,12 @@ def read_complaint(body: bytes, secret: ApiKey) -> ErrorBody:
         content = decode_json(body, _decode)
     except Unreadable:
         text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
-        return ErrorBody("" if text.lstrip().startswith("<") else _make_printable(text, secret))
+        return ErrorBody("" if text.lstrip().startswith("<") else _make_printable(text, key))
     layers = _layers(content)
     message = next((text for layer in layers if (text := _message(layer))), "")
-    codes = (layer.get(key) for layer in layers for key in ("code", "type", "status"))
+    codes = (layer.get(name) for layer in layers for name in ("code", "type", "status"))
     said = frozenset(str(code).lower() for code in codes if isinstance(code, str | int))
-    return ErrorBody(_make_printable(message, secret), said, _google_delay(layers))
+    return ErrorBody(_make_printable(message, key), said, _google_delay(layers))
 
 
 def _layers(content: Any) -> list[dict[str, Any]]:
@@ -179,7 +177,7 @@ def _google_delay(layers: list[dict[str, Any]]) -> float | None:
     return None
 
 
-def _make_printable(text: str, secret: ApiKey) -> str:
-    hidden = secret.hide(text[:_MAX_READ_CHARS])
+def _make_printable(text: str, key: ApiKey) -> str:
+    hidden = key.hide(text[:_MAX_READ_CHARS])
     shown = " ".join("".join(c if c.isprintable() else " " for c in hidden).split())
     return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."

@@ -13,7 +13,7 @@ import msgspec
 
 from overton.calls import Form, Message, Reply, Request, Settings, Spot, Usage
 from overton.errors import AccessError, AnswerError, InputError, MissingExtra, Problem, RejectedError, UnavailableError
-from overton.models.endpoint import ApiKey
+from overton.models.endpoint import without_key
 from overton.models.logprobs import (
     MOST_ALTERNATIVES,
     Sampler,
@@ -23,7 +23,7 @@ from overton.models.logprobs import (
     sampler_of,
     spots_of,
 )
-from overton.untrusted import clamp_seconds, converted
+from overton.untrusted import ApiKey, clamp_seconds, converted
 
 SPOTS = "overton_spots"
 """The field of an output's metadata in which a model of ours, called through Inspect, puts what was weighed."""
@@ -54,7 +54,7 @@ class InspectModel:
         self.identity = f"inspect/{model}"
         self._connections = connections
         self._timeout = timeout
-        self._secrets = [key] if key else []
+        self._keys = [key] if key else []
         self._model = self._open(model, base_url, key)
 
     def __repr__(self) -> str:
@@ -81,8 +81,8 @@ class InspectModel:
         if isinstance(outcome, AnswerError):
             raise outcome
         reply = with_spots(reply_of(outcome), outcome, request, self.name)
-        for secret in self._secrets:
-            reply = secret.hide_in_reply(reply)
+        for key in self._keys:
+            reply = without_key(reply, key)
         return reply
 
     async def _ask(self, request: Request) -> Any:
@@ -117,7 +117,7 @@ class InspectModel:
         return RejectedError("rejected", message)
 
     def _error_text(self, error: Exception) -> str:
-        return said(error, self._secrets)
+        return said(error, self._keys)
 
     async def close(self) -> None:
         """Close the provider's client."""
@@ -245,18 +245,18 @@ def cause_of(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def said(error: Exception, secrets: Iterable[ApiKey] = ()) -> str:
+def said(error: Exception, keys: Iterable[ApiKey] = ()) -> str:
     """An error's text, without keys, markup and control characters, 500 characters at most.
 
     Inspect adds the whole request to a rejection's text; the provider's own is separate.
     """
     text = str(getattr(error, "provider_message", None) or getattr(error, "message", None) or error)
-    for secret in (*_environment_secrets(), *secrets):
-        text = secret.hide(text)
+    for key in (*_environment_keys(), *keys):
+        text = key.hide(text)
     text = _MARKUP.sub("", "".join(c if c.isprintable() else " " for c in text or type(error).__name__))
     return " ".join(text.split())[:_MESSAGE_LIMIT]
 
 
-def _environment_secrets() -> list[ApiKey]:
+def _environment_keys() -> list[ApiKey]:
     """The keys that a provider's error might contain: which variable it read is unknown, so all of them."""
     return [ApiKey(value) for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]

@@ -29,6 +29,7 @@ from overton.models.batch_api import (
     most_result_bytes,
     safe_id,
 )
+from overton.models.endpoint import without_key
 from overton.models.http_client import ApiClient, HttpClient, decode_body, encoded, malformed
 from overton.models.http_errors import ErrorContext, error_for
 from overton.models.logprobs import Sampler, TokenLogprobs, no_probabilities, reasoned, sampler_of, spots_of
@@ -273,7 +274,7 @@ def _read_reply(body: bytes, target: ErrorContext) -> Reply:
     if choice is None:
         raise malformed(target, "it contains no choices")
     usage = completion.usage if isinstance(completion, _Completion) else None
-    return target.secret.hide_in_reply(_reply_from_choice(choice, usage, completion))
+    return without_key(_reply_from_choice(choice, usage, completion), target.key)
 
 
 def _reply_from_choice(choice: _Choice, usage: _Usage | None, completion: _CompletionBody) -> Reply:
@@ -519,12 +520,12 @@ class OpenAIBatches:
         if code in _NOT_BEGUN_CODES:
             return expired(name)
         said = str((line.error and line.error.message) or code or (response and response.status_code) or "")
-        return failed(name, self._service.target.secret.hide(said[:200]))
+        return failed(name, self._service.target.key.hide(said[:200]))
 
     def _refusal(self, batch: _Batch) -> str:
         errors = (batch.errors and batch.errors.data) or [_BatchError()]
         said = str(errors[0].message or errors[0].code or "the provider does not say why")
-        return self._service.target.secret.hide(said[:500])
+        return self._service.target.key.hide(said[:500])
 
 
 def _file_name(name: str) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from overton.calls import Price
-from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.errors import InputError, Problem, quoted
 from overton.models.providers import CHAT_PROVIDERS, EMBEDDERS, RUN_HERE
 from overton.models.spec import Spec
-from overton.untrusted import decode_text, decode_toml, read_bytes
+from overton.untrusted import decode_text, decode_toml, read_file
 
 _MOST_BYTES = 2**20
 _MOST_DOLLARS = 1e6
@@ -66,13 +66,11 @@ def read_price_list(path: Path) -> PriceList:
     Raises:
         InputError: it cannot be read, or has invalid prices; all problems at once, each with its key.
     """
-    try:
-        data = decode_toml(decode_text(read_bytes(path, _MOST_BYTES)))
-    except OSError as error:
-        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from None
-    except Unreadable as error:
-        raise InputError([Problem(str(path), "", error.reason)]) from None
-    return _read_prices(data, str(path))
+
+    def error(reason: str) -> InputError:
+        return InputError([Problem(str(path), "", f"cannot be read: {reason}")])
+
+    return _read_prices(read_file(path, _MOST_BYTES, lambda data: decode_toml(decode_text(data)), error), str(path))
 
 
 def _read_prices(data: dict[str, Any], place: str) -> PriceList:

@@ -18,8 +18,8 @@ from overton.studies.options import fields_of
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
+    from overton.calls.model import Model
     from overton.planning.power import PlanDetecting
-    from overton.runs.answerers import Opened
     from overton.runs.setup import SetUp
     from overton.studies.study import AnyStudy
 
@@ -88,7 +88,7 @@ def plan(
     return add_detections(planned, wanted, ready, opened, model_args)
 
 
-def _open_and_plan(ready: SetUp) -> tuple[dict[str, list[Opened]], Plan]:
+def _open_and_plan(ready: SetUp) -> tuple[dict[str, list[Model]], Plan]:
     """Who would answer, and the plan of their calls."""
     experiment = ready.experiment
     asked = experiment.study.with_demands(experiment.options, answerers.specs_of(ready.wanted))

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.calls.model import Model
 from overton.comparison.sources import ComparisonSource, comparing_of
 from overton.errors import InputError, Problem
 from overton.planning.pilot import SIMULATED, asked_differently, pilot_of, trials_of
 from overton.runs import dry_run
-from overton.runs.answerers import Opened
 from overton.runs.dry_run import Plan
 from overton.runs.experiment import Experiment
 from overton.runs.setup import Arguments, SetUp
@@ -91,7 +91,7 @@ def add_detections(
     planned: Plan,
     wanted: Detecting,
     ready: SetUp,
-    answering: Mapping[str, Sequence[Opened]],
+    answering: Mapping[str, Sequence[Model]],
     model_args: Arguments | None = None,
 ) -> PlanDetecting:
     """The plan, and for each measure what it would detect.
@@ -123,7 +123,7 @@ class _Costs:
     """The cost of a plan's items, by the number of their trials. Items are the units of the intervals, each of which
     may be `several` of the items that the study asks about."""
 
-    def __init__(self, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]]) -> None:
+    def __init__(self, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Model]]) -> None:
         self._planned_items = planned.items
         self.trials = trials_of(ready.experiment.options)
         self._item_cost = None if planned.cost is None else planned.cost / max(planned.items, 1)
@@ -152,7 +152,7 @@ class _Costs:
         return self._sample_costs[1] + (trials - 1) * (self._sample_costs[2] - self._sample_costs[1])
 
 
-def _cost_function(experiment: Experiment, answering: Mapping[str, Sequence[Opened]]) -> Callable[[int], float]:
+def _cost_function(experiment: Experiment, answering: Mapping[str, Sequence[Model]]) -> Callable[[int], float]:
     items = experiment.items
     some = items[:: max(1, len(items) // _PRICED_ITEMS)][:_PRICED_ITEMS]
 

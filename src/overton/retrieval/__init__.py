@@ -3,6 +3,6 @@
 Opening a source imports what it needs (the optional part 'retrieval'); importing this room does not.
 """
 
-from overton.retrieval.sources import Source, open_pages, open_search, pages_for
+from overton.retrieval.sources import open_pages, open_search, pages_for
 
-__all__ = ["Source", "open_pages", "open_search", "pages_for"]
+__all__ = ["open_pages", "open_search", "pages_for"]

@@ -75,14 +75,14 @@ class _ArchivingAnswerer:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def keep_in(self, folder: Path) -> None:
+    def keep_in(self, folder: str | Path) -> None:
         """Keep everything found and read in the archive in this folder, from the next call on.
 
         Raises:
             RunError: it cannot be written to.
         """
-        self._folder = folder
-        self._archive = Archive(folder)
+        self._folder = Path(folder)
+        self._archive = Archive(self._folder)
 
     def _open_archive(self) -> Archive | None:
         """The archive, reopened if an earlier session of this answerer closed it."""

@@ -10,8 +10,8 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -22,7 +22,7 @@ from overton.calls import Hit
 from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError, Unreadable
 from overton.retrieval.limits import PageSkipped, inflate
 from overton.retrieval.page_text import one_line
-from overton.untrusted import Hiding, decode_json, retry_after
+from overton.untrusted import ApiKey, decode_json, retry_after
 from overton.version import __version__
 
 _BODY_LIMIT = 8 * 2**20
@@ -46,7 +46,7 @@ class SearchClient:
     Redirects are not followed, cookies not kept, and no proxy or credentials are taken from the environment.
     """
 
-    def __init__(self, name: str, url: str, *, keys: Sequence[SearchKey] = (), timeout: float = 30.0) -> None:
+    def __init__(self, name: str, url: str, *, keys: Sequence[ApiKey] = (), timeout: float = 30.0) -> None:
         self.name = name
         self._url = URL(url)
         self._keys = tuple(keys)
@@ -202,31 +202,7 @@ def _decode_or_none(body: bytes) -> Any:
         return None
 
 
-@dataclass(frozen=True)
-class SearchKey:
-    """A key and the environment variable that it came from; empty if none is needed yet. Its repr has no value."""
-
-    variable: str
-    _value: str = field(repr=False)
-
-    def reveal(self) -> str:
-        """The key itself, for a request and nothing else."""
-        return self._value
-
-    def hide(self, text: str) -> str:
-        """The text of an error without the key, however it is written there."""
-        return self._hiding.in_message(text)
-
-    def hide_in_reply(self, text: str) -> str:
-        """The text of a result without the key."""
-        return self._hiding.in_reply(text)
-
-    @cached_property
-    def _hiding(self) -> Hiding:
-        return Hiding(self._value)
-
-
-def key_from(variable: str, place: str, *, needed: bool = True) -> SearchKey:
+def key_from(variable: str, place: str, *, needed: bool = True) -> ApiKey:
     """The key in an environment variable; `place` is the spec that needs it, for errors.
 
     Raises:
@@ -237,7 +213,7 @@ def key_from(variable: str, place: str, *, needed: bool = True) -> SearchKey:
         raise InputError([Problem("--search", place, f"no API key: set {variable} in the environment")])
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise InputError([Problem("environment", variable, "not a key: it contains spaces or impossible characters")])
-    return SearchKey(variable, value)
+    return ApiKey(value, variable)
 
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
@@ -253,7 +229,7 @@ _MAX_RATE_WINDOW_S = 120.0  # a longer window is a quota, not a rate
 class Brave:
     """Searches with Brave."""
 
-    def __init__(self, service: SearchClient, key: SearchKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
         self.identity = f"brave+top{top}"
         self._service = service
         self._key = key
@@ -355,7 +331,7 @@ _BAD_KEY = re.compile(
 class Google:
     """Searches with Google; `engine` is the search engine's id (cx). One request is billed per ten results."""
 
-    def __init__(self, service: SearchClient, key: SearchKey, engine: SearchKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: ApiKey, engine: ApiKey, top: int) -> None:
         self.identity = f"google+top{top}"
         self._service = service
         self._key = key
@@ -489,7 +465,7 @@ _NO_CREDITS = re.compile(r"credit", re.IGNORECASE)
 class Serper:
     """Searches Google through Serper. One request is billed per page of results."""
 
-    def __init__(self, service: SearchClient, key: SearchKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
         self.identity = f"serper+top{top}"
         self._service = service
         self._key = key

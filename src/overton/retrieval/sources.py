@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from overton.calls import Price, Reach, Settings
+from overton.calls import Reach, Settings
+from overton.calls.model import Model
 from overton.errors import InputError, MissingExtra, Problem, suggestion
 from overton.key_values import (
     Reader,
@@ -44,34 +45,9 @@ _DIGEST_CHARS = 16
 _Arguments = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Source:
-    """A search engine or a source of pages, with what a host needs to know of any answerer.
-
-    `answerer` also has `keep_in(folder)`: called before the first call, it stores everything found and read in the
-    archive in that folder. `connections` is the most calls it takes at a time.
-    """
-
-    answerer: SearchAnswerer | PageAnswerer
-    connections: int
-    family: str
-    settings: Settings = field(default_factory=Settings)
-    price: Price | None = None
-    series: str = ""
-    reasons: bool = False
-
-    def keep_in(self, folder: Path) -> None:
-        """Keep everything found and read in the archive in this folder, from the next call on.
-
-        Raises:
-            RunError: it cannot be written to.
-        """
-        self.answerer.keep_in(folder)
-
-
 def open_search(
     spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True, resumed: bool = False
-) -> Source:
+) -> Model:
     """Open the search engine that a spec names. No queries are made yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN`, `serper`, `brave` and `searxng/http://HOST:PORT`. A run that is
@@ -95,10 +71,10 @@ def open_search(
 
     searcher = _open_searcher(parsed, values, hits, need_key)
     connections = values.get("connections") or _SEARCH_CONNECTIONS.get(parsed.kind, _LOCAL_CONNECTIONS)
-    return Source(SearchAnswerer(searcher, name=public_source_spec(spec)), connections, parsed.kind)
+    return _as_model(SearchAnswerer(searcher, name=public_source_spec(spec)), connections, parsed)
 
 
-def open_pages(spec: str, args: _Arguments = ()) -> Source:
+def open_pages(spec: str, args: _Arguments = ()) -> Model:
     """Open the source of pages that a spec names. Nothing is fetched yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. Arguments are `connections`; for `web` also `allow` (a
@@ -115,8 +91,21 @@ def open_pages(spec: str, args: _Arguments = ()) -> Source:
     from overton.retrieval.answerers import PageAnswerer
 
     connections = values.get("connections") or (_WEB_CONNECTIONS if parsed.kind == "web" else _LOCAL_CONNECTIONS)
-    return Source(
-        PageAnswerer(_open_page_source(parsed, values), name=public_source_spec(spec)), connections, parsed.kind
+    return _as_model(
+        PageAnswerer(_open_page_source(parsed, values), name=public_source_spec(spec)), connections, parsed
+    )
+
+
+def _as_model(answerer: SearchAnswerer | PageAnswerer, connections: int, spec: _SourceSpec) -> Model:
+    return Model(
+        answerer=answerer,
+        settings=Settings(),
+        connections=connections,
+        price=None,
+        family=spec.kind,
+        series="",
+        reasons=False,
+        keep_in=answerer.keep_in,
     )
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Price, Settings, weighs
+from overton.calls import Answerer, Price, Settings, weighs
+from overton.calls.model import AbsentAnswerer, Model
 from overton.errors import InputError, Problem
-from overton.models import Model, open_model, parse_spec
+from overton.models import open_model, parse_spec
 from overton.models.prices import built_in
 from overton.models.spec import public_model_spec
-from overton.retrieval import Source, open_pages, open_search, pages_for
+from overton.retrieval import open_pages, open_search, pages_for
 from overton.retrieval.sources import public_source_spec
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy, Role
@@ -24,6 +25,8 @@ MAX_TOKENS = 1024
 """Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384
 """The same for models that reason before they answer, whose reasoning counts as output."""
+
+_MODEL_CONNECTIONS = 64
 
 SEARCH, PAGES = "search", "pages"
 """The roles that the room `retrieval` has answerers for."""
@@ -45,7 +48,6 @@ class ModelRequest:
 
 Requests = Mapping[str, Sequence[ModelRequest]]
 """Answerers by role."""
-Opened = Model | Source
 
 
 def public_spec(spec: str) -> str:
@@ -66,7 +68,7 @@ def with_page_source(study: AnyStudy, wanted: Requests) -> Requests:
 
 def open_models(
     study: AnyStudy, items: Sequence[Any], wanted: Requests, seed: int, *, need_keys: bool = True, resumed: bool = False
-) -> dict[str, list[Opened]]:
+) -> dict[str, list[Model]]:
     """Open every requested answerer, by role; without `need_keys` a missing key is no error, as for a plan.
     A run that is `resumed` may have a search engine that new runs may not.
 
@@ -74,7 +76,7 @@ def open_models(
         InputError: all problems with their names, arguments and keys.
     """
     problems: list[Problem] = []
-    opened: dict[str, list[Opened]] = {role: [] for role in study.role_names}
+    opened: dict[str, list[Model]] = {role: [] for role in study.role_names}
     for role in study.role_names:
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
@@ -83,7 +85,7 @@ def open_models(
         if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
             problems.append(Problem(f"--{_option_name(role)}", named, "one serves the whole run; name only one"))
-        once: dict[ModelRequest, Opened] = {}
+        once: dict[ModelRequest, Model] = {}
         for request in requests:
             try:
                 if request not in once:
@@ -101,7 +103,7 @@ def open_models(
 
 
 def entries_of(
-    wanted: Requests, models: Mapping[str, Sequence[Opened]], *, batched: bool = False
+    wanted: Requests, models: Mapping[str, Sequence[Model]], *, batched: bool = False
 ) -> dict[str, list[ModelEntry]]:
     """Answerers as manifest entries; `batched` if all that can be are called in batches."""
     return {
@@ -113,7 +115,7 @@ def entries_of(
     }
 
 
-def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> ModelEntry:
+def entry_of(request: ModelRequest, model: Model, *, batched: bool = False) -> ModelEntry:
     """An answerer as a manifest entry."""
     return ModelEntry(
         name=request.name,
@@ -124,12 +126,26 @@ def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> 
         holds_form=model.answerer.holds_form,
         price=model.price,
         family=model.series or model.family,
-        unsure=isinstance(model, Model) and model.unsure,
-        batched=batched and isinstance(model, Model) and model.batching is not None,
+        unsure=model.unsure,
+        batched=batched and model.batching is not None,
     )
 
 
-def distinct_answerers(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
+def recorded_model(entry: ModelEntry, answerer: Answerer | None = None) -> Model:
+    """A model as its manifest entry describes it. By default it answers nothing, as for a replay."""
+    return Model(
+        answerer=answerer or AbsentAnswerer(entry.name, entry.identity, entry.holds_form),
+        settings=entry.settings,
+        connections=_MODEL_CONNECTIONS,
+        price=entry.price,
+        family=entry.family,
+        series="",
+        reasons=False,
+        unsure=entry.unsure,
+    )
+
+
+def distinct_answerers(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
     """Everybody who answers, each once, in whatever roles."""
     return list({id(model): model for side in (models or {}).values() for model in side}.values())
 
@@ -172,7 +188,7 @@ def _find_ambiguous_names(study: AnyStudy, wanted: Requests) -> Iterator[Problem
             yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
 
 
-def _find_repeated_models(place: str, models: Sequence[Opened]) -> list[Problem]:
+def _find_repeated_models(place: str, models: Sequence[Model]) -> list[Problem]:
     """Models of one role that a run could not distinguish."""
     return [
         Problem(
@@ -189,7 +205,7 @@ def _find_repeated_models(place: str, models: Sequence[Opened]) -> list[Problem]
 
 def _open_answerer(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, resumed: bool
-) -> Opened:
+) -> Model:
     if role not in study.retrieval:
         return _open_model(study, items, request, seed, need_key, study.role(role))
     if role == PAGES:

@@ -9,7 +9,6 @@ from pathlib import Path
 from overton.calls import BatchApi
 from overton.engine.batch_notes import noted_batches
 from overton.errors import AnswerError
-from overton.models import Model
 from overton.runs.answerers import open_models, requests_of_run
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder, open_journal
@@ -49,12 +48,7 @@ def list_pending_batches(study: AnyStudy, folder: RunFolder, *, cancel: bool, tr
         return []
     check_trusted(study, folder.path, wanted, trust)
     opened = open_models(study, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
-    by_identity = {
-        model.answerer.identity: model
-        for side in opened.values()
-        for model in side
-        if isinstance(model, Model) and model.batching
-    }
+    by_identity = {model.answerer.identity: model for side in opened.values() for model in side if model.batching}
 
     async def poll_all() -> list[PendingBatch]:
         found = []

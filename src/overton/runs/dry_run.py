@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
-from overton.engine.ask import seat_name
-from overton.models import Model
-from overton.retrieval import Source
-from overton.runs.answerers import Opened
+from overton.calls.model import Model
+from overton.engine.ask import ScriptedAsk, seat_name
 from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.temperature_probe import PROBE, READY
@@ -145,7 +142,7 @@ def _cost_cells(row: ModelPlan) -> list[str]:
     return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs, batches]
 
 
-def plan(experiment: Experiment, models: Mapping[str, Sequence[Opened]]) -> Plan:
+def plan(experiment: Experiment, models: Mapping[str, Sequence[Model]]) -> Plan:
     """Conduct every trial on canned replies and add up its calls.
 
     Raises:
@@ -185,11 +182,11 @@ def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Tri
     """All trials conducted on the canned replies that make them shortest, and on those that make them longest."""
     names, alike = {name for _, _, name, _ in seats}, _group_alike(trials)
     replies = study.replies() or (_first_choice,)
-    shortest = _CannedAsk(replies[0], study.retrieval, names, instead=replies[-1])
+    shortest = _CannedReplies(replies[0], study.retrieval, names, instead=replies[-1])
     run_to_end(_conduct_all(study, alike, shortest))
     if not shortest.varies:
         return shortest.course, shortest.course
-    longest = _CannedAsk((study.replies() or replies)[-1], study.retrieval, names)
+    longest = _CannedReplies((study.replies() or replies)[-1], study.retrieval, names)
     run_to_end(_conduct_all(study, alike, longest))
     return shortest.course, longest.course
 
@@ -242,12 +239,10 @@ def _first_known(cost: float | None, otherwise: float | None) -> float | None:
     return otherwise if cost is None else cost
 
 
-def _batches_in_turn(
-    course: CallCount, seats: Sequence[tuple[str, Opened, str, int]], trials: int
-) -> tuple[int, float]:
+def _batches_in_turn(course: CallCount, seats: Sequence[tuple[str, Model, str, int]], trials: int) -> tuple[int, float]:
     """How many batches are sent one after another, and the hours they may take: those of the longest trial, times the
     rounds in which trials wait for others to finish."""
-    taking = {name: model.batching for _, model, name, _ in seats if isinstance(model, Model) and model.batching}
+    taking = {name: model.batching for _, model, name, _ in seats if model.batching}
     deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
     lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
     waves = -(-trials // (BATCHED_AT_ONCE // lanes))
@@ -288,18 +283,18 @@ class CallCount:
         return self.own[name] * lanes + self.shared[name]
 
 
-def _count_probe(model: Opened) -> _CallTotals:
+def _count_probe(model: Model) -> _CallTotals:
     """The request that finds out whether a judge accepts a temperature, if that is unknown."""
-    if isinstance(model, Source) or not model.unsure:
+    if not model.unsure:
         return _CallTotals()
     return _CallTotals(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
-_Seat = tuple[str, Opened, str, int]
+_Seat = tuple[str, Model, str, int]
 """A role, its answerer, the name under which it is called, and in how many lanes it answers."""
 
 
-def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Seat]:
+def _seats(study: AnyStudy, models: Mapping[str, Sequence[Model]]) -> list[_Seat]:
     """Each model with its role, the name under which it is called, and in how many lanes it answers."""
     first, *others = study.role_names
     lanes = 1 if study.together else len(models[first])
@@ -310,8 +305,8 @@ def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Sea
     return subjects + [(role, model, role, lanes) for role in others for model in models[role]]
 
 
-class _CannedAsk:
-    """Answers every ask with a canned reply, and counts.
+class _CannedReplies:
+    """Canned replies to every ask, counted.
 
     A call that trials share counts once, except searches and pages: canned replies repeat the same ones. `varies` is
     whether any reply would be another `instead`.
@@ -329,7 +324,6 @@ class _CannedAsk:
         self._retrieval = retrieval
         self._names = names
         self._steps: Counter[str] = Counter()
-        self._is_parallel = False
 
     def begin_trial(self, alike: int) -> None:
         """Count the calls from now on as those of each of so many trials."""
@@ -340,40 +334,26 @@ class _CannedAsk:
         """Keep how many calls the trial made in sequence."""
         self.course.steps.add(frozenset(self._steps.items()))
 
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        shared: bool = False,
-        **_: Any,
-    ) -> Reply:
-        text = self._canned(role, speaker or role, form)
-        if self._instead is not None and not self.varies:
-            self.varies = self._instead(role, speaker or role, form) != text
-        name = seat_name(self._names, role, speaker or role)
-        self._steps[name] += not self._is_parallel
-        once = shared and role not in self._retrieval
-        if not (once and (role, tuple(messages)) in self._shared):
-            sent = sum(_count_bytes(message.content) for message in messages)
-            if once:
-                self.course.shared[name].add(sent, _count_bytes(text))
-            else:
-                self.course.own[name].add(sent, _count_bytes(text), self._trials)
-        if once:
-            self._shared.add((role, tuple(messages)))
-        return Reply(text, usage=Usage(0, 0))
+    async def reply_to(self, questions: Sequence[Question]) -> Sequence[Reply]:
+        """The replies to questions asked in parallel, which are one step under each name."""
+        named = [seat_name(self._names, question.role, question.speaker or question.role) for question in questions]
+        self._steps.update({*named})
+        return [self._count(name, question) for name, question in zip(named, questions, strict=True)]
 
-    async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        self._is_parallel = True
-        try:
-            asked = [(q.role, q.speaker or q.role) for q in questions]
-            self._steps.update({seat_name(self._names, role, speaker) for role, speaker in asked})
-            return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
-        finally:
-            self._is_parallel = False
+    def _count(self, name: str, question: Question) -> Reply:
+        role, speaker = question.role, question.speaker or question.role
+        text = self._canned(role, speaker, question.form)
+        if self._instead is not None and not self.varies:
+            self.varies = self._instead(role, speaker, question.form) != text
+        shared = question.shared and role not in self._retrieval
+        call = role, question.messages
+        if not (shared and call in self._shared):
+            sent = sum(_count_bytes(message.content) for message in question.messages)
+            counts, times = (self.course.shared, 1) if shared else (self.course.own, self._trials)
+            counts[name].add(sent, _count_bytes(text), times)
+        if shared:
+            self._shared.add(call)
+        return Reply(text, usage=Usage(0, 0))
 
 
 def _first_choice(role: str, speaker: str, form: Form | None) -> str:
@@ -387,20 +367,21 @@ def _count_bytes(text: str) -> int:
 
 async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
     """The calls of `trials` of one lane on the study's canned replies of this number."""
-    ask = _CannedAsk((study.replies() or (_first_choice,))[number], study.retrieval, set())
-    await _conduct_all(study, _group_alike(trials), ask)
-    return ask.course
+    replies = _CannedReplies((study.replies() or (_first_choice,))[number], study.retrieval, set())
+    await _conduct_all(study, _group_alike(trials), replies)
+    return replies.course
 
 
-async def _conduct_all(study: AnyStudy, trials: Iterable[tuple[Trial, int]], ask: _CannedAsk) -> None:
+async def _conduct_all(study: AnyStudy, trials: Iterable[tuple[Trial, int]], replies: _CannedReplies) -> None:
+    ask = ScriptedAsk(replies.reply_to)
     for trial, alike in trials:
-        ask.begin_trial(alike)
+        replies.begin_trial(alike)
         await study.conduct(trial, ask)
-        ask.end_trial()
+        replies.end_trial()
 
 
-def _model_plan(role: str, model: Opened, least: _CallTotals, most: _CallTotals) -> ModelPlan:
-    if isinstance(model, Source):
+def _model_plan(role: str, model: Model, least: _CallTotals, most: _CallTotals) -> ModelPlan:
+    if model.retrieves:
         calls = least.calls, most.calls
         return ModelPlan(model.answerer.name, role, *calls, 0, 0, 0, 0, None, None, None, retrieves=True)
     sent, received = _estimate_tokens(least.bytes_in), _estimate_tokens(least.bytes_out)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from overton.calls import Reply, Request
+from overton.calls.model import Model
 from overton.engine import Lane, RateLimiter, Rounds, Seat, ServerPool
 from overton.engine.records import RecordWriter
-from overton.errors import RejectedError
 from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects
-from overton.models import Model
-from overton.runs.answerers import Opened
+from overton.runs.answerers import recorded_model
 from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.folder import (
     DATASET_FORMAT,
@@ -28,31 +25,15 @@ from overton.runs.folder import (
     items_of_shard,
     write_manifest,
 )
-from overton.runs.precision import RoundDecider, design_of
+from overton.runs.precision import choose_trials, decide_round, design_of
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
 
-@dataclass(frozen=True)
-class ReplayedModel:
-    """Stands in for a model whose replies are all in the journal: it has an identity but answers nothing."""
-
-    name: str
-    identity: str
-    holds_form: bool = False
-
-    async def answer(self, request: Request) -> Reply:
-        """Raise: a replay makes no calls."""
-        raise RejectedError("replay", f"{self.name} is only replayed here")
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
 def lanes_of(
-    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[Lane]:
     """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
 
@@ -74,18 +55,19 @@ def lanes_of(
     order = None if design is None else design.order
     lanes = [
         Lane(
-            bindings=bindings,
+            seats=seats,
             trials=partial(_plan_trials, experiment, part),
             outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
-            own="" if study.together else bindings[study.first].answerer.identity,
-            at_once=partial(_trials_at_once, study, bindings, len(seatings)),
+            own="" if study.together else seats[study.first].model.answerer.identity,
+            at_once=partial(_trials_at_once, study, seats, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
-        for number, (bindings, label) in enumerate(seatings)
+        for number, (seats, label) in enumerate(seatings)
     ]
     for lane in lanes:
-        lane.rounds = None if design is None else Rounds(RoundDecider(design), lane.own)
+        if design is not None:
+            lane.rounds = Rounds(partial(decide_round, design), partial(choose_trials, design), lane.own)
     return lanes
 
 
@@ -95,10 +77,10 @@ def _plan_trials(experiment: Experiment, part: frozenset[str] | None) -> Iterabl
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
-def _trials_at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
+def _trials_at_once(study: AnyStudy, seats: Mapping[str, Seat], lanes: int) -> int:
     """How many trials of a lane run at once: many more if they wait for batches."""
-    seats = [seat for name, seat in bindings.items() if name not in study.retrieval]
-    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.pace.most for seat in seats)
+    asked = [seat for name, seat in seats.items() if name not in study.retrieval]
+    return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in asked)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
@@ -161,52 +143,42 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
 
 
 def _seat_lanes(
-    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
     """For each lane, who answers under which name, and the labels of its records."""
-    bound = {
+    seats = {
         role: _make_seats(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
     }
     for role in study.roles:
-        for judge_seat in bound[role.name] if role.judges else ():
+        for judge_seat in seats[role.name] if role.judges else ():
             judge_seat.judges = True
     first, *others = study.role_names
-    shared = {role: bound[role][0] for role in others if bound[role]}
+    shared = {role: seats[role][0] for role in others if seats[role]}
     label: dict[str, str | bool] = {}
     found: list[tuple[dict[str, Seat], dict[str, str | bool]]] = []
     for place, judge in enumerate(manifest.models.get(study.several) or [None]):
         if judge is not None:
-            shared = shared | {study.several: bound[study.several][place]}
-            label = {JUDGE: judge.name} if len(bound[study.several]) > 1 else {}
+            shared = shared | {study.several: seats[study.several][place]}
+            label = {JUDGE: judge.name} if len(seats[study.several]) > 1 else {}
         if study.together:
-            found.append((shared | {f"{first}/{number}": seat for number, seat in enumerate(bound[first], 1)}, label))
+            found.append((shared | {f"{first}/{number}": seat for number, seat in enumerate(seats[first], 1)}, label))
             continue
         found += [
             (shared | {first: seat}, {"model": entry.name, "held": entry.holds_form, **label})
-            for seat, entry in zip(bound[first], manifest.models[first], strict=True)
+            for seat, entry in zip(seats[first], manifest.models[first], strict=True)
         ]
     return found
 
 
-def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
+def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Seat]:
     """Each model with its settings and rate limiter; one that occurs several times has a single rate limiter."""
-    if models is None:
-        return [
-            Seat(
-                ReplayedModel(entry.name, entry.identity, entry.holds_form),
-                entry.settings,
-                RateLimiter(64),
-                entry.price,
-            )
-            for entry in entries_
-        ]
+    models = [recorded_model(entry) for entry in entries_] if models is None else models
     once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):
-        seat = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
-        if isinstance(model, Model):
-            seat.batching, seat.batched = model.batching, entry.batched and model.batching is not None
-            if model.serving is not None:
-                seat.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
-        once.setdefault(id(model), seat)
+        limiter: RateLimiter | ServerPool = RateLimiter(model.connections)
+        if model.serving is not None:
+            limiter = ServerPool(model.answerer.name, model.serving, model.connections)
+        batched = entry.batched and model.batching is not None
+        once.setdefault(id(model), Seat(model, entry.settings, limiter, batched=batched))
     return [once[id(model)] for model in models]

@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from overton.calls.model import Model
 from overton.errors import RunError
-from overton.models import Model, parse_spec
-from overton.runs.answerers import Opened, distinct_answerers
+from overton.models import parse_spec
+from overton.runs.answerers import distinct_answerers
 from overton.runs.folder import ModelEntry
 
 _OWN_FILES = 48
@@ -24,12 +25,12 @@ _LOG_BYTES_PER_CALL, _MOST_LOG_BYTES = 12_288, 4 << 20
 """SQLite's log before it is merged: up to three pages for a commit, and a thousand in all."""
 _RESERVE_BYTES_PER_CONNECTION, _LEAST_RESERVE_BYTES = 1 << 14, 1 << 20
 
-Models = Mapping[str, Sequence[Opened]]
+Models = Mapping[str, Sequence[Model]]
 
 
 def reserve_bytes(models: Models) -> int:
     """How much space to set aside for replies in flight: 16 kB for each, and at least 1 MB."""
-    connections = sum(model.connections for model in distinct_answerers(models) if isinstance(model, Model))
+    connections = sum(model.connections for model in distinct_answerers(models) if not model.retrieves)
     return max(_LEAST_RESERVE_BYTES, _RESERVE_BYTES_PER_CONNECTION * connections)
 
 
@@ -72,7 +73,7 @@ def _count_connections(entries: Mapping[str, Sequence[ModelEntry]], models: Mode
     found: dict[int, int] = {}
     for role, opened in models.items():
         for entry, model in zip(entries.get(role, ()), opened, strict=False):
-            if not isinstance(model, Model):
+            if model.retrieves:
                 here = entry.spec.partition("/")[0] in _LOCAL_SOURCES
                 found[id(model)] = 0 if here else _FILES_PER_SOURCE * model.connections
             elif not parse_spec(entry.spec).runs_here:

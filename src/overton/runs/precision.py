@@ -9,6 +9,7 @@ import msgspec
 
 from overton.calls import Trial
 from overton.engine import Lane
+from overton.engine.rounds import Ended
 from overton.errors import InputError, JournalError, Problem, Unreadable
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
@@ -30,24 +31,19 @@ from overton.untrusted import decode_json
 _decode_decision = msgspec.json.Decoder(Decision).decode
 
 
-class RoundDecider:
-    """Decides how a lane continues, by its design."""
+def decide_round(design: StoppingPlan, ended: Ended) -> str:
+    """The decision on how a lane of this design continues, as JSON."""
+    made = decide(design, {name: TrialOutcome(*outcome) for name, outcome in ended.items()})
+    return msgspec.json.encode(made, order="deterministic").decode()
 
-    def __init__(self, design: StoppingPlan) -> None:
-        self.design = design
 
-    def decision(self, ended: Mapping[str, tuple[list[Any], int]]) -> str:
-        """The decision, as JSON."""
-        made = decide(self.design, {name: TrialOutcome(*outcome) for name, outcome in ended.items()})
-        return msgspec.json.encode(made, order="deterministic").decode()
+def choose_trials(design: StoppingPlan, decision: str, ended: Ended) -> Sequence[Trial]:
+    """The trials that a decision adds, in plan order.
 
-    def trials(self, decision: str, ended: Mapping[str, tuple[list[Any], int]]) -> Sequence[Trial]:
-        """The trials that it adds, in plan order.
-
-        Raises:
-            JournalError: the text is not one of ours.
-        """
-        return self.design.chosen(decision_of(decision), set(ended))
+    Raises:
+        JournalError: the text is not one of ours.
+    """
+    return design.chosen(decision_of(decision), set(ended))
 
 
 def decision_of(text: str) -> Decision:

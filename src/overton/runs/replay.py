@@ -12,7 +12,7 @@ from typing import Any
 from overton.calls import Failure, Reply, Request, Trial
 from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, Seat
 from overton.engine.ask import TrialAsk
-from overton.engine.dispatcher import NotRecalled
+from overton.engine.dispatcher import NotRecalled, Rejected
 from overton.engine.identity import CallKey, Identity
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import run_to_end
@@ -48,9 +48,11 @@ class _RecallingDispatcher(Dispatcher):
 
     heard: list[ReplayedCall] = field(default_factory=list)
 
-    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
-        found = await super().outcome(bound, identity, place, request)
-        self.heard.append(ReplayedCall(identity, place, bound.answerer.name, request, found))
+    async def outcome(
+        self, seat: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
+    ) -> Reply | Failure:
+        found = await super().outcome(seat, identity, place, request, rejected=rejected)
+        self.heard.append(ReplayedCall(identity, place, seat.model.answerer.name, request, found))
         return found
 
 
@@ -94,7 +96,7 @@ class Replay:
         """See `conduct`."""
         self._dispatcher.heard = []
         try:
-            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.bindings, lane.own))
+            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.seats, lane.own))
         except NotRecalled:
             return None
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from time import monotonic
 
+from overton.calls.model import Model
 from overton.engine import (
     Budget,
     Dispatcher,
@@ -32,8 +33,7 @@ from overton.errors import (
     Stopped,
     StudyError,
 )
-from overton.retrieval import Source
-from overton.runs.answerers import Opened, distinct_answerers
+from overton.runs.answerers import distinct_answerers
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.experiment import Experiment
@@ -59,7 +59,7 @@ def run_session(
     folder: RunFolder,
     experiment: Experiment,
     manifest: Manifest,
-    models: Mapping[str, Sequence[Opened]] | None,
+    models: Mapping[str, Sequence[Model]] | None,
     *,
     retry_failed: bool = False,
     patience: RetryPolicy | None = None,
@@ -105,7 +105,7 @@ async def _conduct_session(  # noqa: PLR0917
     folder: RunFolder,
     experiment: Experiment,
     manifest: Manifest,
-    models: Mapping[str, Sequence[Opened]] | None,
+    models: Mapping[str, Sequence[Model]] | None,
     retry_failed: bool,
     patience: RetryPolicy,
     watch: Watch | None,
@@ -121,16 +121,16 @@ async def _conduct_session(  # noqa: PLR0917
         manifest.digests = None
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
-        for source in distinct_answerers(models):
-            if isinstance(source, Source):
-                source.keep_in(folder.path)
+        for model in distinct_answerers(models):
+            if model.keep_in is not None:
+                model.keep_in(str(folder.path))
         lanes = lanes_of(folder, experiment, manifest, models)
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         dispatcher = Dispatcher(journal, budget, patience)
         dispatcher.resume_batches(
             Batches(dispatcher),
-            () if models is None else [binding for lane in lanes for binding in lane.bindings.values()],
+            () if models is None else [seat for lane in lanes for seat in lane.seats.values()],
             retry_failed=retry_failed,
         )
         try:
@@ -187,7 +187,7 @@ async def _conduct_lanes(  # noqa: PLR0917
     study: AnyStudy,
     manifest: Manifest,
     dispatcher: Dispatcher,
-    models: Mapping[str, Sequence[Opened]] | None,
+    models: Mapping[str, Sequence[Model]] | None,
     watch: Watch | None,
     clock: TimeLeft,
 ) -> OvertonError | None:
@@ -253,8 +253,8 @@ async def _report_progress(watch: Watch, progress: Callable[[], Progress]) -> No
 
 def _rate_limiters(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
     """The models' rate limiters, each once."""
-    bound = [binding for lane in lanes for role, binding in lane.bindings.items() if role not in study.retrieval]
-    return {id(seat.pace): seat.pace for seat in bound}.values()
+    asked = [seat for lane in lanes for role, seat in lane.seats.items() if role not in study.retrieval]
+    return {id(seat.limiter): seat.limiter for seat in asked}.values()
 
 
 def _progress(

@@ -12,20 +12,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from overton.calls import Ask, Conduct, Message, Question, Reply
+from overton.calls import Ask, Conduct, Question, Reply
+from overton.calls.model import Model
 from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entries
+from overton.engine.ask import ScriptedAsk
 from overton.engine.journal import NOTE
 from overton.engine.journal_file import JournalEntry
 from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE
-from overton.runs.answerers import Opened, Requests
+from overton.runs.answerers import Requests
 from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest, RunFolder, Shard, Spent, open_journal, spent_so_far, write_manifest
@@ -157,7 +160,7 @@ def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
 def _answer_shared(
     experiment: Experiment,
     base: RunFolder,
-    models: Mapping[str, Sequence[Opened]],
+    models: Mapping[str, Sequence[Model]],
     patience: RetryPolicy | None,
     watch: Watch | None,
 ) -> None:
@@ -180,31 +183,19 @@ class _OwnCall(Stopped):
 def _conduct_only_shared(conduct: Conduct) -> Conduct:
     async def conducted(trial: Any, ask: Ask) -> list[Any]:
         with suppress(_OwnCall):
-            await conduct(trial, _SharedCallsAsk(ask))
+            await conduct(trial, ScriptedAsk(partial(_ask_shared, ask)))
         return []
 
     return conducted
 
 
-class _SharedCallsAsk:
-    """Makes shared calls, and ends the trial at the first other."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    async def __call__(self, role: str, messages: Sequence[Message], *, shared: bool = False, **more: Any) -> Reply:
-        """See `Ask`."""
-        if not shared:
-            raise _OwnCall
-        return await self._ask(role, messages, shared=True, **more)
-
-    async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """See `Ask`."""
-        shared = [question for question in questions if question.shared]
-        replies = await self._ask.all(shared) if shared else []
-        if len(shared) < len(questions):
-            raise _OwnCall
-        return replies
+async def _ask_shared(ask: Ask, questions: Sequence[Question]) -> Sequence[Reply]:
+    """Ask what trials share, and end the trial if anything else is asked."""
+    shared = [question for question in questions if question.shared]
+    replies = await ask.all(shared) if shared else []
+    if len(shared) < len(questions):
+        raise _OwnCall
+    return replies
 
 
 class _ShardRun(NamedTuple):

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import msgspec
 
 from overton.calls import Price
+from overton.calls.model import Model
 from overton.engine import Limits, RetryPolicy
 from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
-from overton.models import Model, parse_spec, price_of
+from overton.models import parse_spec, price_of
 from overton.models.arguments import takes
 from overton.runs.answerers import (
     ModelRequest,
-    Opened,
     Requests,
     entries_of,
     open_models,
@@ -103,7 +103,7 @@ class Prepared(NamedTuple):
     """A run that can start: its manifest, its answerers, and the completed request for them."""
 
     manifest: Manifest
-    models: dict[str, list[Opened]]
+    models: dict[str, list[Model]]
     wanted: Requests
 
 
@@ -276,12 +276,9 @@ def _merge_limits(old: Limits, new: Limits | None) -> Limits:
     return Limits(cost=old.cost if new.cost is None else new.cost, calls=old.calls if new.calls is None else new.calls)
 
 
-def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> None:
+def _check_prices(models: Mapping[str, Sequence[Model]], limits: Limits) -> None:
     unknown = [
-        model.answerer.name
-        for side in models.values()
-        for model in side
-        if isinstance(model, Model) and model.price is None
+        model.answerer.name for side in models.values() for model in side if not model.retrieves and model.price is None
     ]
     if limits.cost is not None and unknown:
         raise InputError(
@@ -327,13 +324,13 @@ def _uses_batches(manifest: Manifest) -> bool:
     return any(entry.batched for side in manifest.models.values() for entry in side)
 
 
-def _check_batches(models: Mapping[str, Sequence[Opened]]) -> None:
+def _check_batches(models: Mapping[str, Sequence[Model]]) -> None:
     """Refuse batches if no model takes any; say which are called as usual.
 
     Raises:
         InputError: no model takes any.
     """
-    asked = [model for side in models.values() for model in side if isinstance(model, Model)]
+    asked = [model for side in models.values() for model in side if not model.retrieves]
     if not any(model.batching for model in asked):
         takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
         raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
@@ -346,12 +343,12 @@ def _check_batches(models: Mapping[str, Sequence[Opened]]) -> None:
         warnings.warn(f"{name} takes no batches: it is called as usual, at full price", Notice, stacklevel=3)
 
 
-def _set_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, batch: bool) -> None:
+def _set_batched(manifest: Manifest, models: Mapping[str, Sequence[Model]], *, batch: bool) -> None:
     if batch:
         _check_batches(models)
     manifest.models = {
         role: [
-            msgspec.structs.replace(entry, batched=batch and isinstance(model, Model) and model.batching is not None)
+            msgspec.structs.replace(entry, batched=batch and model.batching is not None)
             for entry, model in zip(entries, models[role], strict=True)
         ]
         for role, entries in manifest.models.items()
@@ -370,7 +367,7 @@ def check_unchanged(folder: RunFolder, experiment: Experiment, manifest: Manifes
         )
 
 
-def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest, path: Path) -> None:
+def _check_identities(models: Mapping[str, Sequence[Model]], manifest: Manifest, path: Path) -> None:
     problems = [
         Problem(str(path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
         for role, entries in manifest.models.items()

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from overton.calls import Answerer, Reply, Request, Settings, Usage, user
+from overton.calls import Failure, Question, Reply, Settings, Usage, user
 from overton.engine import Dispatcher, Journal, Lane, Seat
-from overton.engine.ask import Placing, S
-from overton.engine.dispatcher import CallTarget
-from overton.engine.identity import CallKey, Identity
+from overton.engine.ask import Call, call_of
+from overton.engine.identity import CallKey
 from overton.engine.rate_limit import OVERLOAD
-from overton.errors import RejectedError, Stopped
+from overton.errors import Stopped
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy
 
@@ -37,14 +36,16 @@ REFUSED = "temperature refused"
 _TEMPERATURE_REFUSAL = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
 
 
-def probe_call(seat: S) -> tuple[S, Identity, CallKey, Request]:
+def probe_call(seat: Seat) -> Call:
     """The request to a judge: one call for the whole run, whichever trials the judge serves."""
-    return Placing("", {"probe": seat}).call("probe", PROBE, None, None, None, shared=True)
+    return call_of(seat, CallKey("", "probe", 0, seat.model.answerer.identity), Question("probe", PROBE, shared=True))
 
 
-def refusal(message: str) -> Reply | None:
-    """A rejection as an answer; None if its message is about something else."""
-    return Reply(message, finish=REFUSED, usage=Usage(0, 0)) if _TEMPERATURE_REFUSAL.search(message) else None
+def refusal(failure: Failure) -> Reply | None:
+    """A rejection as an answer; None if it is about something else."""
+    if failure.kind in OVERLOAD or not _TEMPERATURE_REFUSAL.search(failure.message):
+        return None
+    return Reply(failure.message, finish=REFUSED, usage=Usage(0, 0))
 
 
 def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
@@ -53,13 +54,13 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
 
 
 async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
-    """Find out for each `unsure` judge whether it accepts a temperature, and update bindings and manifest.
+    """Find out for each `unsure` judge whether it accepts a temperature, and update seats and manifest.
 
     Raises:
         Stopped: a judge did not answer, or the run is stopping.
     """
     for probe in _find_probes(study, manifest, lanes):
-        found = await dispatcher.outcome(*probe.call)
+        found = await dispatcher.outcome(*probe.call, rejected=refusal)
         if isinstance(found, Reply):
             probe.settle(manifest, found)
         elif found.kind in OVERLOAD:
@@ -79,25 +80,24 @@ def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], jo
 
 @dataclass(frozen=True)
 class _Probe:
-    """A judge for which this is unknown: the name of its role, its position there, and its binding."""
+    """A judge for which this is unknown: the name of its role, its position there, and its seat."""
 
     role: str
     number: int
     entry: ModelEntry
-    bound: Seat
+    seat: Seat
 
     @property
-    def call(self) -> tuple[Seat, Identity, CallKey, Request]:
-        tried = _ProbedAnswerer(self.bound.answerer)
-        alone = replace(self.bound, answerer=tried, through=_ProbedServer, batching=None, batched=False, judges=False)
-        return probe_call(alone)
+    def call(self) -> Call:
+        """The call: never in a batch, and without the features that judges need."""
+        return probe_call(replace(self.seat, batched=False, judges=False))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Apply what was found to all later calls and to the manifest."""
         not_sent = (_TEMPERATURE,) if found.finish == REFUSED else ()
-        self.bound.settings = sent(self.bound.settings, not_sent)
+        self.seat.settings = sent(self.seat.settings, not_sent)
         manifest.models[self.role][self.number] = msgspec.structs.replace(
-            self.entry, settings=self.bound.settings, unsure=False, not_sent=not_sent
+            self.entry, settings=self.seat.settings, unsure=False, not_sent=not_sent
         )
         if not_sent:
             manifest.notes[f"{self.entry.name} as {self.role}"] = NOT_SENT
@@ -107,61 +107,11 @@ def _find_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> 
     """The judges for which this is unknown, each once."""
     for role in (role.name for role in study.roles if role.judges):
         seated = {
-            bound.answerer.identity: bound
+            seat.model.answerer.identity: seat
             for lane in lanes
-            for name, bound in lane.bindings.items()
+            for name, seat in lane.seats.items()
             if name.partition("/")[0] == role
         }
         for number, entry in enumerate(manifest.models.get(role, [])):
             if entry.unsure:
                 yield _Probe(role, number, entry, seated[entry.identity])
-
-
-@dataclass(frozen=True)
-class _ProbedAnswerer:
-    """An answerer whose refusal of a temperature is an answer."""
-
-    answerer: Answerer
-
-    @property
-    def name(self) -> str:
-        """See `Answerer`."""
-        return self.answerer.name
-
-    @property
-    def identity(self) -> str:
-        """See `Answerer`."""
-        return self.answerer.identity
-
-    @property
-    def holds_form(self) -> bool:
-        """See `Answerer`."""
-        return self.answerer.holds_form
-
-    async def answer(self, request: Request) -> Reply:
-        """See `Answerer`; a rejection that does not mention temperature stays one."""
-        return await _answer_or_refusal(self.answerer, request)
-
-    async def close(self) -> None:
-        """See `Answerer`."""
-        await self.answerer.close()
-
-
-@dataclass(frozen=True)
-class _ProbedServer:
-    """The same of one server of several."""
-
-    server: CallTarget
-
-    async def answer(self, request: Request) -> Reply:
-        """See `_ProbedAnswerer`."""
-        return await _answer_or_refusal(self.server, request)
-
-
-async def _answer_or_refusal(who: CallTarget, request: Request) -> Reply:
-    try:
-        return await who.answer(request)
-    except RejectedError as error:
-        if (found := refusal(str(error))) is None:
-            raise
-        return found

@@ -8,14 +8,14 @@ leads to readers only. Files are written by `overton.files.atomic`, which raises
 from overton.untrusted.compressed import GzipMember, Limit, Zip, check_cells, inflated, members, zstandard_inflated
 from overton.untrusted.decode import converted, decode_json, decode_text, decode_toml, panics_as_unreadable, python_of
 from overton.untrusted.escape import cell, uncelled, visible, visible_json, visible_line
-from overton.untrusted.files import no_links, opened, read_bytes
+from overton.untrusted.files import no_links, opened, read_bytes, read_file
 from overton.untrusted.headers import clamp_seconds, retry_after, seconds_of
-from overton.untrusted.secrets import HIDDEN, Hiding
+from overton.untrusted.secrets import HIDDEN, ApiKey
 
 __all__ = [
     "HIDDEN",
+    "ApiKey",
     "GzipMember",
-    "Hiding",
     "Limit",
     "Zip",
     "cell",
@@ -32,6 +32,7 @@ __all__ = [
     "panics_as_unreadable",
     "python_of",
     "read_bytes",
+    "read_file",
     "retry_after",
     "seconds_of",
     "uncelled",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from overton.errors import Unreadable, reason_of
+
+T = TypeVar("T")
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -73,3 +76,19 @@ def read_bytes(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise Unreadable(f"is larger than {most:,} bytes", place=str(path))
     return content
+
+
+def read_file(
+    path: Path, most: int, decode: Callable[[bytes], T], error: Callable[[str], Exception], *, missing: T | None = None
+) -> T:
+    """Read a file of at most `most` bytes and decode it; if there is none, return `missing` unless that is None.
+
+    Raises:
+        Exception: what `error` makes of the reason why the file cannot be read or decoded.
+    """
+    try:
+        return decode(read_bytes(path, most))
+    except (OSError, Unreadable) as failed:
+        if isinstance(failed, FileNotFoundError) and missing is not None:
+            return missing
+        raise error(reason_of(failed)) from failed

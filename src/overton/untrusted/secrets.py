@@ -10,30 +10,48 @@ _MIN_KEY_CHARACTERS = 16  # a shorter "key" ('EMPTY', 'token-abc') may be a legi
 _MAX_SLASHES = 8  # of nested texts, each escaped again
 
 
-class Hiding:
-    """Removes one key from texts, however it is written: plainly, with JSON's escapes, also of a text within a text
-    ('\\\\u0041', '\\\\\\\\/'), or as in an address ('%41')."""
+class ApiKey:
+    """An API key, or none (falsy), and the environment variable that it came from. Its repr, str and pickle do not give
+    it away.
 
-    __slots__ = ("_key", "_start", "_whole")
+    It is removed from texts however it is written there: plainly, with JSON's escapes, also of a text within a text
+    ('\\\\u0041', '\\\\\\\\/'), or as in an address ('%41').
+    """
 
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._whole = re.compile("".join(map(_spelling_pattern, key)))
-        start = "".join(map(_spelling_pattern, key[:_TELLING_CHARACTERS])) + r"[^\s\"']*"
-        self._start = re.compile(start) if len(key) > _TELLING_CHARACTERS else self._whole
+    __slots__ = ("_start", "_value", "_whole", "variable")
 
-    def in_reply(self, text: str) -> str:
+    def __init__(self, value: str | None, variable: str = "") -> None:
+        self.variable = variable
+        self._value = value or ""
+        self._whole = re.compile("".join(map(_spelling_pattern, self._value)))
+        start = "".join(map(_spelling_pattern, self._value[:_TELLING_CHARACTERS])) + r"[^\s\"']*"
+        self._start = re.compile(start) if len(self._value) > _TELLING_CHARACTERS else self._whole
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return f"ApiKey({HIDDEN if self._value else 'none'})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not pickled")
+
+    def reveal(self) -> str:
+        """The key itself, for a request's header and nothing else."""
+        return self._value
+
+    def hide(self, text: str) -> str:
+        """The text of an error without the key: whole, or truncated after its first eight characters or later."""
+        return self._start.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._value else text
+
+    def hide_in_reply(self, text: str) -> str:
         """The text of a reply without the whole key; unchanged if the key is so short that it may be a legitimate part
         of it."""
         return self._whole.sub(HIDDEN, text) if self.may_be_in(text) else text
 
     def may_be_in(self, text: str) -> bool:
-        """Whether `in_reply` has to process the text; a quick check."""
-        return len(self._key) >= _MIN_KEY_CHARACTERS and (self._key in text or _may_be_escaped(text))
-
-    def in_message(self, text: str) -> str:
-        """The text of an error without the key: whole, or truncated after its first eight characters or later."""
-        return self._start.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._key else text
+        """Whether `hide_in_reply` has to process the text; a quick check."""
+        return len(self._value) >= _MIN_KEY_CHARACTERS and (self._value in text or _may_be_escaped(text))
 
 
 _PERCENT_ESCAPE = re.compile("%[2-7][0-9A-Fa-f]")

@@ -33,11 +33,13 @@ _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.j
 
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
-    # run can be verified.
+    # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
     "python-names": {
         **_TABLE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
         "overton.calls > Trial > members > plan_key": "property",
+        "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
+        "overton.models > Model > members": {"retrieves": "property"},
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
     },
     # A plan times no calls: a run's progress says how long it will take.
