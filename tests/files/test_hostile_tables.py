@@ -221,7 +221,7 @@ def honest() -> Iterator[pl.DataFrame]:
     yield pl.DataFrame({"x": [["a"] * 500] * 2_000})
 
 
-@pytest.mark.parametrize("table", honest())
+@pytest.mark.parametrize("table", list(honest()))
 @pytest.mark.parametrize("size", [None, 1_000])
 def test_tables_that_repeat_themselves_are_read(table: pl.DataFrame, size: int | None, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"

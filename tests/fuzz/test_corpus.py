@@ -24,7 +24,9 @@ def is_native(target: str) -> bool:
     return target.endswith("-parquet") or target == "records"
 
 
-@pytest.mark.parametrize(("target", "path"), cases(), ids=lambda value: value if isinstance(value, str) else value.stem)
+@pytest.mark.parametrize(
+    ("target", "path"), list(cases()), ids=lambda value: value if isinstance(value, str) else value.stem
+)
 def test_what_crashed_once_is_an_error_that_says_so(target: str, path: Path) -> None:
     if is_native(target):
         command = [sys.executable, "-m", "fuzz", "--repeat", target, str(path)]

@@ -26,7 +26,7 @@ BAD = {
     "half": (b'{"tokens": 1', "is not complete JSON"),
     "not UTF-8": (b'{"tokens": "\xff"}', "is not UTF-8"),
     "not UTF-8 in a key": (b'{"\xff": 1}', "is not UTF-8"),
-    "deep": (b'{"tokens": 1, "x": ' + DEEP.encode(), ""),
+    "deep": (b'{"tokens": 1, "x": ' + DEEP.encode(), "nested too deeply"),
 }
 
 
