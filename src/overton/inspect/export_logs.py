@@ -37,9 +37,9 @@ from overton.inspect.scores import Figure, eval_scores
 from overton.inspect.task import grouped
 from overton.models.inspect import chat_messages, extra_fields
 from overton.runs.answerers import public_spec
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import Manifest, ModelEntry
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
-from overton.runs.start import check_unchanged
+from overton.runs.run import Run, check_unchanged
 from overton.studies.null_conditions import condition_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_text, python_of
@@ -445,9 +445,7 @@ class Exported:
     planned: int
 
 
-def write_logs(
-    folder: RunFolder, study: AnyStudy, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
-) -> list[Exported]:
+def write_logs(run: Run, out: Path, scoring: Callable[[TaskData], Scoring]) -> list[Exported]:
     """Write one log per lane of a run into the folder `out`: complete items only, as in reports.
 
     Raises:
@@ -456,8 +454,8 @@ def write_logs(
         RunMismatch: prompts or items are not those that the run started with.
     """
     _check_installed()
-    experiment = folder.experiment(study, manifest)
-    check_unchanged(folder, experiment, manifest)
+    check_unchanged(run)
+    study, manifest = run.study, run.manifest
     tasks = _lane_tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
@@ -465,7 +463,7 @@ def write_logs(
     try:
         out.mkdir(parents=True, exist_ok=True)
         with (
-            closing(Replay(folder, experiment, manifest)) as recall,
+            closing(Replay(run)) as recall,
             TemporaryDirectory(prefix=".export-", dir=out) as new,
         ):
             logs = [

@@ -14,7 +14,6 @@ from overton.calls import Trial
 from overton.errors import InputError, Problem
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
-from overton.runs.folder import RunFolder
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.installed_study import blaming
@@ -57,8 +56,8 @@ def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     items = run.items()
     if not items or not nulls:
         return 0
-    options = RunFolder(run.path).options(study, run.manifest.options)
-    trials = [trial for null in nulls for trial in _first_item_trials(null, items, options, run.manifest.seed)]
+    seed = run.manifest.seed
+    trials = [trial for null in nulls for trial in _first_item_trials(null, items, run.options, seed)]
     if not trials:
         return 0
     course = run_to_end(count_calls(study, trials, 0))
