@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -112,7 +111,7 @@ def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Opened
     for role, more in added.items():
         wanted[role] = [*wanted.get(role, ()), *more]
     models = _open_models(run.experiment, wanted, resumed=True)
-    _check_identities(models, manifest, run.path)
+    _check_identities(run, models)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
     if added:  # what was found out about existing models is kept
@@ -240,10 +239,10 @@ def set_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, b
     }
 
 
-def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest, path: Path) -> None:
+def _check_identities(run: Run, models: Mapping[str, Sequence[Opened]]) -> None:
     problems = [
-        Problem(str(path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
-        for role, entries in manifest.models.items()
+        Problem(str(run.path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
+        for role, entries in run.manifest.models.items()
         for entry, model in zip(entries, models[role], strict=False)
         for what, was, is_ in (
             ("its identity", entry.identity, model.answerer.identity),
