@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.room import fresh, room
-from overton.runs.run import Run, run
+from overton.runs.run import Run
+from overton.runs.start import run
 
 __all__ = ["ASKED", "copied", "whole"]
 

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from overton.reports.verification import verify
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
-    from overton.runs.run import Run, extend, open_run, resume, run
+    from overton.runs.run import Run, open_run
     from overton.runs.shards import merge, split
+    from overton.runs.start import extend, resume, run
     from overton.studies.documentation import describe
 
 __all__ = [
@@ -77,7 +78,7 @@ _MODULES_BY_NAME = {
     "describe": "studies.documentation",
     "doctor": "health",
     "export_run": "inspect.logs",
-    "extend": "runs.run",
+    "extend": "runs.start",
     "gate": "comparison.gate",
     "import_logs": "inspect.logs",
     "merge": "runs.shards",
@@ -86,8 +87,8 @@ _MODULES_BY_NAME = {
     "profile": "reports.profile",
     "report": "reports.run_report",
     "reproduce": "analysis.reproductions",
-    "resume": "runs.run",
-    "run": "runs.run",
+    "resume": "runs.start",
+    "run": "runs.start",
     "schema": "analysis.analyze",
     "split": "runs.shards",
     "verify": "reports.verification",

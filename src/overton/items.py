@@ -20,7 +20,7 @@ from overton.files.texts import texts_at
 from overton.runs.items import check_items, read_items
 from overton.runs.items import read_items as read
 from overton.runs.items import write_items as write
-from overton.runs.run import call_of
+from overton.runs.start import call_of
 from overton.studies.installed_study import blaming
 from overton.studies.items import Items, title_of
 from overton.studies.parsing import ItemProblem, object_lines

@@ -14,7 +14,7 @@ from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of, results_of
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import Manifest, ModelEntry, create_folder
 from overton.runs.run import Run, open_run
 from overton.statistics import Estimate
 from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint
@@ -48,7 +48,7 @@ def run_of(path: Path, *models: str, judge: str = "openai/judge", matching: str 
     held = {"subject": [entry(model) for model in models], "judge": [entry(judge)]}
     options = {"matching": matching}
     manifest = Manifest("pluralism", 0, options, held, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
-    RunFolder.create(path, manifest, [THREAD])
+    create_folder(path, manifest, [THREAD])
     table = columns_of(records(), record_type_columns(Record))
     tables = [table.select(pl.lit(model).alias("model"), pl.all()) for model in models]
     pl.concat(tables).write_parquet(path / "records.parquet")

@@ -50,7 +50,7 @@ def test_a_stored_run_replays_without_a_call_and_is_analysed(stored: Path, monke
     before = overton.open_run(stored).records()
     assert sum(len(one["matched"]) for one in before["responses"].explode()) > 0
     (stored / "records.parquet").unlink()
-    monkeypatch.setattr("overton.runs.start.open_models", refuse)
+    monkeypatch.setattr("overton.runs.preparation.open_models", refuse)
     assert overton.resume(stored).finished
     assert overton.open_run(stored).records().equals(before)
     assert overton.analyze("pluralism", stored, resamples=100).to_json()

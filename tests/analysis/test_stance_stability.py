@@ -20,7 +20,7 @@ from overton.analysis.results import AGREEMENT, agreements_of, measuring_of, res
 from overton.calls import Settings
 from overton.errors import InputError, Notice
 from overton.judge.sheets import draw_sheet
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import Manifest, ModelEntry, create_folder
 from overton.runs.labels import read_labels
 from overton.runs.run import Run, open_run
 from overton.studies import stance_stability
@@ -89,7 +89,7 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     sources = {role: [entry("starter")] for role in ("search", "pages")}
     models = {"subject": [entry("a/x"), entry("b/y")], "judge": [entry(judge)], **sources}
     manifest = Manifest(study, 0, {}, models, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
-    RunFolder.create(path, manifest, [TOPIC])
+    create_folder(path, manifest, [TOPIC])
     rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]
     table = pl.DataFrame(
         rows,

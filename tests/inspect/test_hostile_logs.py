@@ -23,8 +23,6 @@ import overton
 from overton.errors import InputError, RunMismatch
 from overton.inspect.export_logs import Scoring, write_logs
 from overton.inspect.log_format import CALLS, KEY
-from overton.runs.folder import RunFolder
-from overton.studies.registry import study_named
 
 pytestmark = pytest.mark.hostile
 
@@ -47,8 +45,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         trials=1,
         out=place / "run",
     )
-    study = study_named("open-mindedness")
-    (log,) = write_logs(RunFolder(run.path), study, run.manifest, place / "logs", lambda task: SCORING)
+    (log,) = write_logs(run, place / "logs", lambda task: SCORING)
     with zipfile.ZipFile(log.path) as archive:
         return {name: archive.read(name) for name in archive.namelist() if name == HEAD or name.startswith("samples/")}
 

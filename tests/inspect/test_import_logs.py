@@ -21,10 +21,8 @@ from overton.errors import InputError, RunExists, RunMismatch
 from overton.inspect import import_logs
 from overton.inspect.export_logs import Scoring, write_logs
 from overton.inspect.log_format import CALLS, KEY
-from overton.runs.folder import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.paraphrases.templates import render_templates
-from overton.studies.registry import study_named
 from overton.untrusted import Zip
 
 SCORING = Scoring(
@@ -62,8 +60,7 @@ def asked(out: Path, **more: Any) -> Any:
 
 
 def logs_of(run: Any, out: Path) -> list[Path]:
-    study = study_named(run.manifest.study)
-    done = write_logs(RunFolder(run.path), study, run.manifest, out, lambda task: SCORING)
+    done = write_logs(run, out, lambda task: SCORING)
     return [log.path for log in done]
 
 

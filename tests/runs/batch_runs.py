@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 from tests.runs.batch_endpoint import BatchEndpoint
+from tests.runs.starting import resume_run, start_run
 
 from overton.calls import Price
 from overton.engine import RetryPolicy, batch_sender, batches
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder
-from overton.runs.start import resume_folder, start_folder
+from overton.runs.folder import Manifest, stored_records
 from overton.studies.open_mindedness import STUDY, Options
 
 KEY = "sk-test-0123456789abcdefghij"
@@ -61,14 +61,14 @@ class BatchRuns:
             *(replace(self.request, spec=f"{self.request.spec}{n}", name=f"m{n}") for n in range(2, models + 1)),
         ]
         asked = Experiment(STUDY, self.issues, options)
-        return start_folder(asked, {"subject": wanted}, self.folder / out, **more)
+        return start_run(asked, {"subject": wanted}, self.folder / out, **more)
 
     def resume(self, out: str, **more: Any) -> Manifest:
         more.setdefault("patience", PATIENCE)
-        return resume_folder(STUDY, self.folder / out, **more)
+        return resume_run(STUDY, self.folder / out, **more)
 
     def records(self, out: str) -> Any:
-        return RunFolder(self.folder / out).records()
+        return stored_records(self.folder / out)
 
     def plain(self) -> Any:
         """The records of a run without batches; the counts are reset."""

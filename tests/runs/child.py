@@ -1,4 +1,4 @@
-"""A separate process that runs open-mindedness through `hosts.local`, to be killed or interrupted by tests.
+"""A separate process that runs open-mindedness, to be killed or interrupted by tests.
 
 `python child.py` reads jobs from its standard input, one JSON object per line, and forks a process for each, so that
 imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
@@ -23,8 +23,9 @@ from overton.engine import Limits, RetryPolicy, batch_sender, batches
 from overton.errors import OvertonError
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
+from overton.runs.preparation import prepare
 from overton.runs.progress import Progress
-from overton.runs.start import resume_folder, start_folder
+from overton.runs.start import resume, start
 from overton.studies.open_mindedness import STUDY, Issue, Options
 from overton.studies.precision import PrecisionTarget
 
@@ -73,30 +74,28 @@ def work(job: dict) -> int:
     out, patience = Path(job["out"]), RetryPolicy(job.get("attempts", 6), 0.005, 0.05)
     if "quick" in job:
         batch_sender.FIRST_LOOK, batches.QUIET, batch_sender.SETTLES = job["quick"]
-    limits = Limits(job.get("max_cost"), job.get("max_calls"))
+    cost, calls = job.get("max_cost"), job.get("max_calls")
     price = Price(*job["price"]) if "price" in job else None
     try:
         if (out / "manifest.json").is_file():
-            manifest = resume_folder(STUDY, out, limits=limits, patience=patience, watch=watch)
+            run = resume(out, max_cost=cost, max_calls=calls, patience=patience, watch=watch)
         else:
             shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when no call had been made
             lines = Path(job["items"]).read_bytes().splitlines()
             issues = [msgspec.json.decode(line, type=Issue) for line in lines]
-            manifest = start_folder(
+            prepared = prepare(
                 Experiment(STUDY, issues, Options(trials=job["trials"], **job.get("options", {}))),
                 {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
-                out,
-                limits=limits,
+                limits=Limits(cost, calls),
                 batch=job.get("batch", False),
                 precision=PrecisionTarget(job["precision"]) if "precision" in job else None,
-                patience=patience,
-                watch=watch,
             )
+            run = start(prepared, out, patience=patience, watch=watch)
     except OvertonError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return FAILED
-    print(f"{manifest.status}: {manifest.stopped}", file=sys.stderr, flush=True)
-    return 0 if manifest.status == "finished" else STOPPED
+    print(f"{run.manifest.status}: {run.manifest.stopped}", file=sys.stderr, flush=True)
+    return 0 if run.finished else STOPPED
 
 
 def nursery() -> None:

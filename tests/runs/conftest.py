@@ -22,14 +22,14 @@ import pytest
 from aiohttp import web
 from tests.runs.batch_endpoint import BatchEndpoint
 from tests.runs.batch_runs import KEY, BatchRuns, hurry
+from tests.runs.starting import extend_run, resume_run, start_run
 
 from overton.calls import Failure, Reply
 from overton.engine import Journal, RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder
-from overton.runs.start import extend_folder, resume_folder, start_folder
+from overton.runs.folder import Manifest, read_manifest, stored_records
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
 from overton.studies.open_mindedness.paraphrases.templates import render_templates
 
@@ -212,21 +212,21 @@ class Runs:
         more.setdefault("patience", self.patience)
         wanted = {"subject": models or [self.request()]}
         asked = Experiment(STUDY, more.pop("issues", self.issues), options, more.pop("seed", 0))
-        return start_folder(asked, wanted, self.folder / out, **more)
+        return start_run(asked, wanted, self.folder / out, **more)
 
     def resume(self, out: str = "run", **more: Any) -> Manifest:
         more.setdefault("patience", self.patience)
-        return resume_folder(more.pop("study", STUDY), self.folder / out, **more)
+        return resume_run(more.pop("study", STUDY), self.folder / out, **more)
 
     def extend(self, out: str = "run", **more: Any) -> Manifest:
         more.setdefault("patience", self.patience)
-        return extend_folder(STUDY, self.folder / out, **more)
+        return extend_run(STUDY, self.folder / out, **more)
 
     def records(self, out: str = "run") -> pl.DataFrame:
-        return RunFolder(self.folder / out).records()
+        return stored_records(self.folder / out)
 
     def manifest(self, out: str = "run") -> Manifest:
-        return RunFolder(self.folder / out).manifest()
+        return read_manifest(self.folder / out)
 
     def outcomes(self, out: str = "run") -> dict[int, Reply | Failure]:
         """The journal's content, by the seed that the call sent."""

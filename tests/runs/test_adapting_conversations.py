@@ -22,7 +22,8 @@ from tests.runs.test_stance_stability import completion as talked
 import overton
 from overton.engine import RetryPolicy, entries
 from overton.errors import InputError
-from overton.runs.folder import RunFolder
+from overton.runs.folder import stored_records
+from overton.runs.run import Run
 from overton.studies.registry import study_named
 
 PATIENCE = RetryPolicy(4, 0.002, 0.02)
@@ -111,8 +112,7 @@ def test_a_finished_run_replays_without_models(asking: Asking, whole: Any, endpo
 
 
 def test_decisions_are_those_that_the_records_give_in_any_order(asking: Asking, whole: Any) -> None:
-    folder, study = RunFolder(whole.path), study_named(asking.study)
-    assert decided_again(folder, study, whole.manifest) == [text for _, text in decisions(whole.path)]
+    assert decided_again(Run(whole.path)) == [text for _, text in decisions(whole.path)]
 
 
 def test_stopped_within_a_round_it_goes_on_as_if_it_had_not(asking: Asking, whole: Any) -> None:
@@ -171,6 +171,6 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
             job = {"study": asking.study, "given": asking.given(f"run-{number}", precision=WANTED[asking.study])}
             killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, calls), kills - killed)
             folder = tmp_path / f"run-{number}"
-            records = RunFolder(folder).records()
+            records = stored_records(folder)
             assert records.equals(whole.records())
             assert decisions(folder) == decisions(whole.path)

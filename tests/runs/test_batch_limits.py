@@ -16,14 +16,14 @@ import pytest
 from fuzz.hostile.batching import LINE_FAULTS, Provider
 from tests.runs.batch_endpoint import BatchEndpoint, answered
 from tests.runs.conftest import CHILD
+from tests.runs.starting import resume_run, start_run
 
 from overton.calls import Price
 from overton.engine import Limits, batch_sender, batches
 from overton.errors import AccessError
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder
-from overton.runs.start import resume_folder, start_folder
+from overton.runs.folder import Manifest, read_manifest
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.precision import PrecisionTarget
 
@@ -91,10 +91,10 @@ class Served:
         options = Options(trials=more.pop("trials", 1), **more.pop("options", {}))
         wanted = {"subject": [self.request(name) for name in names or ("m",)]}
         asked = Experiment(STUDY, self.issues, options)
-        return start_folder(asked, wanted, self.folder / "run", batch=True, **more)
+        return start_run(asked, wanted, self.folder / "run", batch=True, **more)
 
     def resume(self, **more: Any) -> Manifest:
-        return resume_folder(STUDY, self.folder / "run", **more)
+        return resume_run(STUDY, self.folder / "run", **more)
 
     def child(self, *names: str, **more: Any) -> subprocess.Popen[str]:
         """A process that starts or resumes the run."""
@@ -190,7 +190,7 @@ def test_a_killed_run_in_batches_exceeds_its_limit_by_no_more(served: Served, st
     path = served.folder / "run"
     manifest = served.resume()
     assert manifest.status == "stopped"
-    assert RunFolder(path).manifest().reached == "cost"
+    assert read_manifest(path).reached == "cost"
     assert served.received <= fit
     assert manifest.spent.cost <= limit + fit * (BILLED - RESERVED)
 

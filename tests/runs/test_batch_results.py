@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.runs.batch_runs import CALLS, BatchRuns
 
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_manifest
 
 pytestmark = pytest.mark.hostile
 
@@ -90,7 +90,7 @@ def change_results(asked: BatchRuns, change: Callable[[Lines], Lines]) -> None:
 
 
 def check_finished(asked: BatchRuns, plain: Any) -> None:
-    manifest = RunFolder(asked.folder / "run").manifest()
+    manifest = read_manifest(asked.folder / "run")
     assert (manifest.status, manifest.out, manifest.spent.failed) == ("finished", 0, 0)
     assert asked.records("run").equals(plain)
 
@@ -116,4 +116,4 @@ def test_only_calls_without_a_readable_result_are_asked_again(
     batches = asked.served.provider.batches.values()
     again = sum(len(batch.calls) for batch in batches) - CALLS + asked.served.alone.total()
     assert again == CALLS // 2
-    assert RunFolder(asked.folder / "run").manifest().spent.requests == CALLS + again
+    assert read_manifest(asked.folder / "run").spent.requests == CALLS + again

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from tests.runs.batch_endpoint import BatchEndpoint
+from tests.runs.starting import start_run
 
 from overton.engine import batch_sender, batches
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder
+from overton.runs.folder import Manifest, stored_records
 from overton.runs.items import read_items
-from overton.runs.start import start_folder
 from overton.studies.even_handedness import STUDY
 
 QUICK = (0.01, 0.05, 0.4)
@@ -39,7 +39,7 @@ def asked(served: BatchEndpoint, out: Path, **more: Any) -> Manifest:
         role: [ModelRequest(f"{served.url}#{name}", (("max_tokens", "40"),)) for name in names]
         for role, names in ROLES.items()
     }
-    return start_folder(Experiment(STUDY, read_items(STUDY)[:3], STUDY.options()), wanted, out, **more)
+    return start_run(Experiment(STUDY, read_items(STUDY)[:3], STUDY.options()), wanted, out, **more)
 
 
 def test_judges_in_batches_give_the_records_of_a_plain_run(served: BatchEndpoint, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_judges_in_batches_give_the_records_of_a_plain_run(served: BatchEndpoint
     served.alone.clear()
     batched = asked(served, tmp_path / "batched", batch=True)
     assert (whole.status, batched.status, batched.out) == ("finished", "finished", 0)
-    made, plain = (RunFolder(tmp_path / out).records() for out in ("batched", "plain"))
+    made, plain = (stored_records(tmp_path / out) for out in ("batched", "plain"))
     assert made.equals(plain)
     assert made["even_first"].null_count() < made.height
     sizes = [len(batch.calls) for batch in served.provider.batches.values()]

@@ -15,6 +15,7 @@ import pytest
 from fuzz.hostile.batching import LINE_FAULTS
 from tests.runs.batch_endpoint import BatchEndpoint
 from tests.runs.batch_runs import CALLS, BatchRuns
+from tests.runs.starting import start_run
 from tests.runs.test_kill_and_resume import Nursery
 
 from overton.engine import Limits
@@ -22,8 +23,7 @@ from overton.errors import InputError
 from overton.runs.answerers import ModelRequest
 from overton.runs.batch_status import batches as batches_of
 from overton.runs.experiment import Experiment
-from overton.runs.folder import RunFolder
-from overton.runs.start import start_folder
+from overton.runs.folder import read_manifest
 from overton.studies.open_mindedness import STUDY
 
 
@@ -41,7 +41,7 @@ def test_a_run_in_batches_has_the_records_of_a_plain_one_at_half_the_price(asked
     assert asked.records("run").equals(plain)
     assert [len(batch.calls) for batch in asked.served.provider.batches.values()] == [CALLS]
     assert asked.served.alone.total() == 0
-    whole = RunFolder(asked.folder / "plain").manifest().spent
+    whole = read_manifest(asked.folder / "plain").spent
     assert (manifest.spent.requests, whole.requests) == (CALLS, CALLS)
     assert manifest.spent.cost == pytest.approx(whole.cost / 2)
 
@@ -151,7 +151,7 @@ def test_killed_in_any_state_nothing_is_paid_twice(
     assert asked.records("run").equals(plain)
     assert provider.paid.total() == CALLS
     assert asked.served.alone.total() == 0
-    manifest = RunFolder(asked.folder / "run").manifest()
+    manifest = read_manifest(asked.folder / "run")
     assert manifest.spent.requests == CALLS
     assert manifest.spent.cost >= provider.paid.total() * 0.5 * (40 * 10.0 + 6 * 100.0) / 1e6
     assert manifest.out == 0
@@ -175,7 +175,7 @@ def test_killed_again_and_again_with_faults_and_limits(asked: BatchRuns, nursery
     assert kills
     assert asked.records("run").equals(plain)
     sent = sum(len(batch.calls) for batch in provider.batches.values()) + asked.served.alone.total()
-    manifest = RunFolder(asked.folder / "run").manifest()
+    manifest = read_manifest(asked.folder / "run")
     assert sent <= manifest.spent.requests <= 300
     alone = asked.served.alone.total()
     billed = ((provider.paid.total() - alone) * 0.5 + alone) * (40 * 10.0 + 6 * 100.0) / 1e6
@@ -239,7 +239,7 @@ def test_what_a_provider_no_longer_knows_is_asked_again(asked: BatchRuns) -> Non
 
 def test_where_nobody_takes_batches_nothing_is_asked(tmp_path: Path, runs: Any) -> None:
     with pytest.raises(InputError, match="--batch: none of these models takes batches"):
-        start_folder(
+        start_run(
             Experiment(STUDY, runs.issues, STUDY.options()),
             {"subject": [ModelRequest("simulated/open-minded")]},
             tmp_path / "run",

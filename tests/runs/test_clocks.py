@@ -9,7 +9,7 @@ import pytest
 from tests.runs.batch_runs import CALLS, BatchRuns
 
 from overton.engine import batch_notes, batch_sender
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_manifest
 
 pytestmark = pytest.mark.hostile
 
@@ -37,7 +37,7 @@ class Clock:
 def check_paid_once(asked: BatchRuns, plain: Any) -> None:
     provider = asked.served.provider
     provider.finish_all()
-    manifest = RunFolder(asked.folder / "run").manifest()
+    manifest = read_manifest(asked.folder / "run")
     assert (manifest.status, manifest.spent.failed) == ("finished", 0)
     assert asked.records("run").equals(plain)
     assert (len(provider.batches), provider.paid.total(), asked.served.alone.total()) == (1, CALLS, 0)
@@ -66,7 +66,7 @@ def test_a_clock_that_was_set_between_sessions_makes_no_batch_twice(
     clock.ahead = max(seconds, 0.0)  # then it is put right; or it is right, then set back
     provider.trouble["create"], provider.always["list"] = ["done 500"], "400"
     asked.start("run", batch=True)
-    assert RunFolder(asked.folder / "run").manifest().status == "stopped"
+    assert read_manifest(asked.folder / "run").status == "stopped"
     del provider.always["list"]
     clock.ahead = min(seconds, 0.0)
     asked.resume("run")

@@ -14,7 +14,7 @@ from tests.runs.batch_runs import CALLS, BatchRuns
 from tests.runs.test_kill_and_resume import Nursery
 
 from overton.engine import batch_sender
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_manifest
 
 pytestmark = pytest.mark.hostile
 
@@ -38,7 +38,7 @@ def check_created_once(asked: BatchRuns, out: str = "run", *, manifest: Any = No
     once."""
     provider = asked.served.provider
     provider.finish_all()
-    status = RunFolder(asked.folder / out).manifest()
+    status = read_manifest(asked.folder / out)
     assert (status.status, status.out, status.spent.failed) == ("finished", 0, 0)
     assert [batch.status for batch in provider.batches.values()].count("completed") == 1
     assert len([id_ for id_ in provider.uploads if id_ in provider.files]) == (asked.kind == "openai")

@@ -14,7 +14,8 @@ import pytest
 import overton
 from overton.errors import Notice, RunMismatch
 from overton.runs import digests, start
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_manifest
+from overton.runs.run import Run
 from overton.studies.open_mindedness import STUDY
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
@@ -71,19 +72,18 @@ def test_a_run_of_an_earlier_version_is_replayed(run: Path) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     sessions = manifest["sessions"]
     assert overton.resume(run).manifest.sessions == sessions + 1
-    assert RunFolder(run).manifest().digests is not None
+    assert read_manifest(run).digests is not None
 
 
 def test_other_prompts_and_other_code_are_not_the_run_that_finished(run: Path) -> None:
-    manifest = RunFolder(run).manifest()
-    assert digests.is_as_finished(RunFolder(run), STUDY, manifest)
+    assert digests.is_as_finished(Run(run))
     texts = {name: f"{text} " for name, text in STUDY.prompts().items()}
-    assert not digests.is_as_finished(RunFolder(run), replace(STUDY, prompts=lambda: texts), manifest)
+    assert not digests.is_as_finished(Run(run, study=replace(STUDY, prompts=lambda: texts)))
 
     async def conduct(trial: object, ask: object) -> list[object]:
         return []
 
-    assert not digests.is_as_finished(RunFolder(run), replace(STUDY, conduct=conduct), manifest)
+    assert not digests.is_as_finished(Run(run, study=replace(STUDY, conduct=conduct)))
 
 
 def test_items_that_changed_are_refused(run: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.runs.starting import start_run
 
 import overton
 from overton.calls import Price, Trial, user
@@ -14,7 +15,6 @@ from overton.runs.answerers import ModelRequest, open_models
 from overton.runs.dry_run import plan
 from overton.runs.experiment import Experiment
 from overton.runs.items import read_items
-from overton.runs.start import start_folder
 from overton.studies.items import Items
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.open_mindedness.protocol import IssueTrial
@@ -107,7 +107,7 @@ def test_calls_that_lanes_share_count_once_and_their_own_once_a_lane_though_one_
     framed = Experiment(FRAMED, texts, Empty())
     made = plan(framed, open_models(FRAMED, texts, wanted, 0))
     assert {model.model[-1]: model.calls for model in made.models} == {"m": 3, "n": 3, "e": 1 + 3 + 2 * 3}
-    start_folder(framed, wanted, tmp_path / "run")
+    start_run(framed, wanted, tmp_path / "run")
     assert sum(asked.model == "judge" for asked in endpoint.asked) == 1 + 3 + 2 * 3
 
 

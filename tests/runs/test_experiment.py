@@ -12,7 +12,7 @@ import pytest
 import overton
 from overton.errors import InputError
 from overton.runs.experiment import Experiment
-from overton.runs.folder import RunFolder
+from overton.runs.folder import stored_items, write_items
 from overton.runs.items import read_items
 from overton.runs.setup import set_up
 from overton.studies.open_mindedness import STUDY, Options
@@ -25,9 +25,8 @@ STUDIES = [entry.name for entry in overton.studies.listed() if study_named(entry
 def test_items_are_equal_after_writing_and_reading(name: str, tmp_path: Path) -> None:
     study = study_named(name)
     items = read_items(study)
-    folder = RunFolder(tmp_path)
-    folder.write_items(items)
-    again = folder.items(study.items.kind)
+    write_items(tmp_path, items)
+    again = stored_items(tmp_path, study.items.kind)
     assert again == items
     assert (
         Experiment(study, again, study.options()).items_digest == Experiment(study, items, study.options()).items_digest
@@ -44,10 +43,10 @@ class Weighed(msgspec.Struct, frozen=True):
 def test_an_item_given_in_python_is_what_the_run_folder_gives_back() -> None:
     study: Any = replace(STUDY, items=replace(STUDY.items, kind=Weighed))
     whole = Weighed("a", 2)
-    (item,) = set_up(study, {}, models=["simulated/open-minded"], items=[whole]).experiment.items
+    (item,) = set_up(study, models=["simulated/open-minded"], items=[whole]).experiment.items
     assert (item.weight, type(item.weight)) == (2.0, float)
     with pytest.raises(InputError, match="Expected `float`"):
-        set_up(study, {}, models=["simulated/open-minded"], items=[Weighed("b", "heavy")])  # type: ignore[arg-type]
+        set_up(study, models=["simulated/open-minded"], items=[Weighed("b", "heavy")])  # type: ignore[arg-type]
 
 
 def test_trials_are_counted_by_item_and_follow_from_items_options_and_seed() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from msgspec import structs
+from tests.runs.starting import resume_run, start_run
 
 from overton.reports.run_report import _warnings_of
 from overton.runs.experiment import Experiment
 from overton.runs.run import open_run
-from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Options
 
 CONNECTIONS = 16
@@ -162,8 +162,8 @@ def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_en
 
     study = replace(STUDY, conduct=conduct)
     options = Options(trials=1)
-    first = start_folder(Experiment(study, runs.issues, options), {"subject": [runs.request()]}, runs.folder / "run")
-    again = resume_folder(study, runs.folder / "run")
+    first = start_run(Experiment(study, runs.issues, options), {"subject": [runs.request()]}, runs.folder / "run")
+    again = resume_run(study, runs.folder / "run")
     for manifest in (first, again, runs.manifest()):
         assert (manifest.status, manifest.missing) == ("finished", {runs.spec(): ["trams"]})
         (unwritable,) = manifest.unmade.values()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from tests.runs.labelled_texts import Label, Text, labelled
+from tests.runs.starting import resume_run, start_run
 
 from overton.calls import Form, Price, Trial, user
 from overton.engine import RetryPolicy
@@ -18,7 +19,6 @@ from overton.errors import AccessError, CallFailed, RejectedError
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
 from overton.runs.folder import Manifest
-from overton.runs.start import resume_folder, start_folder
 
 CONNECTIONS = 64
 TEXTS = 100
@@ -99,10 +99,10 @@ class Server:
         items = [Text(f"t{number}") for number in range(texts)]
         study = labelling(form)
         asked = Experiment(study, items, study.options())
-        return start_folder(asked, wanted, self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
+        return start_run(asked, wanted, self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
 
     def again(self, form: Form | None) -> Manifest:
-        return resume_folder(labelling(form), self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
+        return resume_run(labelling(form), self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
 
 
 @pytest.fixture

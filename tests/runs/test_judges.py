@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from tests.runs.labelled_texts import Label, Labels, Text, labelled
+from tests.runs.starting import extend_run, resume_run, start_run
 
 from overton.calls import Price, Trial, user
 from overton.engine import Limits, RetryPolicy, entries
@@ -19,8 +20,7 @@ from overton.errors import AccessError, RunMismatch
 from overton.runs.answerers import ModelRequest, open_models
 from overton.runs.dry_run import plan
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder
-from overton.runs.start import extend_folder, resume_folder, start_folder
+from overton.runs.folder import Manifest, read_manifest, stored_records
 from overton.runs.temperature_probe import PROBE
 from overton.runs.trust import Trust
 
@@ -80,12 +80,12 @@ class Judges:
 
     def start(self, judge: str = "judge", *args: tuple[str, str], out: str = "run", **more: Any) -> Manifest:
         wanted = self.wanted(judge, *args, price=more.pop("price", None))
-        return start_folder(
+        return start_run(
             Experiment(STUDY, TEXTS, STUDY.options()), wanted, self.folder / out, patience=PATIENCE, **more
         )
 
     def resume(self, out: str = "run", **more: Any) -> Manifest:
-        return resume_folder(STUDY, self.folder / out, patience=PATIENCE, **more)
+        return resume_run(STUDY, self.folder / out, patience=PATIENCE, **more)
 
     def sent(self, model: str) -> list[float | None]:
         return [body.get("temperature") for body in self.bodies if body["model"] == model]
@@ -136,10 +136,10 @@ def test_a_temperature_that_the_user_gives_is_sent_unasked(judges: Judges) -> No
 
 def test_a_replay_asks_nothing_and_gives_the_same_records(judges: Judges) -> None:
     judges.start("reasons")
-    records, asked = RunFolder(judges.folder / "run").records(), len(judges.bodies)
+    records, asked = stored_records(judges.folder / "run"), len(judges.bodies)
     judges.endpoint.stop()
     assert judges.resume().status == "finished"
-    assert RunFolder(judges.folder / "run").records().equals(records)
+    assert stored_records(judges.folder / "run").equals(records)
     assert len(judges.bodies) == asked
 
 
@@ -203,7 +203,7 @@ def test_a_judge_that_rejects_the_request_for_another_reason_is_asked_on_at_0(ju
 def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
     judges.start("reasons")
     more = {"subject": [ModelRequest(f"{judges.endpoint.url}#n")]}
-    manifest = extend_folder(STUDY, judges.folder / "run", more=more, patience=PATIENCE)
+    manifest = extend_run(STUDY, judges.folder / "run", more=more, patience=PATIENCE)
     assert manifest.status == "finished"
     assert manifest.models["judge"][0].not_sent == ("temperature",)
     assert judges.probes() == 1
@@ -224,7 +224,7 @@ CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from test_judges import ki
 def killed(url: str, out: str) -> None:
     """In a separate process: a run with a judge that refuses."""
     wanted = {"subject": [ModelRequest(f"{url}#m")], "judge": [ModelRequest(f"{url}#reasons")]}
-    start_folder(Experiment(STUDY, TEXTS, STUDY.options()), wanted, Path(out), patience=PATIENCE)
+    start_run(Experiment(STUDY, TEXTS, STUDY.options()), wanted, Path(out), patience=PATIENCE)
 
 
 def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> None:
@@ -242,7 +242,7 @@ def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> N
     )
     assert child[0].wait(30) == -signal.SIGKILL
     judges.endpoint.before_reply = None
-    assert RunFolder(out).manifest().models["judge"][0].unsure  # it was not written down
+    assert read_manifest(out).models["judge"][0].unsure  # it was not written down
     manifest = judges.resume(trust=Trust(True))
     assert judges.probes() == 1
     assert manifest.status == "finished"

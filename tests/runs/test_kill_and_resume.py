@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 
 from overton.engine import Limits
-from overton.runs.folder import RunFolder, open_journal
+from overton.runs.run import Run, open_journal
 
 CONNECTIONS = 8
 KILLS = 24
@@ -234,7 +234,7 @@ def test_a_kill_counts_no_more_than_what_was_in_flight_and_one_block(
         killer.aim(nursery.start(runs.job(out, connections=4)))
         assert nursery.status() == -signal.SIGKILL
         sent, endpoint.before_reply = len(endpoint.asked) - asked, None
-        with closing(open_journal(RunFolder(runs.folder / out), runs.manifest(out))) as journal:
+        with closing(open_journal(Run(runs.folder / out))) as journal:
             assert journal.left is not None
             assert sent <= journal.left.requests <= sent + 4 + max(4, WINDOW)
 

@@ -12,7 +12,7 @@ import pytest
 import overton
 from overton.engine import Limits
 from overton.errors import RunError
-from overton.runs.folder import RunFolder
+from overton.runs.folder import check_formats, read_manifest, stored_items
 from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY
 
@@ -65,7 +65,7 @@ def test_nothing_is_done_with_a_folder_in_which_anything_is_a_link(runs: Any, en
         lambda: overton.analyze("open-mindedness", run),
         lambda: overton.export_run(run, out=runs.folder / "logs"),
         lambda: read_items(STUDY, run),
-        lambda: RunFolder(run).manifest(),
+        lambda: read_manifest(run),
     ]
     for way in ways:
         with pytest.raises(RunError, match="is a symbolic link, which is not followed"):
@@ -77,10 +77,10 @@ def test_nothing_is_done_with_a_folder_in_which_anything_is_a_link(runs: Any, en
 @pytest.mark.parametrize("name", ["manifest.json", "items.jsonl"])
 def test_a_link_that_comes_later_is_not_followed_to_read(runs: Any, name: str) -> None:
     runs.start(limits=Limits(calls=9))
-    run = RunFolder(runs.folder / "run")
-    linked(run.path, name, runs.folder / "outside")
+    run = runs.folder / "run"
+    linked(run, name, runs.folder / "outside")
     with pytest.raises(RunError, match="symbolic link"):
-        run.check_formats() if name == "manifest.json" else run.items(STUDY.items.kind)
+        check_formats(run) if name == "manifest.json" else stored_items(run, STUDY.items.kind)
 
 
 def test_a_link_that_comes_later_is_not_followed_to_write(runs: Any) -> None:
@@ -116,7 +116,7 @@ def test_the_folder_itself_may_be_named_by_a_link(runs: Any) -> None:
 def test_a_folder_of_items_that_is_no_run_may_hold_links(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "some package"}')
     (tmp_path / "link").symlink_to(tmp_path)
-    RunFolder(tmp_path).check_formats()
+    check_formats(tmp_path)
 
 
 def test_labels_are_not_stored_in_a_folder_with_a_link(runs: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from overton.errors import RunError, RunExists
 from overton.files.atomic import new_folder
-from overton.runs.folder import Manifest, RunFolder
+from overton.runs.folder import Manifest, create_folder, read_manifest, stored_items
 
 
 class Item(msgspec.Struct):
@@ -25,7 +25,7 @@ MANIFEST = Manifest("a-study", 0, {}, {}, "", {}, "2026-01-01T00:00:00+00:00", "
 
 
 def made(run: Path) -> None:
-    RunFolder.create(run, MANIFEST, ITEMS)
+    create_folder(run, MANIFEST, ITEMS)
 
 
 def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is_left(
@@ -36,8 +36,8 @@ def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is
         if not processes.killed_at(steps, lambda: made(run)):
             break
         if run.exists():
-            assert RunFolder(run).manifest() == MANIFEST
-            assert RunFolder(run).items(Item) == ITEMS
+            assert read_manifest(run) == MANIFEST
+            assert stored_items(run, Item) == ITEMS
             for path in run.iterdir():
                 path.unlink()
             run.rmdir()
@@ -60,7 +60,7 @@ def test_what_a_living_process_makes_is_left_alone_and_the_second_is_refused(pro
     with pytest.raises(RunExists, match="exists already"):
         slowly()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert RunFolder(run).items(Item) == ITEMS
+    assert stored_items(run, Item) == ITEMS
 
 
 def test_only_folders_of_ours_are_cleared_and_no_link_is_followed(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_only_folders_of_ours_are_cleared_and_no_link_is_followed(tmp_path: Path
 def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
     def work() -> int:
         with pytest.raises(RunError, match=r"items\.jsonl cannot be written"):
-            RunFolder.create(tmp_path / "run", MANIFEST, [Item("x" * 5_000)] * 10)
+            create_folder(tmp_path / "run", MANIFEST, [Item("x" * 5_000)] * 10)
         return 3
 
     assert processes.with_room_for(20_000, work) == 3
@@ -100,7 +100,7 @@ def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        RunFolder.create(tmp_path / "run", MANIFEST, items())
+        create_folder(tmp_path / "run", MANIFEST, items())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -21,12 +21,11 @@ from tests.runs.test_kill_and_resume import Nursery
 
 from overton.engine import Budget, Dispatcher, Limits, count_missing, entries
 from overton.errors import InputError, JournalError, Stopped
-from overton.runs.folder import Manifest, RunFolder, open_journal
 from overton.runs.lanes import lanes_of
 from overton.runs.precision import decision_of
-from overton.studies.open_mindedness import STUDY, Options
+from overton.runs.run import Run, open_journal
+from overton.studies.open_mindedness import Options
 from overton.studies.precision import PrecisionTarget
-from overton.studies.study import AnyStudy
 
 __all__ = ["Killer", "decided_again", "decisions", "killed_until_finished"]
 
@@ -42,14 +41,14 @@ def decisions(path: Path) -> list[tuple[int, str]]:
     return [(number, getattr(outcome, "text", "")) for number, outcome in noted]
 
 
-def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> list[str]:
+def decided_again(run: Run) -> list[str]:
     """A run's decisions, made again from its journal alone, without its notes and with its trials in another order."""
     made: list[str] = []
 
     async def again() -> None:
-        with closing(open_journal(folder, manifest)) as journal:
+        with closing(open_journal(run)) as journal:
             journal._notes.clear()
-            (lane,) = lanes_of(folder, folder.experiment(study, manifest), manifest, None)
+            (lane,) = lanes_of(run, None)
             decide = lane.rounds._decide  # type: ignore[union-attr]
 
             def decided(ended: Any) -> str:
@@ -60,7 +59,8 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
 
             lane.rounds._decide = decided  # type: ignore[union-attr,method-assign]
             assert (
-                await count_missing([lane], study.conduct, Dispatcher(journal, Budget(Limits()), recall_only=True)) == 0
+                await count_missing([lane], run.study.conduct, Dispatcher(journal, Budget(Limits()), recall_only=True))
+                == 0
             )
 
     asyncio.run(again())
@@ -124,8 +124,8 @@ def test_a_finished_run_replays_without_models(whole: Any, endpoint: Any) -> Non
 
 
 def test_decisions_are_those_that_the_records_give(whole: Any) -> None:
-    folder = RunFolder(whole.folder / "whole")
-    assert decided_again(folder, STUDY, whole.manifest("whole")) == [text for _, text in decisions(folder.path)]
+    run = Run(whole.folder / "whole")
+    assert decided_again(run) == [text for _, text in decisions(run.path)]
 
 
 def test_stopped_within_a_round_it_reports_the_one_before_and_goes_on(whole: Any, endpoint: Any) -> None:

@@ -31,7 +31,8 @@ import msgspec
 from ray_engine import stub
 
 from overton.runs.answerers import ModelRequest
-from overton.runs.start import start_folder
+from overton.runs.preparation import prepare
+from overton.runs.start import start
 from overton.models import ray_worker as worker
 from overton.studies.open_mindedness import STUDY, Issue, Options
 
@@ -39,7 +40,7 @@ out, weights, issues = map(Path, sys.argv[1:4])
 worker.llama = partial(stub, latency=0.05, heard=str(weights.with_suffix(".heard")))
 model = ModelRequest(f"ray/gguf:{weights}", tuple(tuple(pair.split("=")) for pair in sys.argv[4:]))
 items = msgspec.json.decode(issues.read_bytes(), type=list[Issue])
-start_folder(Experiment(STUDY, items, Options(trials=4)), {"subject": [model]}, out)
+start(prepare(Experiment(STUDY, items, Options(trials=4)), {"subject": [model]}), out)
 """
 
 

@@ -17,7 +17,7 @@ from tests.runs.conftest import SEED, Runs
 from overton.errors import AccessError
 from overton.models import ray_replicas, ray_worker
 from overton.runs.answerers import ModelRequest
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_manifest
 from overton.runs.progress import Progress
 
 pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
@@ -67,7 +67,7 @@ def test_ten_nodes_die_and_ten_come_at_random_moments(
     monkeypatch.setattr(ray_worker, "llama", partial(stub, latency=0.2, heard=str(tiny_weights.with_suffix(".heard"))))
     runs.start("alone", models=[ModelRequest(f"gguf:{tiny_weights}", (("seed", str(SEED)),))], trials=12)
     rng = random.Random(SEED)
-    moments = sorted(rng.sample(range(20, RunFolder(runs.folder / "alone").manifest().spent.requests - 100), 10))
+    moments = sorted(rng.sample(range(20, read_manifest(runs.folder / "alone").spent.requests - 100), 10))
     with nodes(2) as made:
 
         def watch(seen: Progress) -> None:

@@ -328,7 +328,7 @@ def test_a_run_that_began_with_google_resumes_from_its_journal(
 ) -> None:
     wanted = given("old", search="google") | {"source_args": {"search": {"base_url": google.url}}}
     with monkeypatch.context() as before:
-        before.setattr("overton.runs.start.open_models", partial(open_models, resumed=True))
+        before.setattr("overton.runs.preparation.open_models", partial(open_models, resumed=True))
         assert not overton.run("stance-stability", **wanted, max_calls=40).finished
     sent = len(google.searches)
     assert sent > 0

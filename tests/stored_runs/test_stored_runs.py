@@ -38,7 +38,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a finished run reaches for a model or the network")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr("overton.runs.start.open_models", refuse)
+    monkeypatch.setattr("overton.runs.preparation.open_models", refuse)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 import overton
 from overton.engine.records import columns_of, record_type_columns
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_options
 from overton.studies.arm_weights import LEFT_OUT, with_weights
 from overton.studies.document import plain
 from overton.studies.precision import Arm
@@ -53,7 +53,7 @@ class Made:
         self.items = run.items()
         blocks = self.study.blocks
         assert blocks is not None
-        options = RunFolder(run.path).options(self.study, run.manifest.options)
+        options = read_options(run.path, self.study, run.manifest.options)
         self.trials = list(self.study.trials(self.items, options, run.manifest.seed))
         by_trial: dict[str, list[Any]] = {}
         for row in run.rows():

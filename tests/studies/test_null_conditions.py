@@ -95,7 +95,7 @@ def starter() -> Any:
         models = [f"{one}/{number}" for number, one in enumerate(models)] if study.together else models
         judges = [f"simulated/{one}" for one in study.simulated if "judge" in one]
         others = {"judge": judges[:1]} if "judge" in study.role_names else {}
-        ready = set_up(study, {}, models=models, others=others)
+        ready = set_up(study, models=models, others=others)
         return ready.experiment.items[:3], ready.experiment.options
 
     return made

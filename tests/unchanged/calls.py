@@ -68,7 +68,7 @@ def _has_removed(kind: Any, given: Mapping[str, Any]) -> bool:
 def _replay(run: Path) -> None:
     """Make a finished run's records anew from its manifest and journal alone, as of a run that is stored."""
     (run / "records.parquet").unlink()
-    with patch("overton.runs.start.open_models", side_effect=AssertionError("a replay opens a model")):
+    with patch("overton.runs.preparation.open_models", side_effect=AssertionError("a replay opens a model")):
         assert overton.resume(run).finished
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from overton.errors import InputError, Notice, Problem, UnreadableRun
 from overton.runs.answerers import public_spec
-from overton.runs.folder import ModelEntry, RunFolder
+from overton.runs.folder import ModelEntry
 from overton.runs.labels import read_labels
 from overton.runs.run import Run, items_of
 from overton.studies.arm_weights import with_weights
@@ -94,7 +94,7 @@ def _read_records(run: Run) -> pl.DataFrame:
         warnings.warn(run.changed_records, Notice, stacklevel=2)
     if manifest.precision is None or study.blocks is None or not study.blocks.weighted:
         return run.records()
-    trials = RunFolder(run.path).experiment(study, manifest).trials()
+    trials = run.experiment.trials()
     return with_weights(run.records(), study.blocks, trials, together=study.together)
 
 

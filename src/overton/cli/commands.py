@@ -67,9 +67,8 @@ def resume(
     from overton.cli.output import conclude, show_state
     from overton.cli.progress import watching
     from overton.cli.terminal import confirmation
-    from overton.runs import run as runs
+    from overton.runs import start as runs
 
-    sessions = runs.open_run(run).manifest.sessions
     with watching("resume") as watch:
         done = runs.resume(
             run,
@@ -84,7 +83,7 @@ def resume(
             watch=watch,
         )
     # Without a session nothing was left to do: records and report are as they were.
-    return conclude(done) if done.manifest.sessions > sessions else show_state(done)
+    return conclude(done) if done.held_session else show_state(done)
 
 
 @command_with(

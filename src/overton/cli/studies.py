@@ -284,7 +284,7 @@ def make_run(study: AnyStudy, *, argument: bool = False) -> StrictCommand:
     def body(**given: Any) -> Exit:
         from overton.cli.output import conclude
         from overton.cli.progress import watching
-        from overton.runs.run import run
+        from overton.runs.start import run
 
         with watching(study.name) as watch:
             done = run(study.name, watch=watch, **_call_arguments(study, given))
@@ -408,7 +408,7 @@ def _find_extend(folder: str) -> click.Command:
         from overton.cli.output import conclude
         from overton.cli.progress import watching
         from overton.cli.terminal import confirmation
-        from overton.runs.run import extend
+        from overton.runs.start import extend
 
         given = only_given(values)
         added: dict[str, Any] = {

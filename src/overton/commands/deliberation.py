@@ -12,8 +12,9 @@ from overton.errors import InputError, Problem
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
 from overton.files.texts import write_objects
 from overton.runs.progress import Watch  # the command line reads the hints of what it calls
-from overton.runs.run import Run, run
+from overton.runs.run import Run
 from overton.runs.setup import Arguments
+from overton.runs.start import run
 from overton.studies.deliberation.dilemmas import crowd
 from overton.studies.deliberation.dilemmas.posts import SelectionOptions
 from overton.studies.deliberation.dilemmas.selection import select, survey

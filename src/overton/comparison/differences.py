@@ -15,10 +15,8 @@ from overton.analysis.results import is_weighted
 from overton.comparison.provenance import NOBODY, AnswererRecord, Provenance
 from overton.comparison.sources import ComparedModel, ComparisonSource
 from overton.errors import RunError, RunMismatch
-from overton.runs.folder import RunFolder
-from overton.runs.run import Run
+from overton.runs.run import Run, check_unchanged
 from overton.runs.session import missing_trials
-from overton.runs.start import check_unchanged
 from overton.studies.calibration_sample import CALIBRATION
 from overton.studies.null_conditions import OPTION as NULLS
 from overton.studies.null_conditions import prompts_changed
@@ -51,14 +49,12 @@ def _has_changed(source: ComparisonSource) -> bool | None:
 
 
 def _replays_differently(run: Run) -> bool | None:
-    folder = RunFolder(run.path)
     try:
-        experiment = folder.experiment(run.study, run.manifest)
-        check_unchanged(folder, experiment, run.manifest)
+        check_unchanged(run)
     except RunError:
         return None
     try:
-        missing_trials(folder, experiment, run.manifest, retry_failed=False)
+        missing_trials(run)
     except RunMismatch:
         return True
     except RunError:

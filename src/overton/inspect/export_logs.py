@@ -37,11 +37,10 @@ from overton.inspect.scores import Figure, eval_scores
 from overton.inspect.task import grouped
 from overton.models.inspect import chat_messages, extra_fields
 from overton.runs.answerers import public_spec
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import Manifest, ModelEntry
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
-from overton.runs.start import check_unchanged
+from overton.runs.run import Run, check_unchanged
 from overton.studies.null_conditions import condition_of
-from overton.studies.study import AnyStudy
 from overton.untrusted import decode_text, python_of
 
 if TYPE_CHECKING:
@@ -234,20 +233,18 @@ class LaneLog:
     `planned` are the ids of the samples that the lane is to have, `written` counts those written.
     """
 
-    def __init__(  # noqa: PLR0917
-        self, study: AnyStudy, manifest: Manifest, task: TaskData, recall: Replay, lane: Lane, scoring: Scoring
-    ) -> None:
+    def __init__(self, run: Run, task: TaskData, recall: Replay, lane: Lane, scoring: Scoring) -> None:
         self.planned: list[str] = []
         self.written = 0
-        self._study = study
-        self._manifest = manifest
+        self._study = run.study
+        self._manifest = run.manifest
         self._task = task
         self._replay = recall
         self._lane = lane
         self._scoring = scoring
         self._items = {item.id: item for item in recall.items}
         self._prices = {entry.identity: entry.price for side in task.models.values() for entry in side}
-        self._began = datetime.fromisoformat(manifest.created)
+        self._began = datetime.fromisoformat(run.manifest.created)
         self._incomplete_items: list[str] = []
         self._shared_slots: set[bytes] = set()
         self._usage: dict[str, Any] = {}
@@ -445,9 +442,7 @@ class Exported:
     planned: int
 
 
-def write_logs(
-    folder: RunFolder, study: AnyStudy, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
-) -> list[Exported]:
+def write_logs(run: Run, out: Path, scoring: Callable[[TaskData], Scoring]) -> list[Exported]:
     """Write one log per lane of a run into the folder `out`: complete items only, as in reports.
 
     Raises:
@@ -456,21 +451,19 @@ def write_logs(
         RunMismatch: prompts or items are not those that the run started with.
     """
     _check_installed()
-    experiment = folder.experiment(study, manifest)
-    check_unchanged(folder, experiment, manifest)
-    tasks = _lane_tasks(study, manifest)
-    paths = [out / _file_name(manifest, task) for task in tasks]
+    check_unchanged(run)
+    tasks = _lane_tasks(run)
+    paths = [out / _file_name(run.manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
         raise InputError([Problem(str(path), "", "exists already; nothing is overwritten") for path in there])
     try:
         out.mkdir(parents=True, exist_ok=True)
         with (
-            closing(Replay(folder, experiment, manifest)) as recall,
+            closing(Replay(run)) as recall,
             TemporaryDirectory(prefix=".export-", dir=out) as new,
         ):
             logs = [
-                LaneLog(study, manifest, task, recall, lane, scoring(task))
-                for lane, task in zip(recall.lanes, tasks, strict=True)
+                LaneLog(run, task, recall, lane, scoring(task)) for lane, task in zip(recall.lanes, tasks, strict=True)
             ]
             for log, path in zip(logs, paths, strict=True):
                 log.write(Path(new) / path.name)
@@ -491,8 +484,9 @@ def _check_installed() -> None:
         raise MissingExtra("writing Inspect logs", "inspect") from None
 
 
-def _lane_tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
+def _lane_tasks(run: Run) -> list[TaskData]:
     """The description of each lane's log: of a single judge, if several judged."""
+    study, manifest = run.study, run.manifest
     first, several = study.first, study.several
     models = {role: [_public_entry(entry) for entry in entries] for role, entries in manifest.models.items()}
     entries = models[first]

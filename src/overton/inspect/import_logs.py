@@ -26,8 +26,10 @@ from overton.files.atomic import new_folder
 from overton.inspect.compat import HEADER, START, member_of
 from overton.inspect.log_format import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
 from overton.runs.event_loop import run_to_end
-from overton.runs.folder import FILE, Manifest, RunFolder
+from overton.runs.experiment import Experiment
+from overton.runs.folder import FILE, Manifest, write_items
 from overton.runs.replay import recall_records
+from overton.runs.run import Run
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
@@ -260,7 +262,7 @@ def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
     _check_prompts(first, study)
 
 
-def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
+def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Run:
     """Make a run folder of logs that are lanes of one run.
 
     What a log lacks (samples that were not run, failed or were invalidated), the run lacks too: it is then 'stopped',
@@ -272,29 +274,31 @@ def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
         RunMismatch: a log's calls are not those of the study.
     """
     with new_folder(out) as fresh:
-        return _fill_folder(logs, study, RunFolder(fresh))
+        run = Run(fresh, _make_manifest(logs, study), study=study)
+        _fill_folder(logs, run)
+    return Run(out, run.manifest, experiment=run.experiment)
 
 
-def _fill_folder(logs: Sequence[Log], study: AnyStudy, folder: RunFolder) -> Manifest:
-    manifest = _make_manifest(logs, study)
-    _check_fits(folder, study, manifest, logs[0])
-    gathered = MergedSamples(study)
-    with closing(Journal(folder.journal)) as journal:
+def _fill_folder(logs: Sequence[Log], run: Run) -> None:
+    manifest, options = run.manifest, _options_that_fit(run, logs[0])
+    gathered = MergedSamples(run.study)
+    with closing(Journal(run.journal_file)) as journal:
         entries = (entry for log in logs for sample in log.samples() for entry in gathered.add(log, sample))
         while some := list(islice(entries, _CALLS_PER_APPEND)):
             run_to_end(_append(journal, some))
     items = list(gathered.items.values())
-    folder.write_items(items)
-    manifest.items = digest(items)
+    write_items(run.path, items)
+    run.experiment = Experiment(run.study, items, options, manifest.seed)
+    manifest.items = run.experiment.items_digest
     manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_describe_left_out(logs, gathered)]))
-    return _replay_records(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
+    _replay_records(run, gathered.lacking, ", ".join(str(log.path) for log in logs))
 
 
-def _check_fits(folder: RunFolder, study: AnyStudy, manifest: Manifest, log: Log) -> None:
+def _options_that_fit(run: Run, log: Log) -> Any:
     try:
-        folder.check_fits(study, manifest)
+        return run.options
     except RunError as error:
-        reason = str(error).removeprefix(f"{folder.path / FILE}: ")
+        reason = str(error).removeprefix(f"{run.path / FILE}: ")
         raise InputError([Problem(str(log.path), "", f"is damaged: {reason}")]) from None
 
 
@@ -303,14 +307,12 @@ async def _append(journal: Journal, entries: Sequence[JournalEntry]) -> None:
         await journal.append(entry)
 
 
-def _replay_records(
-    folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: MergedSamples, named: str
-) -> Manifest:
+def _replay_records(run: Run, lacking: str, named: str) -> None:
     try:
-        return recall_records(folder, folder.experiment(study, manifest), manifest, lacking=gathered.lacking)
+        recall_records(run, lacking=lacking)
     except RunMismatch as error:
-        reason = str(error).removeprefix(f"{folder.path}: ")
-        raise RunMismatch([Problem(named, "", f"does not contain the calls of {study.name}. {reason}")]) from error
+        reason = str(error).removeprefix(f"{run.path}: ")
+        raise RunMismatch([Problem(named, "", f"does not contain the calls of {run.study.name}. {reason}")]) from error
     except OvertonError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from overton.analysis.results import is_weighted
 from overton.errors import InputError, Problem
 from overton.inspect import scores
-from overton.runs.folder import RunFolder
 from overton.runs.run import Run, fresh_folder, open_run
 from overton.studies.null_conditions import chosen_nulls
 from overton.studies.options import Field, fields_of, stored_options
@@ -54,9 +53,8 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
         )
     from overton.inspect import export_logs
 
-    folder, place = RunFolder(opened.path), Path(out)
     scoring = partial(_scoring_of, weighted=is_weighted(opened))
-    return _run_outside_loop(lambda: export_logs.write_logs(folder, study, opened.manifest, place, scoring))
+    return _run_outside_loop(lambda: export_logs.write_logs(opened, Path(out), scoring))
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
@@ -102,7 +100,7 @@ def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
         raise InputError([Problem(str(logs[0].path), "", reason)])
     import_logs.check_same_run(logs, study)
     folder = Path(out) if out is not None else fresh_folder(study.name)
-    return Run(folder, import_logs.make_run(logs, study, folder))
+    return import_logs.make_run(logs, study, folder)
 
 
 def _run_outside_loop(work: Callable[[], T]) -> T:

@@ -115,7 +115,7 @@ def make(
     given = model_entries(found, seed, agents)
     named = {role: [entry.name for entry in entries] for role, entries in given.items()} | dict(sources or {})
     first = named.pop(found.first)
-    ready = set_up(found, options, models=first, others=named, items=items, only=only, source_args=source_args)
+    ready = set_up(found, models=first, others=named, items=items, only=only, source_args=source_args, **options)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
     roomy = found.with_demands(ready.experiment.options, {**named, found.first: first})
     models = model_entries(roomy, seed, agents)

@@ -16,7 +16,7 @@ from overton.judge.pages import draw_labels, settling_page
 from overton.judge.people_labels import agreement
 from overton.judge.rejudging import again, plan_again
 from overton.judge.sheets import draw_sheet as sample
-from overton.runs.run import call_of
+from overton.runs.start import call_of
 from overton.studies.registry import listed
 
 __all__ = [

@@ -20,8 +20,9 @@ from overton.runs.dry_run import Plan
 from overton.runs.items import read_items
 from overton.runs.labels import labels_locked
 from overton.runs.progress import Watch
-from overton.runs.run import Run, fresh_folder, open_run, run
+from overton.runs.run import Run, fresh_folder, open_run
 from overton.runs.setup import Arguments, Prices
+from overton.runs.start import run
 from overton.runs.trust import Confirm, Trust
 from overton.studies.judge_checks.consistency import questions_of
 from overton.studies.options import option_place

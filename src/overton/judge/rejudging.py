@@ -19,8 +19,9 @@ from overton.planning.plan import plan
 from overton.runs.answerers import public_spec
 from overton.runs.dry_run import Plan
 from overton.runs.progress import Watch
-from overton.runs.run import Run, fresh_folder, open_run, run
+from overton.runs.run import Run, fresh_folder, open_run
 from overton.runs.setup import Arguments, Prices, model_requests
+from overton.runs.start import run
 from overton.runs.trust import Confirm, Trust, check_trusted
 from overton.studies.judge_checks.consistency import JudgedLabel, JudgedUnit, questions_of
 from overton.studies.judged_rows import QuestionRows, rows_of

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Draw, Trial
+from overton.calls import Draw
 from overton.engine import entries
 from overton.errors import InputError, Problem
 from overton.runs import precision
 from overton.runs.dry_run import Plan, PrecisionPlan
-from overton.runs.folder import RunFolder
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Decision, PrecisionTarget, StoppingPlan, TrialOutcome, decide
@@ -78,7 +77,7 @@ def _pilot_answers(
             [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not identify its trials")]
         )
     run = source.run
-    of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials_of(study, run)}
+    of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in run.experiment.trials()}
     calls = _calls_per_trial(study, run, of)
     found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name, row in zip(_lanes_of_rows(study, run), run.rows(), strict=True):
@@ -101,16 +100,12 @@ def _lanes_of_rows(study: AnyStudy, run: Run) -> list[str | None]:
 
 def _calls_per_trial(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
     """How many calls each of the pilot's trials made by itself, per lane."""
-    made = Counter(entry.place.trial for entry in entries(run.path / "journal.db"))
+    made = Counter(entry.place.trial for entry in entries(run.journal_file))
     lanes = study.lanes(run.manifest.models)
     whole: Counter[str] = Counter()
     for name, count in made.items():
         whole[name if name in of else name.rpartition(" of ")[0]] += count
     return {name: max(round(whole[name] / lanes), 1) for name in of}
-
-
-def _trials_of(study: AnyStudy, run: Run) -> Sequence[Trial]:
-    return list(RunFolder(run.path).experiment(study, run.manifest).trials())
 
 
 def _group_by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:

@@ -12,8 +12,8 @@ from overton.comparison.differences import options_differing
 from overton.comparison.sources import ComparisonSource, open_sources
 from overton.errors import InputError, Problem
 from overton.runs.answerers import public_spec
-from overton.runs.run import run
 from overton.runs.setup import Arguments, SetUp
+from overton.runs.start import run
 from overton.studies.options import fields_of, option_place
 from overton.studies.study import AnyStudy
 

@@ -66,7 +66,7 @@ def plan(
     found = study_named(study)
     named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only, "seed": seed}
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
-    ready = set_up(found, options, **named)
+    ready = set_up(found, **named, **options)
     opened, planned = _open_and_plan(ready)
     # Reading a pilot needs tables and statistics, whose imports take several times as long as counting calls.
     if (stopping := precision_of(precision, at_most_calls)) is not None:
@@ -77,7 +77,7 @@ def plan(
     otherwise = None
     if (other := _other_way_of_shares(found, ready, options)) is not None:
         with suppress(InputError):  # not available for models without token probabilities
-            otherwise = _open_and_plan(set_up(found, other, **named))[1]
+            otherwise = _open_and_plan(set_up(found, **named, **other))[1]
     ways = ways_of(planned, otherwise, _name_other_way(found, ready, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from overton.calls import Reply
 from overton.engine import entries
 from overton.errors import quoted
-from overton.runs.folder import RunFolder
 from overton.studies.null_conditions import split_nulls
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def unread_judge(run: Run) -> str:
 
 def _first_reply(run: Run, role: str) -> str:
     """The first reply of the role about any trial; '' if there is none."""
-    for entry in entries(RunFolder(run.path).journal):
+    for entry in entries(run.journal_file):
         if entry.place.trial and entry.place.speaker.startswith(role) and isinstance(entry.outcome, Reply):
             return entry.outcome.text
     return ""

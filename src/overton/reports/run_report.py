@@ -14,7 +14,7 @@ from overton.calls import Trial
 from overton.errors import InputError, Problem
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
-from overton.runs.folder import RunFolder
+from overton.runs.experiment import Experiment
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.installed_study import blaming
@@ -57,8 +57,7 @@ def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     items = run.items()
     if not items or not nulls:
         return 0
-    options = RunFolder(run.path).options(study, run.manifest.options)
-    trials = [trial for null in nulls for trial in _first_item_trials(null, items, options, run.manifest.seed)]
+    trials = [trial for null in nulls for trial in _first_item_trials(null, run.experiment)]
     if not trials:
         return 0
     course = run_to_end(count_calls(study, trials, 0))
@@ -66,8 +65,8 @@ def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     return (own + sum(count.calls for count in course.shared.values())) * len(items)
 
 
-def _first_item_trials(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-    found = name_null_trials(null, items, options, seed)
+def _first_item_trials(null: Null, experiment: Experiment) -> Iterator[Trial]:
+    found = name_null_trials(null, experiment.items, experiment.options, experiment.seed)
     first = next(found, None)
     if first is not None:
         yield first

@@ -16,11 +16,10 @@ from overton.analysis.analyze import chosen_how, measured_runs
 from overton.errors import InputError, JournalError, Notice, RunError, RunMismatch, StudyError, command
 from overton.files.atomic import cannot_be_written
 from overton.reports.run_report import report
-from overton.runs.folder import RunFolder
+from overton.runs.folder import stored_records
 from overton.runs.lanes import write_dataset
 from overton.runs.replay import recall_records
-from overton.runs.run import Run, open_run
-from overton.runs.start import check_unchanged
+from overton.runs.run import Run, check_unchanged, open_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,17 +102,15 @@ def _conduct_again(run: Run, again: Path) -> Run:
         RunMismatch: items, prompts, or a call would differ now.
         JournalError: the journal is damaged.
     """
-    folder, study = RunFolder(again), run.study
-    manifest = folder.manifest()
-    experiment = folder.experiment(study, manifest)
-    check_unchanged(folder, experiment, manifest)
-    manifest = recall_records(folder, experiment, manifest, lacking=manifest.stopped)
-    write_dataset(folder, study, manifest)
-    return Run(again, manifest)
+    copy = Run(again, study=run.study)
+    check_unchanged(copy)
+    recall_records(copy, lacking=copy.manifest.stopped)
+    write_dataset(copy)
+    return copy
 
 
 def _compare_records(run: Run, again: Run) -> VerifiedPart:
-    stored, made = (RunFolder(each.path).records() for each in (run, again))
+    stored, made = (stored_records(each.path) for each in (run, again))
     return _compare_tables("records", stored, made, ("trial",))
 
 

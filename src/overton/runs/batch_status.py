@@ -11,10 +11,8 @@ from overton.engine.batch_notes import noted_batches
 from overton.errors import AnswerError
 from overton.runs.answerers import open_models, requests_of_run
 from overton.runs.event_loop import run_to_end
-from overton.runs.folder import RunFolder, open_journal
-from overton.runs.run import open_run
+from overton.runs.run import Run, open_journal, open_run
 from overton.runs.trust import Confirm, Trust, check_trusted
-from overton.studies.study import AnyStudy
 
 
 @dataclass(frozen=True)
@@ -33,21 +31,40 @@ class PendingBatch:
         return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
 
 
-def list_pending_batches(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trust) -> list[PendingBatch]:
-    """The run's batches; with `cancel` each is cancelled first.
+async def _poll_batch(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> PendingBatch:
+    if not id_:
+        return PendingBatch(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
+    try:
+        if cancel:
+            await batching.cancel(id_)
+        looked = await batching.look(id_)
+    except AnswerError as error:
+        return PendingBatch(name, calls, id_, 0, f"state unknown: {error}")
+    state = "over" if looked.over else "being cancelled" if cancel else "in progress"
+    return PendingBatch(name, calls, id_, looked.done, state)
+
+
+def batches(
+    path: str | Path | Run, *, cancel: bool = False, trust: bool = False, confirm: Confirm | None = None
+) -> list[PendingBatch]:
+    """The batches of a run that outlived its last session, each as its provider shows it; with `cancel` the provider is
+    asked to start no more of their calls. What has been answered is paid for, and `resume` reads it.
+
+    `trust` and `confirm` are those of `overton.resume`.
 
     Raises:
-        RunLocked: another process is using the run.
-        InputError: see `resume`.
+        RunLocked: another process works on the run.
+        InputError: see `overton.resume`.
+        RunError: `path` is not a run folder.
     """
-    manifest = folder.manifest()
-    wanted = requests_of_run(manifest)
-    with closing(open_journal(folder, manifest)) as journal:
+    run = open_run(path)
+    wanted = requests_of_run(run.manifest)
+    with closing(open_journal(run)) as journal:
         noted = [batch for batch in noted_batches(journal.notes()) if any(not journal.has(slot) for slot in batch.open)]
     if not noted:
         return []
-    check_trusted(study, folder.path, wanted, trust)
-    opened = open_models(study, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    check_trusted(run.study, run.path, wanted, Trust(trust, confirm))
+    opened = open_models(run.study, run.items(), wanted, run.manifest.seed, resumed=True)
     by_identity = {model.answerer.identity: model for side in opened.values() for model in side if model.batching}
 
     async def poll_all() -> list[PendingBatch]:
@@ -63,33 +80,3 @@ def list_pending_batches(study: AnyStudy, folder: RunFolder, *, cancel: bool, tr
         return found
 
     return run_to_end(poll_all())
-
-
-async def _poll_batch(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> PendingBatch:
-    if not id_:
-        return PendingBatch(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
-    try:
-        if cancel:
-            await batching.cancel(id_)
-        looked = await batching.look(id_)
-    except AnswerError as error:
-        return PendingBatch(name, calls, id_, 0, f"state unknown: {error}")
-    state = "over" if looked.over else "being cancelled" if cancel else "in progress"
-    return PendingBatch(name, calls, id_, looked.done, state)
-
-
-def batches(
-    path: str | Path, *, cancel: bool = False, trust: bool = False, confirm: Confirm | None = None
-) -> list[PendingBatch]:
-    """The batches of a run that outlived its last session, each as its provider shows it; with `cancel` the provider is
-    asked to start no more of their calls. What has been answered is paid for, and `resume` reads it.
-
-    `trust` and `confirm` are those of `overton.resume`.
-
-    Raises:
-        RunLocked: another process works on the run.
-        InputError: see `overton.resume`.
-        RunError: `path` is not a run folder.
-    """
-    opened = open_run(path)
-    return list_pending_batches(opened.study, RunFolder(opened.path), cancel=cancel, trust=Trust(trust, confirm))

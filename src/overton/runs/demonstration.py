@@ -7,7 +7,8 @@ from pathlib import Path
 
 from overton.models import pull
 from overton.runs.progress import Watch
-from overton.runs.run import Run, run
+from overton.runs.run import Run
+from overton.runs.start import run
 from overton.studies.registry import DEMO
 
 MODEL = "embedded/smollm2-135m"

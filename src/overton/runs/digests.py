@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from inspect import unwrap
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from overton.calls import Conduct
 from overton.engine import digest
 from overton.engine.journal_file import digest_outcomes
 from overton.errors import JournalError
-from overton.runs.folder import ITEMS, Manifest, RunDigests, RunFolder
-from overton.studies.study import AnyStudy
+from overton.runs.folder import ITEMS, RunDigests, file_digest
+from overton.runs.run import Run
 
 _OVERTON = Path(__file__).parents[1]
 _CONDUCTING = ("calls", "engine", "judging", "studies")
@@ -24,51 +24,40 @@ _PLAN = ("study", "seed", "options", "models", "items", "prompts", "precision", 
 """The keys of a manifest that say what a run asks."""
 
 
-def digests_of(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> RunDigests:
+def digests_of(run: Run) -> RunDigests:
     """The digests of a run as it is now.
 
     Raises:
         OSError: a file is missing or cannot be read.
         JournalError: the journal cannot be read.
     """
-    made = None if study.dataset is None else folder.path / study.dataset.name
+    study, manifest = run.study, run.manifest
+    made = None if study.dataset is None else run.path / study.dataset.name
     return RunDigests(
         plan=digest([getattr(manifest, name) for name in _PLAN]),
         prompts=digest(study.prompts()),
         source=_source_digest(_name_of(study.conduct), study.record.__module__),
-        items=_file_digest(folder.path / ITEMS),
-        journal=digest_outcomes(folder.journal),
-        records=_file_digest(folder.records_file),
-        dataset=_file_digest(made) if made is not None and manifest.dataset else "",
+        items=file_digest(run.path / ITEMS),
+        journal=digest_outcomes(run.journal_file),
+        records=file_digest(run.records_file),
+        dataset=file_digest(made) if made is not None and manifest.dataset else "",
     )
 
 
-def is_as_finished(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> bool:
+def is_as_finished(run: Run) -> bool:
     """Whether a run has finished, and neither its folder nor what it follows from has changed since."""
-    if manifest.status != "finished" or manifest.digests is None or not manifest.digests.source:
+    known = run.manifest.digests
+    if not run.finished or known is None or not known.source:
         return False
     try:
-        return digests_of(folder, study, manifest) == manifest.digests
+        return digests_of(run) == known
     except (OSError, JournalError):  # replaying says what is wrong
         return False
-
-
-def changed_records(folder: RunFolder, manifest: Manifest) -> str:
-    """That the records are not those that the run wrote, in a sentence; '' if they are, or that is not known."""
-    known = manifest.digests if manifest.status == "finished" else None
-    if known is None or not folder.records_file.is_file() or _file_digest(folder.records_file) == known.records:
-        return ""
-    return f"{folder.records_file} is not what this run wrote: it was changed since, and so may be every number."
 
 
 def _name_of(conduct: Conduct) -> str:
     own = unwrap(conduct)
     return f"{own.__module__}.{getattr(own, '__qualname__', type(own).__qualname__)}"
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 @cache

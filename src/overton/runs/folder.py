@@ -1,23 +1,22 @@
-"""A run's folder: its manifest, items, journal and records."""
+"""The files of a run's folder, read as values and written: its manifest, items and records."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from overton.calls import Price, Reply, Settings
-from overton.engine import Journal, JournalMark, Limits, Spending, entries
+from overton.calls import Price, Settings
+from overton.engine import Limits, Spending
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
-from overton.runs.experiment import Experiment
 from overton.studies.options import check_stored, fields_of, stored_options
 from overton.studies.precision import PrecisionTarget, StopState
 from overton.untrusted import converted, decode_json, no_links, read_bytes
@@ -167,6 +166,11 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     batch_refused: bool = False
     digests: RunDigests | None = None
 
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The names of everything that answers, by role."""
+        return {role: [entry.name for entry in entries] for role, entries in self.models.items()}
+
 
 Part = TypeVar("Part")
 
@@ -174,6 +178,8 @@ DATASET_FORMAT = 1
 """The format of the items that a run makes: each study's items as JSON lines."""
 FILE = "manifest.json"
 ITEMS = "items.jsonl"
+JOURNAL = "journal.db"
+RECORDS = "records.parquet"
 
 _MAX_BYTES = {FILE: 2**28, ITEMS: 2**31}
 """The most bytes of a file that is read whole."""
@@ -271,189 +277,155 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     write_atomic(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """The files of a run. Nothing here makes calls."""
-
-    path: Path
-
-    @classmethod
-    def create(cls, path: Path, manifest: Manifest, items: Iterable[msgspec.Struct]) -> RunFolder:
-        """Make a new run folder.
-
-        Raises:
-            RunExists: something already exists there.
-            RunError: it cannot be made.
-        """
-        with new_folder(path) as fresh:
-            cls(fresh).write_items(items)
-            write_manifest(fresh, manifest)
-        return cls(path)
-
-    @property
-    def journal(self) -> Path:
-        """The journal's file."""
-        return self.path / "journal.db"
-
-    @property
-    def records_file(self) -> Path:
-        """The outcome table's file."""
-        return self.path / "records.parquet"
-
-    def check_formats(self) -> None:
-        """Refuse a run or a dataset of another format; a manifest that is not ours names no format and passes.
-
-        Raises:
-            RunError: it has another format, or there is no readable manifest.
-        """
-        if _check_formats(self.path / FILE, _read_file(self.path / FILE)).format is not None:
-            _check_links(self.path)
-
-    def manifest(self) -> Manifest:
-        """The run's manifest.
-
-        Raises:
-            RunError: there is no manifest, or this version cannot read it; names the key. Something in
-                the folder is a link.
-        """
-        _check_links(self.path)
-        text = _read_file(path := self.path / FILE)
-        _check_formats(path, text)
-        manifest = _decode_content(path, text, _decode_manifest)
-        for key, reason in _find_impossible_values(manifest):
-            raise UnreadableRun(str(Problem(str(path), key, reason)))
-        return manifest
-
-    def check_fits(self, study: AnyStudy, manifest: Manifest) -> Any:
-        """The study's options in a manifest, which is refused if no run of the study can have it.
-
-        Raises:
-            RunError: a role has no answerer, or several where one is allowed; its options are not the study's, or do
-                not follow from its answerers.
-        """
-        place = str(self.path / FILE)
-        for role in study.role_names:
-            given = manifest.models.get(role, [])
-            if not given and role not in study.optional:
-                raise UnreadableRun(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
-            if len(given) > 1 and role not in (study.first, study.several):
-                reason = "names several; only one serves the whole run"
-                raise UnreadableRun(str(Problem(place, f"models.{role}", reason)))
-        options = self.options(study, manifest.options)
-        names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
-        follow = self.options(study, study.options.complete(dict(manifest.options), names))
-        for field in fields_of(study.options):
-            if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
-                raise UnreadableRun(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
-        for problem in options.problems():
-            raise UnreadableRun(str(Problem(place, "options", str(problem))))
-        return options
-
-    def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
-        """The study's options, from the plain values in the manifest.
-
-        Raises:
-            RunError: they are not valid options, or out of range; says which.
-        """
-        path = self.path / FILE
-        try:
-            found = converted(stored_options(study.options, given), study.options)
-            check_stored(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
-        except Unreadable as error:
-            raise _unreadable_error(path, "options.", error.reason) from None
-        except InputError as error:
-            raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
-        return found
-
-    def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
-        """The items that the run asks about.
-
-        Raises:
-            RunError: the file is missing or damaged.
-        """
-        path, decode = self.path / ITEMS, msgspec.json.Decoder(item).decode
-        return [
-            _decode_content(path, line, decode, f"line {number}, ")
-            for number, line in enumerate(_read_file(path).splitlines(), 1)
-            if line.strip()
-        ]
-
-    def experiment(self, study: AnyStudy, manifest: Manifest) -> Experiment:
-        """What the run asks.
-
-        Raises:
-            RunError: items or options cannot be read, or no run of the study can have them.
-        """
-        return Experiment(study, self.items(study.items.kind), self.check_fits(study, manifest), manifest.seed)
-
-    def write_items(self, items: Iterable[msgspec.Struct]) -> None:
-        """Write the items that the run asks about.
-
-        Raises:
-            RunError: it cannot be written.
-        """
-        write_objects(items, self.path / ITEMS, replace=True)
-
-    def records(self) -> pl.DataFrame:
-        """The outcome table, complete items only.
-
-        Raises:
-            RunError: the run has no records yet, or they have another format or are damaged.
-        """
-        path = self.records_file
-        if not path.is_file():
-            raise UnreadableRun(f"{self.path} has no records yet; resume the run: {command('resume', self.path)}")
-        try:
-            return read_table(path)
-        except InputError as error:
-            raise UnreadableRun(f"{error}; to write it again: {command('resume', self.path)}") from error
-
-    def rows(self, kind: type[msgspec.Struct], records: pl.DataFrame | None = None) -> list[Any]:
-        """The outcome table, or `records` of it, as records of the study's own `kind`; see `records` for the errors.
-
-        Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
-        their defaults.
-        """
-        records = self.records() if records is None else records
-        given = [name for name in kind.__struct_fields__ if name in records.columns]
-        try:
-            return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
-        except Unreadable as error:
-            reason = f"does not contain the records of its study: {error.reason}"
-            raise UnreadableRun(f"{self.records_file} {reason}") from error
-
-
-def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = False) -> Journal:
-    """The run's journal, locked: the one recorded in its manifest, or a new one before the first session.
+def create_folder(path: Path, manifest: Manifest, items: Iterable[msgspec.Struct]) -> None:
+    """Make a new run folder.
 
     Raises:
-        RunLocked: another process is using the run.
-        JournalError: it is damaged, missing, or another one; see `Journal`.
+        RunExists: something already exists there.
+        RunError: it cannot be made.
     """
-    since = JournalMark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
-    return Journal(folder.journal, retry_failed=retry_failed, since=since)
+    with new_folder(path) as fresh:
+        write_items(fresh, items)
+        write_manifest(fresh, manifest)
 
 
-def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spent:
-    """The spending of earlier sessions or, if the last one was killed, an upper bound of it."""
-    known, mark = manifest.spent, journal.mark
-    if journal.left is not None:
-        requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
-    else:
-        requests, cost = _sum_journal_rows(folder, manifest)
-    return Spent(requests, cost, journal.failed, mark.outcomes, mark.last)
+def check_formats(run: Path) -> None:
+    """Refuse a run or a dataset of another format; a manifest that is not ours names no format and passes.
+
+    Raises:
+        RunError: it has another format, or there is no readable manifest.
+    """
+    if _check_formats(run / FILE, _read_file(run / FILE)).format is not None:
+        _check_links(run)
 
 
-def _sum_journal_rows(folder: RunFolder, manifest: Manifest) -> Spending:
-    """Spending if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
-    journal's rows since."""
-    prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
-    requests, cost = manifest.spent.requests, manifest.spent.cost
-    for entry in islice(entries(folder.journal), manifest.spent.outcomes, None):
-        if isinstance(entry.outcome, Reply):
-            requests += 1
-            price = prices.get(entry.place.answerer)
-            cost += (price.cost(entry.outcome.usage) or 0.0) if price else 0.0
-        else:
-            requests += entry.outcome.attempts
-    return Spending(requests, cost)
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run.
+
+    Raises:
+        RunError: there is no manifest, or this version cannot read it; names the key. Something in
+            the folder is a link.
+    """
+    _check_links(run)
+    text = _read_file(path := run / FILE)
+    _check_formats(path, text)
+    manifest = _decode_content(path, text, _decode_manifest)
+    for key, reason in _find_impossible_values(manifest):
+        raise UnreadableRun(str(Problem(str(path), key, reason)))
+    return manifest
+
+
+def options_that_fit(run: Path, study: AnyStudy, manifest: Manifest) -> Any:
+    """The study's options in a manifest, which is refused if no run of the study can have it.
+
+    Raises:
+        RunError: a role has no answerer, or several where one is allowed; its options are not the study's, or do
+            not follow from its answerers.
+    """
+    place = str(run / FILE)
+    for role in study.role_names:
+        given = manifest.models.get(role, [])
+        if not given and role not in study.optional:
+            raise UnreadableRun(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
+        if len(given) > 1 and role not in (study.first, study.several):
+            reason = "names several; only one serves the whole run"
+            raise UnreadableRun(str(Problem(place, f"models.{role}", reason)))
+    options = read_options(run, study, manifest.options)
+    if following := [field.name for field in fields_of(study.options) if field.option.follows]:
+        follow = read_options(run, study, study.options.complete(dict(manifest.options), manifest.names))
+        for name in following:
+            if getattr(options, name) != getattr(follow, name):
+                raise UnreadableRun(str(Problem(place, f"options.{name}", "does not follow from its models")))
+    for problem in options.problems():
+        raise UnreadableRun(str(Problem(place, "options", str(problem))))
+    return options
+
+
+def read_options(run: Path, study: AnyStudy, given: dict[str, Any]) -> Any:
+    """The study's options, from the plain values in the manifest of a run.
+
+    Raises:
+        RunError: they are not valid options, or out of range; says which.
+    """
+    path = run / FILE
+    try:
+        found = converted(stored_options(study.options, given), study.options)
+        check_stored(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
+    except Unreadable as error:
+        raise _unreadable_error(path, "options.", error.reason) from None
+    except InputError as error:
+        raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
+    return found
+
+
+def stored_items(run: Path, item: type[msgspec.Struct]) -> Sequence[Any]:
+    """The items that a run asks about.
+
+    Raises:
+        RunError: the file is missing or damaged.
+    """
+    path, decode = run / ITEMS, msgspec.json.Decoder(item).decode
+    return [
+        _decode_content(path, line, decode, f"line {number}, ")
+        for number, line in enumerate(_read_file(path).splitlines(), 1)
+        if line.strip()
+    ]
+
+
+def write_items(run: Path, items: Iterable[msgspec.Struct]) -> None:
+    """Write the items that a run asks about.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    write_objects(items, run / ITEMS, replace=True)
+
+
+def stored_records(run: Path) -> pl.DataFrame:
+    """The outcome table of a run, complete items only.
+
+    Raises:
+        RunError: the run has no records yet, or they have another format or are damaged.
+    """
+    path = run / RECORDS
+    if not path.is_file():
+        raise UnreadableRun(f"{run} has no records yet; resume the run: {command('resume', run)}")
+    try:
+        return read_table(path)
+    except InputError as error:
+        raise UnreadableRun(f"{error}; to write it again: {command('resume', run)}") from error
+
+
+def rows_of(run: Path, kind: type[msgspec.Struct], records: pl.DataFrame) -> list[Any]:
+    """The outcome table of a run as records of the study's own `kind`.
+
+    Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
+    their defaults.
+
+    Raises:
+        RunError: it does not contain such records.
+    """
+    given = [name for name in kind.__struct_fields__ if name in records.columns]
+    try:
+        return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
+    except Unreadable as error:
+        reason = f"does not contain the records of its study: {error.reason}"
+        raise UnreadableRun(f"{run / RECORDS} {reason}") from error
+
+
+def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
+    """Each lane's name: its model's name, or the study's if models meet; followed by the judge's if that is not the
+    first of several."""
+    names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
+    more = manifest.models.get(study.several, [])[1:]
+    return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
+
+
+def file_digest(path: Path) -> str:
+    """A digest of a file.
+
+    Raises:
+        OSError: it is missing or cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()

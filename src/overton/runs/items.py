@@ -10,7 +10,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
-from overton.runs.folder import RunFolder
+from overton.runs.folder import check_formats
 from overton.studies.items import Items, usable
 from overton.studies.options import Field, fields_of, options_of
 from overton.studies.parsing import ItemProblem, ParsedItems, problem_as_error
@@ -77,7 +77,7 @@ def _locate_items(items: Items[Any], path: str | Path | Traversable | None) -> P
     if path is not None:
         found = Path(path) if isinstance(path, str) else path
         if isinstance(found, Path) and (found / "manifest.json").is_file():
-            RunFolder(found).check_formats()
+            check_formats(found)
         return found
     if items.starter is None:
         raise InputError([Problem(items.plural, "", f"none come with the study; give a path: {items.layouts}")])

@@ -20,21 +20,20 @@ from overton.runs.folder import (
     DATASET_FORMAT,
     Manifest,
     ModelEntry,
-    RunFolder,
     UnwritableRecords,
     items_of_shard,
-    write_manifest,
+    rows_of,
+    stored_records,
 )
 from overton.runs.precision import choose_trials, decide_round, design_of
+from overton.runs.run import Run
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
 
-def lanes_of(
-    folder: RunFolder, experiment: Experiment, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
-) -> list[Lane]:
+def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lane]:
     """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
 
     With several judges, each judge has as many lanes: calls not to the judge are the same in all of them.
@@ -42,7 +41,7 @@ def lanes_of(
     Raises:
         InputError: there are more trials than a run may have.
     """
-    study = experiment.study
+    experiment, study, manifest = run.experiment, run.study, run.manifest
     seatings = _seat_lanes(study, manifest, models)
     planned = experiment.trials_by_item
     part = items_of_shard(manifest.shard)
@@ -57,7 +56,7 @@ def lanes_of(
         Lane(
             seats=seats,
             trials=partial(_plan_trials, experiment, part),
-            outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
+            outcomes=RecordWriter(run.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
             own="" if study.together else seats[study.first].model.answerer.identity,
             at_once=partial(_trials_at_once, study, seats, len(seatings)),
@@ -83,14 +82,6 @@ def _trials_at_once(study: AnyStudy, seats: Mapping[str, Seat], lanes: int) -> i
     return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in asked)
 
 
-def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
-    """Each lane's name: its model's name, or the study's if models meet; followed by the judge's if that is not the
-    first of several."""
-    names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
-    more = manifest.models.get(study.several, [])[1:]
-    return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
-
-
 _MAX_NAMED_TRIALS = 50
 
 
@@ -105,7 +96,7 @@ def unwritable_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Unwr
     }
 
 
-def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
+def write_records(run: Run, lanes: Sequence[Lane]) -> None:
     """Write the outcome table, complete items only, replacing an earlier one.
 
     Raises:
@@ -115,31 +106,31 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
 
     try:
         tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
-        with replacing(folder.records_file) as (fresh, _):
+        with replacing(run.records_file) as (fresh, _):
             tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
     except pl.exceptions.PolarsError as error:
-        raise cannot_be_written(folder.records_file, error) from error
+        raise cannot_be_written(run.records_file, error) from error
     for lane in lanes:
         lane.outcomes.discard()
     with suppress(OSError):
-        (folder.path / "records.parts").rmdir()
+        (run.path / "records.parts").rmdir()
 
 
-def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
-    """If the study makes items, write them from the run's records, and say so in its manifest.
+def write_dataset(run: Run) -> None:
+    """If the study makes items, write them from the run's records, and note it in its manifest.
 
     Raises:
         OvertonError: no items can be made of the records, or they cannot be written.
     """
-    made = study.dataset
+    study, made = run.study, run.study.dataset
     if made is None:
         return
-    lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
+    rows = rows_of(run.path, study.record, stored_records(run.path))
+    lines = made.made(run.items(), rows, run.manifest.options)
     if lines is not None:
         with blaming(study, "its dataset"):
-            write_objects(lines, folder.path / made.name, replace=True)
-        manifest.dataset = DATASET_FORMAT
-        write_manifest(folder.path, manifest)
+            write_objects(lines, run.path / made.name, replace=True)
+        run.manifest.dataset = DATASET_FORMAT
 
 
 def _seat_lanes(

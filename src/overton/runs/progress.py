@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 
 from overton.calls import Trial
@@ -61,8 +62,8 @@ class CallsEach:
 
 def calls_each(experiment: Experiment) -> CallsEach:
     """The calls of a trial on the shortest course, over a sample of trials from all parts of the plan."""
-    study, trials = experiment.study, list(experiment.trials())
-    some = trials[:: max(1, len(trials) // _SAMPLED_TRIALS)][:_SAMPLED_TRIALS]
+    study, step = experiment.study, max(1, experiment.trials_by_item.total() // _SAMPLED_TRIALS)
+    some = list(islice(experiment.trials(), 0, _SAMPLED_TRIALS * step, step))
     until = monotonic() + _SAMPLING_S
     least, most, seen = 0, 0, 0
     for trial in some:

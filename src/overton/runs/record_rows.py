@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Notice, Problem, command, list_names
-from overton.runs.folder import Manifest, RunFolder, items_of_shard
-from overton.runs.lanes import lane_names
+from overton.errors import InputError, Problem, list_names
+from overton.runs.folder import Manifest, items_of_shard, lane_names
 from overton.studies.findings import counted
 from overton.studies.multiple_judges import JUDGE, led_alone
 from overton.studies.null_conditions import design_alone
@@ -20,6 +18,8 @@ from overton.studies.null_conditions import design_alone
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.calls import Trial
+    from overton.runs.experiment import Experiment
     from overton.studies.study import AnyStudy
     from overton.studies.tables import RawTable
 
@@ -29,20 +29,6 @@ _MAX_NAMED_TRIALS = 3
 _ROW, _LENGTH = "(row)", "(length)"
 _OWNER_COLUMNS = ("model", JUDGE)
 """The columns of records that say whose they are."""
-
-
-def records_of(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> pl.DataFrame:
-    """A run's records, every row once; warns if trials that the run finished have no rows.
-
-    Raises:
-        InputError: rows repeat others, so that numbers would count their trials more than once.
-        RunError: there are no records, or they cannot be read.
-    """
-    records = folder.records()
-    again = f"to write the records again: {command('resume', folder.path)}"
-    _check_no_repeats(study, records, str(folder.records_file), again, lambda row: f"row {row + 1}")
-    _warn_of_missing_rows(study, records, folder, manifest, again)
-    return records
 
 
 def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
@@ -62,7 +48,7 @@ def _refuse_repeats_when_read(study: AnyStudy, table: RawTable) -> RawTable:
 
     def read() -> pl.DataFrame:
         frame = table.frame()
-        _check_no_repeats(study, frame, table.name, "remove the repeated rows", table.place)
+        check_no_repeats(study, frame, table.name, "remove the repeated rows", table.place)
         return frame
 
     return replace(table, frame=read)
@@ -73,13 +59,17 @@ def _row_key(study: AnyStudy) -> tuple[str, ...]:
     return study.row_key or (("trial",) if "trial" in study.record.__struct_fields__ else ())
 
 
-def _check_no_repeats(
-    study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str]
+def _row_number(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def check_no_repeats(
+    study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str] = _row_number
 ) -> None:
     """Refuse records with repeated rows; `place` is what users call the row with an index from 0.
 
     Raises:
-        InputError: there are some; names the first trials.
+        InputError: there are some, so that numbers would count their trials more than once; names the first trials.
     """
     import polars as pl
 
@@ -117,38 +107,42 @@ def _owner_columns(study: AnyStudy, records: pl.DataFrame) -> list[str]:
     ]
 
 
-def _warn_of_missing_rows(
-    study: AnyStudy, records: pl.DataFrame, folder: RunFolder, manifest: Manifest, remedy: str
-) -> None:
-    """Warn of trials without rows, other than those that a stopped run has not finished, as its manifest says."""
+def missing_rows(
+    study: AnyStudy, manifest: Manifest, records: pl.DataFrame, experiment: Callable[[], Experiment]
+) -> str:
+    """A sentence about trials of a run without rows, other than those that it has not finished, as its manifest says;
+    '' if there are none."""
     named = _row_key(study)
     if not named or named[0] not in records.columns or manifest.status == "running":
-        return
+        return ""
     found = records.select(*_owner_columns(study, records), named[0]).unique()
     unfinished = any(manifest.missing.values()) or bool(manifest.unmade)
     if found.height >= manifest.trials and not unfinished:
-        return
+        return ""
     present = set(found.iter_rows())
-    expected = [] if manifest.precision is not None else list(_list_finished_trials(study, folder, manifest))
+    expected = (
+        [] if manifest.precision is not None else list(_list_finished_trials(study, manifest, experiment().trials()))
+    )
     lost = [_describe_trial(trial) for trial in expected if trial not in present]
     count, planned = len(lost), len(expected)
     if len(lost) == len(expected):
         # Only the journal knows which trials a run with --precision asked; and records may not have trials' names.
         count, planned = (0 if unfinished else manifest.trials - found.height), manifest.trials
         lost = []
-    if count > 0:
-        which = f": {list_names(lost, _MAX_NAMED_TRIALS, count)}" if lost else ""
-        said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
-        warnings.warn(f"{folder.records_file}: {said}{which}; {remedy}", Notice, stacklevel=2)
+    if count <= 0:
+        return ""
+    which = f": {list_names(lost, _MAX_NAMED_TRIALS, count)}" if lost else ""
+    said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
+    return f"{said}{which}"
 
 
-def _list_finished_trials(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
+def _list_finished_trials(study: AnyStudy, manifest: Manifest, trials: Iterable[Trial]) -> Iterator[tuple[str, ...]]:
     """The owner of each trial of the design, and its name, both as in records, without trials of incomplete items."""
-    part = None if manifest.shard is None else items_of_shard(manifest.shard)
-    trials = [(trial.item, trial.name) for trial in folder.experiment(study, manifest).trials()]
+    part = items_of_shard(manifest.shard)
+    named = [(trial.item, trial.name) for trial in trials]
     for lane, whose in zip(lane_names(study, manifest), _lane_owners(study, manifest), strict=True):
         left_out = {*manifest.missing.get(lane, ())}
-        for item, name in trials:
+        for item, name in named:
             if item not in left_out and (part is None or item in part):
                 yield (*whose, name)
 

@@ -16,9 +16,9 @@ from overton.engine.dispatcher import NotRecalled, Rejected
 from overton.engine.identity import CallKey, Identity
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import run_to_end
-from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
-from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_records
+from overton.runs.folder import write_manifest
+from overton.runs.lanes import lanes_of, unwritable_of, write_records
+from overton.runs.run import Run, open_journal, spent_so_far
 from overton.runs.temperature_probe import recall_probes
 
 
@@ -64,14 +64,14 @@ class Replay:
         JournalError: the journal cannot be read.
     """
 
-    def __init__(self, folder: RunFolder, experiment: Experiment, manifest: Manifest) -> None:
-        self._study = study = experiment.study
-        self.items = experiment.items
-        self.ended = _last_session_end(folder, manifest)
-        self.lanes: list[Lane] = lanes_of(folder, experiment, manifest, None)
-        self.names: list[str] = lane_names(study, manifest)
-        self.journal: Journal = open_journal(folder, manifest)
-        recall_probes(study, manifest, self.lanes, self.journal)
+    def __init__(self, run: Run) -> None:
+        self._study = study = run.study
+        self.items = run.items()
+        self.ended = _last_session_end(run)
+        self.lanes: list[Lane] = lanes_of(run, None)
+        self.names: list[str] = run.lane_names
+        self.journal: Journal = open_journal(run)
+        recall_probes(study, run.manifest, self.lanes, self.journal)
         for lane in self.lanes:
             if lane.rounds is not None:
                 _restrict_to_decided(lane, self.journal)
@@ -113,39 +113,39 @@ def _restrict_to_decided(lane: Lane, journal: Journal) -> None:
     lane.planned = Counter(trial.item for trial in lane.trials())
 
 
-def recall_records(folder: RunFolder, experiment: Experiment, manifest: Manifest, *, lacking: str) -> Manifest:
-    """Write the records that a run's journal completes, complete items only; returns the updated manifest.
+def recall_records(run: Run, *, lacking: str) -> None:
+    """Write the records that a run's journal completes, complete items only, and update its manifest.
 
     `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
 
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    recall = Replay(folder, experiment, manifest)
+    recall, manifest = Replay(run), run.manifest
     try:
         run_to_end(_recall_lanes(recall))
-        manifest.spent = spent_so_far(folder, manifest, recall.journal)
+        manifest.spent = spent_so_far(run, recall.journal)
         recall.journal.finish()
         manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
         manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
         manifest.unmade = unwritable_of(recall.names, recall.lanes)
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
-        write_records(folder, recall.lanes)
-        made_here = whole and experiment.study.dataset is None  # a dataset is still to be written
-        manifest.digests = digests_of(folder, experiment.study, manifest) if made_here else None
-        write_manifest(folder.path, manifest)
+        write_records(run, recall.lanes)
+        made_here = whole and run.study.dataset is None  # a dataset is still to be written
+        manifest.digests = digests_of(run) if made_here else None
+        write_manifest(run.path, manifest)
     finally:
         recall.close()
-    return manifest
 
 
-def _last_session_end(folder: RunFolder, manifest: Manifest) -> str:
+def _last_session_end(run: Run) -> str:
     """When the run's last session ended, as far as its files show."""
-    if not folder.records_file.exists():
-        return manifest.created
-    when = datetime.fromtimestamp(folder.records_file.stat().st_mtime, UTC)
-    return max(when, datetime.fromisoformat(manifest.created)).isoformat(timespec="seconds")
+    created = run.manifest.created
+    if not run.records_file.exists():
+        return created
+    when = datetime.fromtimestamp(run.records_file.stat().st_mtime, UTC)
+    return max(when, datetime.fromisoformat(created)).isoformat(timespec="seconds")
 
 
 async def _recall_lanes(recall: Replay) -> None:

@@ -1,52 +1,111 @@
-"""Runs: made, resumed, extended, opened."""
+"""A run folder as one object: what it asked, of whom, and what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
-from inspect import Parameter, signature
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.engine import Limits, RetryPolicy
-from overton.errors import InputError, Problem
-from overton.runs import start
-from overton.runs.digests import changed_records
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
-from overton.runs.precision import precision_of
-from overton.runs.progress import Watch
-from overton.runs.progress_bar import in_notebook
-from overton.runs.record_rows import records_of
-from overton.runs.setup import (
-    Arguments,
-    Others,
-    Prices,
-    SourceArguments,
-    check,
-    model_requests,
-    names_of,
-    set_up,
-    several,
+from overton.calls import Reply
+from overton.engine import Journal, JournalMark, Spending, entries
+from overton.errors import InputError, Notice, Problem, RunMismatch, command
+from overton.runs.experiment import Experiment
+from overton.runs.folder import (
+    ITEMS,
+    JOURNAL,
+    RECORDS,
+    Manifest,
+    ModelEntry,
+    Spent,
+    create_folder,
+    file_digest,
+    lane_names,
+    options_that_fit,
+    read_manifest,
+    rows_of,
+    stored_items,
+    stored_records,
 )
-from overton.runs.tracebacks import traceback_kept
-from overton.runs.trust import Confirm, Trust
-from overton.studies.options import changed
-from overton.studies.registry import StudyEntry, study_named
+from overton.runs.record_rows import check_no_repeats, missing_rows
+from overton.studies.null_conditions import prompts_changed
+from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, repr=False)
 class Run:
-    """A run folder, as it is after a session."""
+    """A run folder: its manifest, study, items and records. Nothing here makes calls.
 
-    path: Path
-    manifest: Manifest
+    `Run(path)` reads the manifest, and everything else when it is first needed. A session of the run keeps its manifest
+    up to date; one of another process does not.
+
+    `study` is used instead of the installed one of that name. `held_session` says whether a session was held with this
+    object.
+
+    Raises:
+        RunError: `path` is not a run folder, is of another version, or is damaged.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        manifest: Manifest | None = None,
+        *,
+        study: AnyStudy | None = None,
+        experiment: Experiment | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.manifest = read_manifest(self.path) if manifest is None else manifest
+        self.held_session = False
+        self._study = study
+        if experiment is not None:
+            self._study, self.options, self.experiment = experiment.study, experiment.options, experiment
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study of the run.
+
+        Raises:
+            InputError: it is not installed here.
+        """
+        if self._study is None:
+            self._study = study_named(self.manifest.study)
+        return self._study
+
+    @cached_property
+    def options(self) -> Any:
+        """The study's options in the run.
+
+        Raises:
+            RunError: they cannot be read, or no run of the study can have them, or the run's models.
+        """
+        return options_that_fit(self.path, self.study, self.manifest)
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What the run asks.
+
+        Raises:
+            RunError: items or options cannot be read, or no run of the study can have them.
+        """
+        items = stored_items(self.path, self.study.items.kind)
+        return Experiment(self.study, items, self.options, self.manifest.seed)
+
+    @property
+    def journal_file(self) -> Path:
+        """The journal's file."""
+        return self.path / JOURNAL
+
+    @property
+    def records_file(self) -> Path:
+        """The outcome table's file."""
+        return self.path / RECORDS
 
     @property
     def finished(self) -> bool:
@@ -64,13 +123,9 @@ class Run:
         return self.manifest.models[self.study.first]
 
     @property
-    def study(self) -> AnyStudy:
-        """The study of the run.
-
-        Raises:
-            InputError: it is not installed here.
-        """
-        return study_named(self.manifest.study)
+    def lane_names(self) -> list[str]:
+        """Each lane's name, in their order."""
+        return lane_names(self.study, self.manifest)
 
     @property
     def dataset(self) -> Path | None:
@@ -82,7 +137,10 @@ class Run:
     @cached_property
     def changed_records(self) -> str:
         """A sentence that the records are not those that the run wrote; '' if they are, or that is not known."""
-        return changed_records(RunFolder(self.path), self.manifest)
+        known, file = self.manifest.digests if self.finished else None, self.records_file
+        if known is None or not file.is_file() or file_digest(file) == known.records:
+            return ""
+        return f"{file} is not what this run wrote: it was changed since, and so may be every number."
 
     def __repr__(self) -> str:
         left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"
@@ -115,7 +173,12 @@ class Run:
             InputError: rows of it repeat others.
             RunError: there is none yet.
         """
-        return records_of(self.study, RunFolder(self.path), self.manifest)
+        records = stored_records(self.path)
+        again = f"to write the records again: {command('resume', self.path)}"
+        check_no_repeats(self.study, records, str(self.records_file), again)
+        if missing := missing_rows(self.study, self.manifest, records, lambda: self.experiment):
+            warnings.warn(f"{self.records_file}: {missing}; {again}", Notice, stacklevel=2)
+        return records
 
     def rows(self) -> list[Any]:
         """The outcome as the study's own records, without the model's name and whether it was held to a form.
@@ -124,11 +187,23 @@ class Run:
             InputError: rows of the table repeat others.
             RunError: there is none yet.
         """
-        return RunFolder(self.path).rows(self.study.record, self.records())
+        return rows_of(self.path, self.study.record, self.records())
 
     def items(self) -> Sequence[Any]:
         """The items that the run asks about."""
-        return RunFolder(self.path).items(self.study.items.kind)
+        return self.experiment.items
+
+
+def open_run(path: str | Path | Run) -> Run:
+    """An existing run; of a `Run`, its folder as it is now.
+
+    Raises:
+        InputError: its study is not installed here.
+        RunError: `path` is not a run folder, is of another version, or is damaged.
+    """
+    found = Run(path.path, study=path.study) if isinstance(path, Run) else Run(path)
+    _ = found.options
+    return found
 
 
 def items_of(runs: Sequence[Run]) -> list[Any]:
@@ -146,207 +221,6 @@ def items_of(runs: Sequence[Run]) -> list[Any]:
     return [item for item, _ in found.values()]
 
 
-def open_run(path: str | Path) -> Run:
-    """An existing run.
-
-    Raises:
-        InputError: its study is not installed here.
-        RunError: `path` is not a run folder, is of another version, or is damaged.
-    """
-    folder = RunFolder(Path(path))
-    found = Run(folder.path, folder.manifest())
-    folder.check_fits(found.study, found.manifest)
-    return found
-
-
-def run(
-    study: str,
-    *,
-    models: Sequence[str] = (),
-    others: Others | None = None,
-    items: str | Path | Sequence[Any] | None = None,
-    only: Sequence[str] | None = None,
-    out: str | Path | None = None,
-    seed: int = 0,
-    model_args: Arguments | None = None,
-    source_args: SourceArguments | None = None,
-    prices: Prices | None = None,
-    price_list: str | Path | None = None,
-    batch: bool = False,
-    max_cost: float | None = None,
-    max_calls: int | None = None,
-    precision: Mapping[str, float] | None = None,
-    at_most_calls: int | None = None,
-    left_out: str = "",
-    patience: RetryPolicy | None = None,
-    watch: Watch | None = None,
-    **options: Any,
-) -> Run:
-    """Run a study in a new folder; a study that makes items also writes its dataset there.
-
-    Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
-
-    `models` are those that the study is about, as 'provider/name' or, with a name of your choice, 'NAME=provider/name';
-    `model_args` and `prices` go by the name. `items` is a path that the study can read, or items, or None for the
-    starter items; `only` selects some by id. `out` defaults to a folder below `runs/` named by study and time.
-    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. With `batch`, all
-    models that allow it are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
-    (requests, retries included) stop the run before they are exceeded.
-
-    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run proceeds in rounds and asks further trials
-    only where an interval is still wider; `trials` is then the maximum. `at_most_calls` is the number of calls it may
-    allocate, an equal part for each model; without `precision` they go where they narrow the headline's interval most.
-    docs/price.md explains the method and how reliable its intervals are.
-
-    `watch` is called several times per second with a `Progress`; without it, a notebook shows the progress itself.
-
-    `options` are, by name: the fields of the study's options and of its item-reading options; who answers in further
-    roles (`judge="..."`; `others` takes them by role); and `items` under the study's own word for them. `source_args`
-    are arguments of the roles that search and read pages.
-
-    Raises:
-        InputError: anything wrong with the arguments; nothing was asked.
-        OvertonError: a reason why it could not continue. A run stopped by a limit or Ctrl-C is returned, not raised.
-    """
-    found = study_named(study)
-    folder = Path(out) if out is not None else fresh_folder(found.name)
-    ready = set_up(
-        found,
-        options,
-        models=models,
-        others=others,
-        items=items,
-        only=only,
-        seed=seed,
-        model_args=model_args,
-        source_args=source_args,
-        prices=prices,
-        price_list=price_list,
-    )
-    with traceback_kept(folder):
-        manifest = start.start_folder(
-            ready.experiment,
-            ready.wanted,
-            folder,
-            limits=Limits(max_cost, max_calls),
-            left_out=left_out or ready.left_out,
-            batch=batch,
-            precision=precision_of(precision, at_most_calls),
-            patience=patience,
-            watch=watch or in_notebook(found.name),
-        )
-    return Run(folder, manifest)
-
-
-def resume(
-    path: str | Path,
-    *,
-    retry_failed: bool = False,
-    max_cost: float | None = None,
-    max_calls: int | None = None,
-    batch: bool | None = None,
-    models: Sequence[str] = (),
-    model_args: Arguments | None = None,
-    trust: bool = False,
-    confirm: Confirm | None = None,
-    patience: RetryPolicy | None = None,
-    watch: Watch | None = None,
-) -> Run:
-    """Resume a run. What was asked before is answered from its journal; limits count over all sessions.
-
-    `models` are those of the run that are reached in a different way from now on, such as 'ray/gguf:/path/model.gguf'
-    for one that started as 'gguf:/path/model.gguf', with any changes of `model_args`; they are still the same models.
-
-    Results of batches are read; `batch` says whether the rest is asked in batches, None for the way the run started.
-
-    A run folder may be somebody else's. If it names an address, a variable with a key or a file of weights that no run
-    started on this machine has used, nothing is sent before that is confirmed, once per run: with `trust`, or by
-    `confirm`, which is called with the folder and one sentence for each. A known provider's own settings need no
-    confirmation.
-
-    Raises:
-        InputError: it would use something that is not confirmed; each with host and variable.
-        RunMismatch: items, prompts, models or settings differ from those that the run started with.
-        RunError: `path` is not a run folder, or another process is working on it.
-    """
-    folder = Path(path)
-    with traceback_kept(folder):
-        manifest = start.resume_folder(
-            open_run(folder).study,
-            folder,
-            retry_failed=retry_failed,
-            limits=Limits(max_cost, max_calls),
-            batch=batch,
-            elsewhere=model_requests({"": models}, model_args)[""],
-            trust=Trust(trust, confirm),
-            patience=patience,
-            watch=watch or in_notebook("resume"),
-        )
-    return Run(folder, manifest)
-
-
-def extend(
-    path: str | Path,
-    *,
-    models: Sequence[str] = (),
-    model_args: Arguments | None = None,
-    prices: Prices | None = None,
-    max_cost: float | None = None,
-    max_calls: int | None = None,
-    trust: bool = False,
-    confirm: Confirm | None = None,
-    patience: RetryPolicy | None = None,
-    watch: Watch | None = None,
-    **options: Any,
-) -> Run:
-    """Add models, trials or conditions to a run.
-
-    `options` are those that the study allows to grow: if given, they replace the run's own; those that take several
-    values (conditions, templates) add to them. If a study may have several judges, more are added by the role's word,
-    as in `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
-
-    Raises:
-        InputError: nothing would be added, trials would be removed, or a model is already in the run; or see `resume`.
-        RunError: see `resume`.
-    """
-    folder = Path(path)
-    opened = open_run(folder)
-    manifest, study = opened.manifest, opened.study
-    given = {name: value for name, value in options.items() if value is not None}
-    added = {study.first: list(models)}
-    for role in study.roles:
-        if role.several and (judges := given.pop(role.word, None) or given.pop(role.name, None)):
-            added[role.name] = list(several(judges))
-    if not given and not any(added.values()):
-        raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
-    names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
-    for role_, more in added.items():
-        names[role_] = [*names.get(role_, []), *names_of(study, {role_: more})[role_]]
-    asked = RunFolder(folder).options(study, study.options.complete(manifest.options, names))
-    chosen = changed(asked, given)
-    check(chosen)
-    if chosen == asked and not any(added.values()) and manifest.status == "finished":
-        raise InputError(
-            [Problem("extend", str(folder), f"nothing to add: the run already has {_format_options(given)}")]
-        )
-    with traceback_kept(folder):
-        extended = start.extend_folder(
-            study,
-            folder,
-            options=chosen,
-            more=model_requests(added, model_args, prices) if any(added.values()) else None,
-            limits=Limits(max_cost, max_calls),
-            trust=Trust(trust, confirm),
-            patience=patience,
-            watch=watch or in_notebook("extend"),
-        )
-    return Run(folder, extended)
-
-
-def _format_options(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items())
-
-
 def fresh_folder(study: str) -> Path:
     """A folder below `runs/` that does not exist yet."""
     stem = f"{study}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -354,16 +228,66 @@ def fresh_folder(study: str) -> Path:
     return next(path for name in names if not (path := Path("runs") / name).exists())
 
 
-def call_of(listed: StudyEntry) -> Callable[..., Run]:
-    """`overton.run` with this study, named by the study's word, as on the command line."""
+def create_run(path: Path, manifest: Manifest, experiment: Experiment) -> Run:
+    """Make the folder of a new run.
 
-    def call(items: Any = None, **given: Any) -> Run:
-        return run(listed.name, items=items, **given)
+    Raises:
+        RunExists: something already exists there.
+        RunError: it cannot be made.
+    """
+    create_folder(path, manifest, experiment.items)
+    return Run(path, manifest, experiment=experiment)
 
-    own = signature(run)
-    others = [parameter for parameter in own.parameters.values() if parameter.name not in ("study", "items")]
-    items = own.parameters["items"].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
-    call.__name__ = call.__qualname__ = listed.word.replace("-", "_")
-    call.__doc__ = f"{listed.question}\n\nArguments and errors are those of `overton.run`, items first."
-    call.__signature__ = own.replace(parameters=[items, *others])  # type: ignore[attr-defined]
-    return call
+
+def check_unchanged(run: Run) -> None:
+    """Refuse a run whose items or prompts are not those that it started with.
+
+    Raises:
+        RunMismatch: they differ; says which.
+    """
+    manifest, place = run.manifest, str(run.path)
+    changed = prompts_changed(manifest.prompts, run.experiment.prompt_digests)
+    problems = [Problem(place, f"prompt {name}", "differs from the one this run used") for name in changed]
+    if run.experiment.items_digest != manifest.items:
+        problems.append(Problem(str(run.path / ITEMS), "", "items were changed after this run started"))
+    if problems:
+        advice = f"resume it with overton {manifest.overton}, or start a new run"
+        raise RunMismatch([*problems, Problem(place, "", advice)])
+
+
+def open_journal(run: Run, *, retry_failed: bool = False) -> Journal:
+    """The run's journal, locked: the one recorded in its manifest, or a new one before the first session.
+
+    Raises:
+        RunLocked: another process is using the run.
+        JournalError: it is damaged, missing, or another one; see `Journal`.
+    """
+    spent = run.manifest.spent
+    since = JournalMark(spent.outcomes, spent.last) if run.manifest.sessions else None
+    return Journal(run.journal_file, retry_failed=retry_failed, since=since)
+
+
+def spent_so_far(run: Run, journal: Journal) -> Spent:
+    """The spending of earlier sessions or, if the last one was killed, an upper bound of it."""
+    known, mark = run.manifest.spent, journal.mark
+    if journal.left is not None:
+        requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
+    else:
+        requests, cost = _sum_journal_rows(run)
+    return Spent(requests, cost, journal.failed, mark.outcomes, mark.last)
+
+
+def _sum_journal_rows(run: Run) -> Spending:
+    """Spending if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
+    journal's rows since."""
+    known = run.manifest.spent
+    prices = {entry.identity: entry.price for side in run.manifest.models.values() for entry in side}
+    requests, cost = known.requests, known.cost
+    for entry in islice(entries(run.journal_file), known.outcomes, None):
+        if isinstance(entry.outcome, Reply):
+            requests += 1
+            price = prices.get(entry.place.answerer)
+            cost += (price.cost(entry.outcome.usage) or 0.0) if price else 0.0
+        else:
+            requests += entry.outcome.attempts
+    return Spending(requests, cost)

@@ -37,48 +37,45 @@ from overton.runs.answerers import distinct_answerers
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
-from overton.runs.lanes import lane_names, lanes_of, unwritable_of, write_dataset, write_records
+from overton.runs.folder import Spent, read_manifest, write_manifest
+from overton.runs.lanes import lanes_of, unwritable_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
 from overton.runs.precision import stop_states
 from overton.runs.progress import CallsEach, Progress, TimeLeft, Watch, calls_each
+from overton.runs.run import Run, open_journal, spent_so_far
 from overton.runs.temperature_probe import probe_judges, recall_probes
 from overton.studies.study import AnyStudy
 
 
-def missing_trials(folder: RunFolder, experiment: Experiment, manifest: Manifest, *, retry_failed: bool) -> int:
+def missing_trials(run: Run, *, retry_failed: bool = False) -> int:
     """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.
 
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    return run_to_end(_count_missing_trials(folder, experiment, manifest, retry_failed))
+    return run_to_end(_count_missing_trials(run, retry_failed))
 
 
 def run_session(
-    folder: RunFolder,
-    experiment: Experiment,
-    manifest: Manifest,
+    run: Run,
     models: Mapping[str, Sequence[Model]] | None,
     *,
     retry_failed: bool = False,
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
-) -> Manifest:
-    """Run to the end, or until it stops; returns the updated manifest.
+) -> None:
+    """Run to the end, or until it stops; the run's manifest is updated.
 
     Without `models` everything is recalled. Records are written either way, complete items only; so is the dataset of
     a study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
 
     Raises:
         OvertonError: what made continuing impossible, such as a refused key; records are still written.
-        RunLocked: another process is using the run, or has used it since `manifest` was read.
+        RunLocked: another process is using the run, or has used it since its manifest was read.
         JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
-    each = _calls_each(experiment) if watch and models is not None else CallsEach(0.0, fixed=True)
-    return run_to_end(
-        _conduct_session(folder, experiment, manifest, models, retry_failed, patience or RetryPolicy(), watch, each)
-    )
+    each = _calls_each(run.experiment) if watch and models is not None else CallsEach(0.0, fixed=True)
+    run_to_end(_conduct_session(run, models, retry_failed, patience or RetryPolicy(), watch, each))
 
 
 def _calls_each(experiment: Experiment) -> CallsEach:
@@ -89,43 +86,37 @@ def _calls_each(experiment: Experiment) -> CallsEach:
         return CallsEach(0.0, fixed=False)
 
 
-async def _count_missing_trials(
-    folder: RunFolder, experiment: Experiment, manifest: Manifest, retry_failed: bool
-) -> int:
-    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
-        dispatcher, lanes = (
-            Dispatcher(journal, Budget(Limits()), recall_only=True),
-            lanes_of(folder, experiment, manifest, None),
-        )
-        recall_probes(experiment.study, manifest, lanes, journal)
-        return await count_missing(lanes, experiment.study.conduct, dispatcher)
+async def _count_missing_trials(run: Run, retry_failed: bool) -> int:
+    with closing(open_journal(run, retry_failed=retry_failed)) as journal:
+        dispatcher, lanes = Dispatcher(journal, Budget(Limits()), recall_only=True), lanes_of(run, None)
+        recall_probes(run.study, run.manifest, lanes, journal)
+        return await count_missing(lanes, run.study.conduct, dispatcher)
 
 
 async def _conduct_session(  # noqa: PLR0917
-    folder: RunFolder,
-    experiment: Experiment,
-    manifest: Manifest,
+    run: Run,
     models: Mapping[str, Sequence[Model]] | None,
     retry_failed: bool,
     patience: RetryPolicy,
     watch: Watch | None,
     each: CallsEach,
-) -> Manifest:
+) -> None:
     """See `run_session`. The run stays locked until all of its files are written."""
-    study = experiment.study
-    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
-        _check_unchanged(folder, manifest)
+    study, manifest = run.study, run.manifest
+    with closing(open_journal(run, retry_failed=retry_failed)) as journal:
+        _check_only_user(run)
         if models is not None:
             journal.set_aside(reserve_bytes(models))
         manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
         manifest.digests = None
         manifest.sessions += 1
-        write_manifest(folder.path, manifest)
+        run.held_session = True
+        write_manifest(run.path, run.manifest)
         for model in distinct_answerers(models):
             if model.keep_in is not None:
-                model.keep_in(str(folder.path))
-        lanes = lanes_of(folder, experiment, manifest, models)
-        before = spent_so_far(folder, manifest, journal)
+                model.keep_in(str(run.path))
+        lanes = lanes_of(run, models)
+        before = spent_so_far(run, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         dispatcher = Dispatcher(journal, budget, patience)
         dispatcher.resume_batches(
@@ -137,38 +128,47 @@ async def _conduct_session(  # noqa: PLR0917
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
             error = await _conduct_lanes(
-                lanes, study, manifest, dispatcher, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
+                run, lanes, dispatcher, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
             )
         finally:
             journal.settle(budget.spent)
         journal.finish()
-        _note_end(manifest, study, lanes, dispatcher, error)
-        if isinstance(error, DiskError):
-            with suppress(RunError):  # it may still fit, and then says why the run stopped
-                write_manifest(folder.path, manifest)
-            raise error
-        write_records(folder, lanes)
-        write_manifest(folder.path, manifest)
-        if error is not None and not isinstance(error, Stopped):
-            raise error
-        write_dataset(folder, study, manifest)
+        _note_end(run, lanes, dispatcher, error)
+        _write_files(run, lanes, error)
+
+
+def _write_files(run: Run, lanes: Sequence[Lane], error: OvertonError | None) -> None:
+    """Write everything that the run's folder keeps of a session, the manifest last: after a kill before that, the run
+    is not finished, and its journal completes it.
+
+    Raises:
+        OvertonError: the session's `error`, if it was no mere stop; a file cannot be written.
+    """
+    if isinstance(error, DiskError):
+        with suppress(RunError):  # it may still fit, and then says why the run stopped
+            write_manifest(run.path, run.manifest)
+        raise error
+    write_records(run, lanes)
+    try:
+        if error is None or isinstance(error, Stopped):
+            write_dataset(run)
         if error is None:
-            manifest.digests = digests_of(folder, study, manifest)
-            write_manifest(folder.path, manifest)
-    return manifest
+            run.manifest.digests = digests_of(run)
+    finally:
+        write_manifest(run.path, run.manifest)
+    if error is not None and not isinstance(error, Stopped):
+        raise error
 
 
-def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
+def _check_only_user(run: Run) -> None:
     """Refuse to continue from a manifest that another process has replaced since it was read."""
-    if folder.manifest().sessions != manifest.sessions:
-        raise RunLocked(f"{folder.path} was just changed by another process: repeat the command")
+    if read_manifest(run.path).sessions != run.manifest.sessions:
+        raise RunLocked(f"{run.path} was just changed by another process: repeat the command")
 
 
-def _note_end(
-    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], dispatcher: Dispatcher, error: OvertonError | None
-) -> None:
+def _note_end(run: Run, lanes: Sequence[Lane], dispatcher: Dispatcher, error: OvertonError | None) -> None:
     """Update the manifest at the end of a session."""
-    names = lane_names(study, manifest)
+    manifest, names = run.manifest, run.lane_names
     manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
     manifest.unmade = unwritable_of(names, lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
@@ -183,9 +183,8 @@ def _note_end(
 
 
 async def _conduct_lanes(  # noqa: PLR0917
+    run: Run,
     lanes: Sequence[Lane],
-    study: AnyStudy,
-    manifest: Manifest,
     dispatcher: Dispatcher,
     models: Mapping[str, Sequence[Model]] | None,
     watch: Watch | None,
@@ -193,7 +192,7 @@ async def _conduct_lanes(  # noqa: PLR0917
 ) -> OvertonError | None:
     """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
-    pacers = _rate_limiters(study, lanes)
+    pacers = _rate_limiters(run.study, lanes)
     fleets = {id(pacer): pacer for pacer in pacers if isinstance(pacer, ServerPool)}.values()
 
     def progress() -> Progress:
@@ -202,9 +201,7 @@ async def _conduct_lanes(  # noqa: PLR0917
     ticker = asyncio.create_task(_report_progress(watch, progress)) if watch else None
     try:
         with few_collections():
-            await until_interrupted(
-                _ask_all(lanes, study, manifest, dispatcher, fleets, asking=models is not None), dispatcher
-            )
+            await until_interrupted(_ask_all(run, lanes, dispatcher, fleets, asking=models is not None), dispatcher)
     except OvertonError as error:
         return error
     finally:
@@ -218,22 +215,16 @@ async def _conduct_lanes(  # noqa: PLR0917
 
 
 async def _ask_all(
-    lanes: Sequence[Lane],
-    study: AnyStudy,
-    manifest: Manifest,
-    dispatcher: Dispatcher,
-    fleets: Collection[ServerPool],
-    *,
-    asking: bool,
+    run: Run, lanes: Sequence[Lane], dispatcher: Dispatcher, fleets: Collection[ServerPool], *, asking: bool
 ) -> None:
     try:
         async with watching_servers(fleets):
             if asking:
                 try:
-                    await probe_judges(study, manifest, lanes, dispatcher)
+                    await probe_judges(run.study, run.manifest, lanes, dispatcher)
                 except OvertonError as error:
                     dispatcher.stop(error)
-            await run_lanes(lanes, study.conduct, dispatcher)
+            await run_lanes(lanes, run.study.conduct, dispatcher)
     finally:
         _warn_of_refused_servers(fleets)
 

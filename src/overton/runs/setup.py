@@ -158,7 +158,6 @@ def _sort_arguments(
 
 def set_up(
     study: AnyStudy,
-    given: Mapping[str, Any],
     *,
     models: Sequence[str] = (),
     others: Mapping[str, Sequence[str]] | None = None,
@@ -169,27 +168,25 @@ def set_up(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     price_list: str | Path | None = None,
+    **options: Any,
 ) -> SetUp:
     """The arguments of `overton.run`, checked; the study's remarks on its options are issued as `Notice` warnings.
-
-    `given` are those that are not parameters there: options, options for reading items, who answers in a role by its
-    word.
 
     Raises:
         InputError: anything wrong with them.
     """
-    asked = _sort_arguments(study, models, items, given, others or {})
-    options = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading)
-    demands = options.demands(asked.named)
+    asked = _sort_arguments(study, models, items, options, others or {})
+    chosen = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading)
+    demands = chosen.demands(asked.named)
     named = asked.named if demands.answering is None else demands.answering
     read = _read_given_items(study, asked)
     kept = _select_items(read, only)
     listed = None if price_list is None else read_price_list(Path(price_list))
     wanted = requests_of(study, named, model_args, prices, _complete_source_args(demands, source_args), listed)
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
-    for remark in options.remarks():
+    for remark in chosen.remarks():
         warnings.warn(remark, Notice, stacklevel=3)
-    return SetUp(Experiment(study, kept, options, seed), wanted, left_out)
+    return SetUp(Experiment(study, kept, chosen, seed), wanted, left_out)
 
 
 def chosen_options(

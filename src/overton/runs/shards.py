@@ -9,18 +9,18 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from overton.calls import Ask, Conduct, Question, Reply
-from overton.calls.model import Model
 from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entries
 from overton.engine.ask import ScriptedAsk
 from overton.engine.journal import NOTE
@@ -28,73 +28,20 @@ from overton.engine.journal_file import JournalEntry
 from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE
-from overton.runs.answerers import Requests
 from overton.runs.event_loop import run_to_end
-from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, RunFolder, Shard, Spent, open_journal, spent_so_far, write_manifest
+from overton.runs.folder import ITEMS, Manifest, Shard, Spent, write_manifest
 from overton.runs.machine import check_machine
+from overton.runs.preparation import Prepared, prepare
 from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
-from overton.runs.run import Run, open_run
+from overton.runs.run import Run, check_unchanged, create_run, open_journal, open_run, spent_so_far
 from overton.runs.session import missing_trials, run_session
-from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
-from overton.runs.start import check_unchanged, prepare
+from overton.runs.setup import set_up
+from overton.runs.start import run
 from overton.runs.trust import note_used
 from overton.studies.registry import study_named
-from overton.studies.study import AnyStudy
 
 _SHARED_FOLDER = "shared"
-
-
-def split_folder(
-    experiment: Experiment,
-    wanted: Requests,
-    into: int,
-    out: Path,
-    *,
-    patience: RetryPolicy | None = None,
-    watch: Watch | None = None,
-    **run: Any,
-) -> list[Path]:
-    """Make a new folder `out` with `into` shards of a run; returns their folders. `run` has `prepare`'s arguments.
-
-    Shared calls that depend on no other reply are made now, and journaled in every shard. What the limits leave after
-    them is divided evenly.
-
-    Raises:
-        InputError: there are fewer items than shards, or the limits are too small to divide; no call was made.
-        OvertonError: what made continuing impossible. Nothing is made then, and the calls are paid for again next time.
-    """
-    manifest, models, wanted = prepare(experiment, wanted, **run)
-    study, counted = experiment.study, experiment.trials_by_item
-    check_machine(out, manifest.models, models, counted.total() * study.lanes(wanted))
-    parts = _divide_items(counted, into)
-    _check_divisible(manifest.limits, into, 0)
-    plan = plan_digest(manifest)
-    with new_folder(out) as fresh:
-        base = RunFolder.create(fresh / _SHARED_FOLDER, manifest, experiment.items)
-        _answer_shared(experiment, base, models, patience, watch)
-        whole = base.manifest()
-        _check_divisible(whole.limits, into, whole.spent.requests)
-        archive = base.path / ARCHIVE
-        shard = Shard(
-            0,
-            into,
-            [],
-            secrets.token_hex(8),
-            plan,
-            whole.limits,
-            whole.spent.requests,
-            whole.spent.cost,
-            whole.spent.outcomes,
-            archive.stat().st_size if archive.is_file() else 0,
-        )
-        names = [f"{number:0{len(str(into))}}" for number in range(1, into + 1)]
-        for number, (name, part) in enumerate(zip(names, parts, strict=True), 1):
-            _make_shard(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
-        shutil.rmtree(base.path)
-    note_used(study, wanted)
-    return [out / name for name in names]
 
 
 def plan_digest(manifest: Manifest) -> str:
@@ -157,23 +104,20 @@ def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
     )
 
 
-def _answer_shared(
-    experiment: Experiment,
-    base: RunFolder,
-    models: Mapping[str, Sequence[Model]],
-    patience: RetryPolicy | None,
-    watch: Watch | None,
-) -> None:
-    """Make the calls that all trials share, as far as they depend on no other.
+def _answer_shared(prepared: Prepared, path: Path, patience: RetryPolicy | None, watch: Watch | None) -> Run:
+    """A run in a new folder for which the calls were made that all trials share, as far as they depend on no other.
 
     Raises:
         RunError: a limit or an interrupt stopped it.
     """
-    study = experiment.study
-    only = replace(experiment, study=replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None))
-    done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
-    if done.status != "finished":
-        raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
+    study = prepared.experiment.study
+    only = replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None)
+    base = create_run(path, prepared.manifest, replace(prepared.experiment, study=only))
+    run_session(base, prepared.models, patience=patience, watch=watch)
+    if not base.finished:
+        stopped = base.manifest.stopped
+        raise RunError(f"the run was not split, since the calls its trials share were not answered: {stopped}")
+    return base
 
 
 class _OwnCall(Stopped):
@@ -199,70 +143,38 @@ async def _ask_shared(ask: Ask, questions: Sequence[Question]) -> Sequence[Reply
 
 
 class _ShardRun(NamedTuple):
-    folder: RunFolder
-    manifest: Manifest
+    run: Run
     shard: Shard
 
+    @property
+    def path(self) -> Path:
+        return self.run.path
 
-def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: bool = False) -> Manifest:
-    """Merge the shards of one split into one run, in the new folder `out`. They stay unchanged.
-
-    Its journal contains those of the shards and is replayed in full; its records are those of a run that was never
-    split. With `unfinished`, shards may be missing or incomplete: the run is then stopped, and resuming it asks the
-    rest.
-
-    Raises:
-        InputError: they are not all of one split, or some overlap, are missing or unfinished; names them all.
-        RunError: one is not a run folder, its journal is damaged, or another process is using it.
-        RunMismatch: their journals do not replay.
-    """
-    parts = [_open_shard(path) for path in shards]
-    problems = [*_find_foreign_shards(parts), *_find_overlaps(parts)] or _find_gaps(parts, unfinished=unfinished)
-    if problems:
-        raise InputError(problems)
-    parts.sort(key=lambda part: part.shard.number)
-    with new_folder(out) as fresh, ExitStack() as locked:
-        spent = _total_spending(parts, [_lock_and_recover(part, locked) for part in parts])
-        shutil.copyfile(parts[0].folder.path / "items.jsonl", fresh / "items.jsonl")
-        whole = _merged_manifest(parts)
-        written = run_to_end(_merge_journals(fresh / "journal.db", parts, spent))
-        _merge_archives(fresh, parts)
-        whole.spent = written
-        write_manifest(fresh, whole)
-        folder = RunFolder(fresh)
-        experiment = folder.experiment(study, whole)
-        check_unchanged(folder, experiment, whole)
-        lacking = missing_trials(folder, experiment, whole, retry_failed=False)
-        if lacking and not unfinished:
-            raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
-        if not lacking:
-            whole = run_session(folder, experiment, whole, None)
-    return whole
+    @property
+    def manifest(self) -> Manifest:
+        return self.run.manifest
 
 
 def _open_shard(path: Path) -> _ShardRun:
-    folder = RunFolder(path)
-    manifest = folder.manifest()
-    if manifest.shard is None:
+    found = Run(path)
+    if found.manifest.shard is None:
         raise InputError([Problem(str(path), "", "is a run but not a shard: overton split makes shards")])
-    return _ShardRun(folder, manifest, manifest.shard)
+    return _ShardRun(found, found.manifest.shard)
 
 
 def _find_foreign_shards(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
     """Shards of another plan than the first, or of another split."""
     first = parts[0]
     for part in parts:
-        path = str(part.folder.path)
+        path = str(part.path)
         if plan_digest(part.manifest) != part.shard.plan:
             yield Problem(
                 path, "", "was changed after the run was split (extended, say): its shards no longer make one run"
             )
         elif part.shard.plan != first.shard.plan:
-            yield Problem(
-                path, "", f"has a different plan from {first.folder.path}: {_describe_difference(first, part)}"
-            )
+            yield Problem(path, "", f"has a different plan from {first.path}: {_describe_difference(first, part)}")
         elif part.shard.split != first.shard.split:
-            reason = f"is from another split of the same plan as {first.folder.path}: shared calls were made twice"
+            reason = f"is from another split of the same plan as {first.path}: shared calls were made twice"
             yield Problem(path, "", reason)
 
 
@@ -277,9 +189,9 @@ def _find_overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
     for part in parts:
         twice = [item for item in part.shard.items if holders.setdefault(item, part) is not part]
         if twice:
-            other = holders[twice[0]].folder.path
+            other = holders[twice[0]].path
             same = "is the same shard as" if part.shard == holders[twice[0]].shard else f"has {len(twice)} items of"
-            yield Problem(str(part.folder.path), twice[0], f"{same} {other}: name each shard once")
+            yield Problem(str(part.path), twice[0], f"{same} {other}: name each shard once")
 
 
 def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
@@ -287,7 +199,7 @@ def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]
     shard = parts[0].shard
     out = [
         Problem(
-            str(part.folder.path),
+            str(part.path),
             "",
             f"has {part.manifest.out} calls in batches that are not read yet; {_resume_advice(part)}",
         )
@@ -304,7 +216,7 @@ def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]
         )
     return out + [
         Problem(
-            str(part.folder.path),
+            str(part.path),
             "",
             f"has not finished ({_why_unfinished(part.manifest)}); {_resume_advice(part)} or use --unfinished",
         )
@@ -318,7 +230,7 @@ def _why_unfinished(manifest: Manifest) -> str:
 
 
 def _resume_advice(part: _ShardRun) -> str:
-    return f"resume it: {command('resume', part.folder.path)}"
+    return f"resume it: {command('resume', part.path)}"
 
 
 def _merged_manifest(parts: Sequence[_ShardRun]) -> Manifest:
@@ -343,8 +255,8 @@ def _merged_manifest(parts: Sequence[_ShardRun]) -> Manifest:
 
 def _lock_and_recover(part: _ShardRun, locked: ExitStack) -> Spent:
     """Lock a shard's journal, and recover it if a session was killed; returns what the shard spent."""
-    journal = locked.enter_context(closing(open_journal(part.folder, part.manifest)))
-    spent = spent_so_far(part.folder, part.manifest, journal)
+    journal = locked.enter_context(closing(open_journal(part.run)))
+    spent = spent_so_far(part.run, journal)
     journal.finish()
     return spent
 
@@ -368,7 +280,7 @@ async def _merge_journals(path: Path, parts: Sequence[_ShardRun], spent: Spendin
     shared: dict[bytes, tuple[bytes, Path]] = {}
     with closing(Journal(path)) as journal:
         for number, part in enumerate(parts):
-            for row, entry in enumerate(entries(part.folder.journal), 1):
+            for row, entry in enumerate(entries(part.run.journal_file), 1):
                 if entry.place.speaker.startswith(NOTE) or (number and row <= part.shard.outcomes):
                     continue
                 if entry.place.trial or _is_new(shared, entry, part):
@@ -381,8 +293,8 @@ async def _merge_journals(path: Path, parts: Sequence[_ShardRun], spent: Spendin
 def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _ShardRun) -> bool:
     """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
     said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
-    known, where = shared.setdefault(entry.identity.slot, (said, part.folder.path))
-    if where == part.folder.path:
+    known, where = shared.setdefault(entry.identity.slot, (said, part.path))
+    if where == part.path:
         shared[entry.identity.slot] = said, where
         return True
     if known != said:
@@ -390,13 +302,13 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: 
             f"got a different answer from {entry.place.answerer} than {where}, asked as {entry.place.speaker} by both;"
             " a call shared by trials of several items has one answer per run. Leave one out, with --unfinished"
         )
-        raise InputError([Problem(str(part.folder.path), "", reason)])
+        raise InputError([Problem(str(part.path), "", reason)])
     return False
 
 
 def _merge_archives(fresh: Path, parts: Sequence[_ShardRun]) -> None:
     """Merge the shards' archives, with pages from before the split once: a WARC's members can be concatenated."""
-    archives = [(part, part.folder.path / ARCHIVE) for part in parts]
+    archives = [(part, part.path / ARCHIVE) for part in parts]
     archives = [(part, path) for part, path in archives if path.is_file()]
     if not archives:
         return
@@ -416,24 +328,13 @@ def split(
     *,
     into: int,
     out: str | Path,
-    models: Sequence[str] = (),
-    others: Others | None = None,
-    items: str | Path | Sequence[Any] | None = None,
-    only: Sequence[str] | None = None,
-    seed: int = 0,
-    model_args: Arguments | None = None,
-    source_args: SourceArguments | None = None,
-    prices: Prices | None = None,
-    price_list: str | Path | None = None,
-    batch: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    batch: bool = False,
     left_out: str = "",
-    precision: Mapping[str, float] | None = None,
-    at_most_calls: int | None = None,
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
-    **options: Any,
+    **arguments: Any,
 ) -> list[Run]:
     """Split a run by item into shards in the new folder `out`: run folders that `resume` runs, anywhere.
 
@@ -441,55 +342,90 @@ def split(
     then leave is divided evenly. `merge` combines the shards into one run.
 
     Raises:
-        InputError: anything wrong with what was given, or there are fewer items than shards; nothing was asked.
-        OvertonError: a reason why it could not continue; nothing was made.
+        InputError: anything wrong with what was given, there are fewer items than shards, or the limits are too small
+            to divide; nothing was asked.
+        OvertonError: a reason why it could not continue. Nothing is made then, and calls are paid for again next time.
     """
-    found = study_named(study)
+    found, out = study_named(study), Path(out)
     if found.kind != "asks":
         raise InputError([Problem("split", found.name, "makes or labels items and is not split")])
     if into < 1:
         raise InputError([Problem("--into", str(into), "must be at least 1")])
-    if precision or at_most_calls is not None:
+    if arguments.pop("precision", None) or arguments.pop("at_most_calls", None) is not None:
         raise InputError([Problem("--precision", "", "concerns all items together, but a shard has only its own")])
-    ready = set_up(
-        found,
-        options,
-        models=models,
-        others=others,
-        items=items,
-        only=only,
-        seed=seed,
-        model_args=model_args,
-        source_args=source_args,
-        prices=prices,
-        price_list=price_list,
-    )
-    paths = split_folder(
-        ready.experiment,
-        ready.wanted,
-        into,
-        Path(out),
-        limits=Limits(max_cost, max_calls),
-        left_out=left_out or ready.left_out,
-        batch=batch,
-        patience=patience,
-        watch=watch or in_notebook("split"),
-    )
-    return [open_run(path) for path in paths]
+    ready, limits = set_up(found, **arguments), Limits(max_cost, max_calls)
+    prepared = prepare(ready.experiment, ready.wanted, limits=limits, left_out=left_out or ready.left_out, batch=batch)
+    counted = ready.experiment.trials_by_item
+    check_machine(out, prepared.manifest.models, prepared.models, counted.total() * found.lanes(prepared.wanted))
+    parts = _divide_items(counted, into)
+    _check_divisible(limits, into, 0)
+    plan = plan_digest(prepared.manifest)
+    names = [f"{number:0{len(str(into))}}" for number in range(1, into + 1)]
+    with new_folder(out) as fresh:
+        base = _answer_shared(prepared, fresh / _SHARED_FOLDER, patience, watch or in_notebook("split"))
+        whole = base.manifest
+        _check_divisible(limits, into, whole.spent.requests)
+        archive = base.path / ARCHIVE
+        shard = Shard(
+            0,
+            into,
+            [],
+            secrets.token_hex(8),
+            plan,
+            limits,
+            whole.spent.requests,
+            whole.spent.cost,
+            whole.spent.outcomes,
+            archive.stat().st_size if archive.is_file() else 0,
+        )
+        for number, (name, part) in enumerate(zip(names, parts, strict=True), 1):
+            _make_shard(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
+        shutil.rmtree(base.path)
+    note_used(found, prepared.wanted)
+    return [open_run(out / name) for name in names]
+
+
+def _with_arguments_of_run(own: Signature) -> Signature:
+    """The signature with the parameters of `run` in place of `**arguments`."""
+    given = {name: each for name, each in own.parameters.items() if each.kind is not Parameter.VAR_KEYWORD}
+    others = [each for name, each in signature(run).parameters.items() if name not in given]
+    return own.replace(parameters=[*given.values(), *others])
+
+
+split.__signature__ = _with_arguments_of_run(signature(split))  # type: ignore[attr-defined]
 
 
 def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = False) -> Run:
     """Merge all shards of one split into one run in the new folder `out`. The shards are not changed; nothing is asked.
 
-    The run's journal replays completely, and its records are those of the run without splitting. With `unfinished`,
-    shards may be missing or unfinished: `resume` then asks the rest.
+    The run's journal contains those of the shards and replays completely, and its records are those of the run without
+    splitting. With `unfinished`, shards may be missing or unfinished: `resume` then asks the rest.
 
     Raises:
         InputError: they are not all of one split, or overlap, are missing or unfinished: each with the reason.
         RunError: a folder is not a run, its journal is damaged, or another process is working on it.
+        RunMismatch: their journals do not replay.
     """
-    paths = [Path(shard) for shard in shards]
+    paths, out = [Path(shard) for shard in shards], Path(out)
     if not paths:
         raise InputError([Problem("merge", "", "name the folders of all shards")])
     study = open_run(paths[0]).study
-    return Run(Path(out), merge_folders(study, paths, Path(out), unfinished=unfinished))
+    parts = [_open_shard(path) for path in paths]
+    problems = [*_find_foreign_shards(parts), *_find_overlaps(parts)] or _find_gaps(parts, unfinished=unfinished)
+    if problems:
+        raise InputError(problems)
+    parts.sort(key=lambda part: part.shard.number)
+    with new_folder(out) as fresh, ExitStack() as locked:
+        spent = _total_spending(parts, [_lock_and_recover(part, locked) for part in parts])
+        shutil.copyfile(parts[0].path / ITEMS, fresh / ITEMS)
+        whole = Run(fresh, _merged_manifest(parts), study=study)
+        whole.manifest.spent = run_to_end(_merge_journals(whole.journal_file, parts, spent))
+        _merge_archives(fresh, parts)
+        write_manifest(whole.path, whole.manifest)
+        check_unchanged(whole)
+        lacking = missing_trials(whole)
+        if lacking and not unfinished:
+            raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
+        if not lacking:
+            run_session(whole, None)
+    return Run(out, whole.manifest, experiment=whole.experiment)

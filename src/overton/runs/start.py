@@ -1,401 +1,293 @@
-"""A run started, resumed or extended in its folder."""
+"""Runs made, resumed and extended."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import msgspec
 
-from overton.calls import Price
-from overton.calls.model import Model
 from overton.engine import Limits, RetryPolicy
-from overton.engine.records import record_type_columns
-from overton.errors import InputError, Notice, Problem, RunMismatch
-from overton.models import parse_spec, price_of
-from overton.models.arguments import takes
-from overton.runs.answerers import (
-    ModelRequest,
-    Requests,
-    entries_of,
-    open_models,
-    requests_of_run,
-    specs_of,
-    with_page_source,
-)
+from overton.errors import InputError, Notice, Problem
 from overton.runs.digests import is_as_finished
-from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import read_options
 from overton.runs.machine import check_files, check_machine
-from overton.runs.precision import check_one_judge, design_of
+from overton.runs.precision import precision_of
+from overton.runs.preparation import Prepared, open_again, prepare, reached_elsewhere, set_batched
 from overton.runs.progress import Watch
+from overton.runs.progress_bar import in_notebook
+from overton.runs.run import Run, check_unchanged, create_run, fresh_folder, open_run
 from overton.runs.session import missing_trials, run_session
-from overton.runs.temperature_probe import sent
-from overton.runs.trust import Trust, check_trusted, note_used
-from overton.studies.null_conditions import prompts_changed
-from overton.studies.options import StudyOptions
-from overton.studies.precision import PrecisionTarget as Precision
-from overton.studies.study import AnyStudy
-from overton.version import __version__
+from overton.runs.setup import (
+    Arguments,
+    Others,
+    Prices,
+    SourceArguments,
+    check,
+    model_requests,
+    names_of,
+    set_up,
+    several,
+)
+from overton.runs.tracebacks import traceback_kept
+from overton.runs.trust import Confirm, Trust, note_used
+from overton.studies.options import StudyOptions, changed
+from overton.studies.registry import StudyEntry, study_named
 
 
-def reached_elsewhere(
-    entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]
-) -> dict[str, list[ModelEntry]]:
-    """A run's models, some of them reached as these requests say, by name.
-
-    Arguments that a request does not give stay as they were, if a model reached that way takes them. Whether it is the
-    same model is checked when it is opened.
-
-    Raises:
-        InputError: the run has no such model.
-    """
-    requests = {model_request.name: model_request for model_request in elsewhere}
-    known = dict.fromkeys(entry.name for side in entries.values() for entry in side)
-    if strangers := [name for name in requests if name not in known]:
-        reason = f"is not a model of this run, which has {', '.join(known)}"
-        raise InputError([Problem("--model", name, reason) for name in strangers])
-    return {
-        role: [_redirect_entry(entry, requests[entry.name]) if entry.name in requests else entry for entry in side]
-        for role, side in entries.items()
-    }
-
-
-def _redirect_entry(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
-    spec, given = parse_spec(request.spec), {key for key, _ in request.arguments}
-    kept = [(key, value) for key, value in entry.arguments if key not in given and takes(spec, key)]
-    return msgspec.structs.replace(entry, spec=request.spec, arguments=(*kept, *request.arguments))
-
-
-def start_folder(
-    experiment: Experiment,
-    wanted: Requests,
-    out: Path,
+def run(
+    study: str,
     *,
-    limits: Limits | None = None,
-    left_out: str = "",
+    models: Sequence[str] = (),
+    others: Others | None = None,
+    items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
+    prices: Prices | None = None,
+    price_list: str | Path | None = None,
     batch: bool = False,
-    precision: Precision | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    precision: Mapping[str, float] | None = None,
+    at_most_calls: int | None = None,
+    left_out: str = "",
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
-) -> Manifest:
-    """Make a new run in the folder `out` and run it to its end, or until it stops; with `batch` all models that allow
-    it are called in batches. With `precision` it runs in rounds, and stops once that is reached.
+    **options: Any,
+) -> Run:
+    """Run a study in a new folder; a study that makes items also writes its dataset there.
+
+    Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
+
+    `models` are those that the study is about, as 'provider/name' or, with a name of your choice, 'NAME=provider/name';
+    `model_args` and `prices` go by the name. `items` is a path that the study can read, or items, or None for the
+    starter items; `only` selects some by id. `out` defaults to a folder below `runs/` named by study and time.
+    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. With `batch`, all
+    models that allow it are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
+    (requests, retries included) stop the run before they are exceeded.
+
+    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run proceeds in rounds and asks further trials
+    only where an interval is still wider; `trials` is then the maximum. `at_most_calls` is the number of calls it may
+    allocate, an equal part for each model; without `precision` they go where they narrow the headline's interval most.
+    docs/price.md explains the method and how reliable its intervals are.
+
+    `watch` is called several times per second with a `Progress`; without it, a notebook shows the progress itself.
+
+    `options` are, by name: the fields of the study's options and of its item-reading options; who answers in further
+    roles (`judge="..."`; `others` takes them by role); and `items` under the study's own word for them. `source_args`
+    are arguments of the roles that search and read pages.
 
     Raises:
-        InputError: anything wrong with items, models or options; no call was made and no folder created.
+        InputError: anything wrong with the arguments; nothing was asked.
+        OvertonError: a reason why it could not continue. A run stopped by a limit or Ctrl-C is returned, not raised.
+    """
+    found = study_named(study)
+    folder = Path(out) if out is not None else fresh_folder(found.name)
+    ready = set_up(
+        found,
+        models=models,
+        others=others,
+        items=items,
+        only=only,
+        seed=seed,
+        model_args=model_args,
+        source_args=source_args,
+        prices=prices,
+        price_list=price_list,
+        **options,
+    )
+    with traceback_kept(folder):
+        prepared = prepare(
+            ready.experiment,
+            ready.wanted,
+            limits=Limits(max_cost, max_calls),
+            left_out=left_out or ready.left_out,
+            batch=batch,
+            precision=precision_of(precision, at_most_calls),
+        )
+        return start(prepared, folder, patience=patience, watch=watch or in_notebook(found.name))
+
+
+def start(prepared: Prepared, out: Path, *, patience: RetryPolicy | None = None, watch: Watch | None = None) -> Run:
+    """Make the folder `out` of a new run, and run it to its end, or until it stops.
+
+    Raises:
         OvertonError: see `run_session`.
     """
-    prepared = prepare(experiment, wanted, limits=limits, left_out=left_out, batch=batch, precision=precision)
+    experiment, manifest = prepared.experiment, prepared.manifest
     study = experiment.study
-    trials = 1 if precision else experiment.trials_by_item.total() * study.lanes(prepared.wanted)
-    check_machine(out, prepared.manifest.models, prepared.models, trials)
-    folder = RunFolder.create(out, prepared.manifest, experiment.items)
+    trials = 1 if manifest.precision else experiment.trials_by_item.total() * study.lanes(prepared.wanted)
+    check_machine(out, manifest.models, prepared.models, trials)
+    made = create_run(out, manifest, experiment)
     note_used(study, prepared.wanted)
-    return run_session(folder, experiment, prepared.manifest, prepared.models, patience=patience, watch=watch)
+    run_session(made, prepared.models, patience=patience, watch=watch)
+    return made
 
 
-class Prepared(NamedTuple):
-    """A run that can start: its manifest, its answerers, and the completed request for them."""
-
-    manifest: Manifest
-    models: dict[str, list[Model]]
-    wanted: Requests
-
-
-def prepare(
-    experiment: Experiment,
-    wanted: Requests,
-    *,
-    limits: Limits | None = None,
-    left_out: str = "",
-    batch: bool = False,
-    precision: Precision | None = None,
-) -> Prepared:
-    """All that a run needs before its folder is made; no calls are made.
-
-    Raises:
-        InputError: anything wrong with items, models or options.
-    """
-    study, limits = experiment.study, limits or Limits()
-    wanted = with_page_source(study, wanted)
-    _check_record(study)
-    experiment.check_trials()
-    if precision is not None:
-        check_one_judge(study, wanted)
-        design_of(experiment, precision, study.lanes(wanted))
-    asked = study.with_demands(experiment.options, specs_of(wanted))
-    models = open_models(asked, experiment.items, wanted, experiment.seed)
-    _check_prices(models, limits)
-    if batch:
-        _check_batches(models)
-    manifest = Manifest(
-        study=study.name,
-        seed=experiment.seed,
-        options=msgspec.to_builtins(experiment.options),
-        models=entries_of(wanted, models, batched=batch),
-        items=experiment.items_digest,
-        prompts=experiment.prompt_digests,
-        created=datetime.now(UTC).isoformat(timespec="microseconds"),
-        overton=__version__,
-        limits=limits,
-        left_out=left_out,
-        precision=precision,
-    )
-    return Prepared(manifest, models, wanted)
-
-
-def _check_record(study: AnyStudy) -> None:
-    """Refuse a study whose records could not be written, before anything is asked.
-
-    Raises:
-        InputError: a field of its record has a type that no column can hold.
-    """
-    try:
-        record_type_columns(study.record)
-    except (TypeError, NameError) as error:
-        raise InputError([Problem(f"study {study.name}", study.record.__name__, str(error))]) from error
-
-
-def resume_folder(
-    study: AnyStudy,
-    path: Path,
+def resume(
+    path: str | Path | Run,
     *,
     retry_failed: bool = False,
-    limits: Limits | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
     batch: bool | None = None,
-    elsewhere: Sequence[ModelRequest] = (),
-    trust: Trust | None = None,
+    models: Sequence[str] = (),
+    model_args: Arguments | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
-) -> Manifest:
-    """Resume a run: first everything journaled is replayed and compared, then the remaining calls are made.
+) -> Run:
+    """Resume a run. What was asked before is answered from its journal; limits count over all sessions.
 
-    A finished run makes no calls: it needs neither keys nor network. If nothing has changed since it finished, that is
-    all; otherwise it is replayed, and its records are written again. `limits` replaces the run's own where given; both
-    count over all sessions. `batch` says whether remaining calls are sent in batches, None as before; batches already
-    sent are read either way. `elsewhere` names models of the run that are reached in another way from now on: see
-    `reached_elsewhere`.
+    `models` are those of the run that are reached in a different way from now on, such as 'ray/gguf:/path/model.gguf'
+    for one that started as 'gguf:/path/model.gguf', with any changes of `model_args`; they are still the same models.
+
+    Results of batches are read; `batch` says whether the rest is asked in batches, None for the way the run started.
+
+    A run folder may be somebody else's. If it names an address, a variable with a key or a file of weights that no run
+    started on this machine has used, nothing is sent before that is confirmed, once per run: with `trust`, or by
+    `confirm`, which is called with the folder and one sentence for each. A known provider's own settings need no
+    confirmation.
 
     Raises:
-        RunMismatch: items, prompts or models are not those that the run started with; says which.
-        InputError: the folder names something that this machine has not used, and `trust` does not allow it; see
-            `check_trusted`.
+        InputError: it would use something that is not confirmed; each with host and variable.
+        RunMismatch: items, prompts, models or settings differ from those that the run started with.
+        RunError: `path` is not a run folder, or another process is working on it.
     """
-    folder = RunFolder(path)
-    manifest = folder.manifest()
-    again = retry_failed and manifest.spent.failed
-    if not (again or elsewhere) and is_as_finished(folder, study, manifest):
-        warnings.warn(
-            f"{path} has finished, and nothing has changed since: nothing is left to do", Notice, stacklevel=3
-        )
-        return manifest
-    experiment = folder.experiment(study, manifest)
-    check_unchanged(folder, experiment, manifest)
-    manifest.limits = _merge_limits(manifest.limits, limits)
-    check_files()
-    if not (missing := missing_trials(folder, experiment, manifest, retry_failed=retry_failed)):
-        return run_session(folder, experiment, manifest, None, watch=watch)
-    if elsewhere:
-        manifest.models = reached_elsewhere(manifest.models, elsewhere)
-        note_used(study, {study.first: elsewhere})
-    wanted = requests_of_run(manifest)
-    check_trusted(study, path, wanted, trust or Trust())
-    asked = study.with_demands(experiment.options, specs_of(wanted))
-    models = open_models(asked, experiment.items, wanted, manifest.seed, resumed=True)
-    _check_identities(models, manifest, path)
-    _check_prices(models, manifest.limits)
-    _warn_of_low_prices(manifest)
-    if batch is not None:
-        _set_batched(manifest, models, batch=batch)
-    check_machine(path, manifest.models, models, missing)
-    return run_session(folder, experiment, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
+    folder = path.path if isinstance(path, Run) else Path(path)
+    watch = watch or in_notebook("resume")
+    with traceback_kept(folder):
+        run = open_run(path)
+        elsewhere = model_requests({"": models}, model_args)[""]
+        manifest, again = run.manifest, retry_failed and run.failed
+        if not (again or elsewhere) and is_as_finished(run):
+            said = f"{folder} has finished, and nothing has changed since: nothing is left to do"
+            warnings.warn(said, Notice, stacklevel=2)
+            return run
+        check_unchanged(run)
+        manifest.limits = _merge_limits(manifest.limits, max_cost, max_calls)
+        check_files()
+        if not (missing := missing_trials(run, retry_failed=retry_failed)):
+            run_session(run, None, watch=watch)
+            return run
+        if elsewhere:
+            manifest.models = reached_elsewhere(manifest.models, elsewhere)
+            note_used(run.study, {run.study.first: elsewhere})
+        opened = open_again(run, {}, Trust(trust, confirm))
+        if batch is not None:
+            set_batched(manifest, opened, batch=batch)
+        check_machine(folder, manifest.models, opened, missing)
+        run_session(run, opened, retry_failed=retry_failed, patience=patience, watch=watch)
+    return run
 
 
-def extend_folder(
-    study: AnyStudy,
-    path: Path,
+def extend(
+    path: str | Path | Run,
     *,
-    options: StudyOptions | None = None,
-    more: Requests | None = None,
-    limits: Limits | None = None,
-    trust: Trust | None = None,
+    models: Sequence[str] = (),
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
-) -> Manifest:
-    """Add trials, conditions or models to a run; existing outcomes are kept and their calls not repeated.
+    **options: Any,
+) -> Run:
+    """Add models, trials or conditions to a run.
 
-    `options` must yield every trial of the run; `more` names models to add, by role.
+    `options` are those that the study allows to grow: if given, they replace the run's own; those that take several
+    values (conditions, templates) add to them. If a study may have several judges, more are added by the role's word,
+    as in `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
 
     Raises:
-        InputError: the new options would remove trials, or a model is already in the run; the folder names something
-            that this machine has not used, see `resume_folder`.
-        RunMismatch: the new options would change calls in existing trials.
+        InputError: nothing would be added, trials would be removed, or a model is already in the run; or see `resume`.
+        RunError: see `resume`.
     """
-    folder = RunFolder(path)
-    manifest = folder.manifest()
-    if manifest.shard is not None:
-        raise InputError([Problem(str(path), "", "is a shard: merge it with the others, then extend the whole")])
-    experiment = folder.experiment(study, manifest)
-    check_unchanged(folder, experiment, manifest)
-    if options is not None:
-        experiment = _grow(experiment, folder, manifest, options)
-    wanted = requests_of_run(manifest)
-    check_trusted(study, path, wanted, trust or Trust())
-    for role, added in (more or {}).items():
-        wanted[role] = [*wanted[role], *added]
-    if manifest.precision is not None:
-        check_one_judge(study, wanted)
-    asked = study.with_demands(experiment.options, specs_of(wanted))
-    models = open_models(asked, experiment.items, wanted, manifest.seed, resumed=True)
-    _check_identities(models, manifest, path)
-    manifest.limits = _merge_limits(manifest.limits, limits)
-    _check_prices(models, manifest.limits)
-    _warn_of_low_prices(manifest)
-    if options is not None:
-        manifest.options = msgspec.to_builtins(options)
-        manifest.prompts = experiment.prompt_digests
-    existing = manifest.models  # what was found out about existing models is kept
-    manifest.models = {
-        role: [*existing.get(role, []), *entries[len(existing.get(role, [])) :]]
-        for role, entries in entries_of(wanted, models, batched=_uses_batches(manifest)).items()
-    }
-    note_used(study, more or {})
-    missing = missing_trials(folder, experiment, manifest, retry_failed=False)
-    check_machine(path, manifest.models, models, missing)
-    return run_session(folder, experiment, manifest, models, patience=patience, watch=watch)
-
-
-def _merge_limits(old: Limits, new: Limits | None) -> Limits:
-    if new is None:
-        return old
-    return Limits(cost=old.cost if new.cost is None else new.cost, calls=old.calls if new.calls is None else new.calls)
-
-
-def _check_prices(models: Mapping[str, Sequence[Model]], limits: Limits) -> None:
-    unknown = [
-        model.answerer.name for side in models.values() for model in side if not model.retrieves and model.price is None
-    ]
-    if limits.cost is not None and unknown:
+    run = open_run(path)
+    folder, manifest, study = run.path, run.manifest, run.study
+    given = {name: value for name, value in options.items() if value is not None}
+    added = {study.first: list(models)}
+    for role in study.roles:
+        if role.several and (judges := given.pop(role.word, None) or given.pop(role.name, None)):
+            added[role.name] = list(several(judges))
+    if not given and not any(added.values()):
+        raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
+    asked = run.options
+    if any(added.values()):  # options may follow from who answers
+        names = manifest.names
+        for role_, more in added.items():
+            names[role_] = [*names.get(role_, []), *names_of(study, {role_: more})[role_]]
+        asked = read_options(folder, study, study.options.complete(manifest.options, names))
+    chosen = changed(asked, given)
+    check(chosen)
+    if chosen == asked and not any(added.values()) and run.finished:
         raise InputError(
-            [Problem("--max-cost", name, "its price is unknown: give it with --price NAME IN OUT") for name in unknown]
+            [Problem("extend", str(folder), f"nothing to add: the run already has {_format_options(given)}")]
         )
+    with traceback_kept(folder):
+        requests = model_requests(added, model_args, prices) if any(added.values()) else {}
+        grown = _grow(run, chosen)
+        manifest.limits = _merge_limits(manifest.limits, max_cost, max_calls)
+        opened = open_again(grown, requests, Trust(trust, confirm))
+        note_used(study, requests)
+        check_machine(folder, manifest.models, opened, missing_trials(grown))
+        run_session(grown, opened, patience=patience, watch=watch or in_notebook("extend"))
+    return grown
 
 
-def _warn_of_low_prices(manifest: Manifest) -> None:
-    """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
-    for entry in {entry.identity: entry for side in manifest.models.values() for entry in side}.values():
-        known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
-        if manifest.limits.cost is None or entry.price is None or known is None:
-            continue
-        if (
-            entry.price.input < known.input
-            or entry.price.output < known.output
-            or _batch_price_share(entry.price) < _batch_price_share(known)
-        ):
-            batched = f"{_batch_price_share(entry.price):g} of that in batches"
-            own = f"${entry.price.input:g} in and ${entry.price.output:g} out, {batched}"
-            listed = f"${known.input:g} and ${known.output:g}, {_batch_price_share(known):g} in batches"
-            warnings.warn(
-                f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
-                Notice,
-                stacklevel=2,
-            )
-
-
-def _batch_price_share(price: Price) -> float:
-    return 1.0 if price.batch is None else price.batch
-
-
-def _is_model(spec: str) -> bool:
-    """Whether it is a model's spec, not that of a search engine or source of pages."""
-    try:
-        parse_spec(spec)
-    except InputError:
-        return False
-    return True
-
-
-def _uses_batches(manifest: Manifest) -> bool:
-    return any(entry.batched for side in manifest.models.values() for entry in side)
-
-
-def _check_batches(models: Mapping[str, Sequence[Model]]) -> None:
-    """Refuse batches if no model takes any; say which are called as usual.
+def _grow(run: Run, options: StudyOptions) -> Run:
+    """The run with other options, which must yield all of its trials.
 
     Raises:
-        InputError: no model takes any.
+        InputError: they do not, or the run is a shard, or stops once precise.
+        RunMismatch: items or prompts are not those that the run started with.
     """
-    asked = [model for side in models.values() for model in side if not model.retrieves]
-    if not any(model.batching for model in asked):
-        takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
-        raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
-    paid = [
-        model
-        for model in asked
-        if not model.batching and (model.price is None or model.price.input or model.price.output)
-    ]
-    for name in dict.fromkeys(model.answerer.name for model in paid):
-        warnings.warn(f"{name} takes no batches: it is called as usual, at full price", Notice, stacklevel=3)
-
-
-def _set_batched(manifest: Manifest, models: Mapping[str, Sequence[Model]], *, batch: bool) -> None:
-    if batch:
-        _check_batches(models)
-    manifest.models = {
-        role: [
-            msgspec.structs.replace(entry, batched=batch and model.batching is not None)
-            for entry, model in zip(entries, models[role], strict=True)
-        ]
-        for role, entries in manifest.models.items()
-    }
-
-
-def check_unchanged(folder: RunFolder, experiment: Experiment, manifest: Manifest) -> None:
-    """Refuse a run whose items or prompts are not those that it started with."""
-    changed = prompts_changed(manifest.prompts, experiment.prompt_digests)
-    problems = [Problem(str(folder.path), f"prompt {name}", "differs from the one this run used") for name in changed]
-    if experiment.items_digest != manifest.items:
-        problems.append(Problem(str(folder.path / "items.jsonl"), "", "items were changed after this run started"))
-    if problems:
-        raise RunMismatch(
-            [*problems, Problem(str(folder.path), "", f"resume it with overton {manifest.overton}, or start a new run")]
-        )
-
-
-def _check_identities(models: Mapping[str, Sequence[Model]], manifest: Manifest, path: Path) -> None:
-    problems = [
-        Problem(str(path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
-        for role, entries in manifest.models.items()
-        for entry, model in zip(entries, models[role], strict=False)
-        for what, was, is_ in (
-            ("its identity", entry.identity, model.answerer.identity),
-            ("whether answers are held to the form", entry.holds_form, model.answerer.holds_form),
-            ("its settings", entry.settings, sent(model.settings, entry.not_sent)),
-        )
-        if was != is_
-    ]
-    if problems:
-        raise RunMismatch(problems)
-
-
-def _grow(experiment: Experiment, folder: RunFolder, manifest: Manifest, options: StudyOptions) -> Experiment:
-    """The experiment with other options, which must yield all of its trials.
-
-    Raises:
-        InputError: they do not, or the run stops once precise.
-    """
+    place, manifest, experiment = str(run.path), run.manifest, run.experiment
+    if manifest.shard is not None:
+        raise InputError([Problem(place, "", "is a shard: merge it with the others, then extend the whole")])
+    check_unchanged(run)
     if manifest.precision is not None:
         reason = "stops once precise, and its looks were planned for its current options: start another run"
-        raise InputError([Problem(str(folder.path), "", reason)])
+        raise InputError([Problem(place, "", reason)])
     grown = replace(experiment, options=options)
     grown.check_trials()
     kept = {trial.name for trial in grown.trials()}
     if lost := [trial.name for trial in experiment.trials() if trial.name not in kept]:
         reason = f"these options would drop {len(lost)} of the run's trials"
-        raise InputError([Problem(str(folder.path), lost[0], reason)])
-    return grown
+        raise InputError([Problem(place, lost[0], reason)])
+    manifest.options, manifest.prompts = msgspec.to_builtins(options), grown.prompt_digests
+    return Run(run.path, manifest, experiment=grown)
+
+
+def _merge_limits(old: Limits, cost: float | None, calls: int | None) -> Limits:
+    """The limits of a run, replaced where new ones are given."""
+    return Limits(cost=old.cost if cost is None else cost, calls=old.calls if calls is None else calls)
+
+
+def _format_options(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+def call_of(listed: StudyEntry) -> Callable[..., Run]:
+    """`overton.run` with this study, named by the study's word, as on the command line."""
+
+    def call(items: Any = None, **given: Any) -> Run:
+        return run(listed.name, items=items, **given)
+
+    own = signature(run)
+    others = [parameter for parameter in own.parameters.values() if parameter.name not in ("study", "items")]
+    items = own.parameters["items"].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+    call.__name__ = call.__qualname__ = listed.word.replace("-", "_")
+    call.__doc__ = f"{listed.question}\n\nArguments and errors are those of `overton.run`, items first."
+    call.__signature__ = own.replace(parameters=[items, *others])  # type: ignore[attr-defined]
+    return call

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -14,13 +14,13 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, Reply, Request
+from overton.calls import Answerer, Reply, Request, Trial
 from overton.engine import Limits, RetryPolicy
 from overton.errors import RejectedError
-from overton.runs import start
 from overton.runs.answerers import requests_of_run
-from overton.runs.folder import Manifest, RunFolder
-from overton.runs.run import Run, run
+from overton.runs.preparation import prepare
+from overton.runs.run import Run
+from overton.runs.start import run, start
 from overton.studies.study import AnyStudy, Simulated
 
 if TYPE_CHECKING:
@@ -169,17 +169,16 @@ class _PaidAnswerer:
         await self.inner.close()
 
 
-def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None) -> Manifest:
+def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None) -> Run:
     """The run at `whole` once more, in another folder, from what its own folder records."""
-    folder = RunFolder(whole)
-    manifest = folder.manifest()
-    return start.start_folder(
-        folder.experiment(study, manifest),
-        requests_of_run(manifest),
-        out,
-        limits=limits,
-        patience=_QUICK_RETRIES,
-    )
+    known = Run(whole, study=study)
+    prepared = prepare(known.experiment, requests_of_run(known.manifest), limits=limits)
+    return start(prepared, out, patience=_QUICK_RETRIES)
+
+
+def trials_of(case: Case) -> Iterable[Trial]:
+    """The trials of the case's run, in plan order."""
+    return Run(case.whole.path, study=case.study).experiment.trials()
 
 
 def sorted_lines(table: pl.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -19,14 +19,14 @@ from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.planning.plan import plan
 from overton.reports.run_report import report
-from overton.runs import folder, start
 from overton.runs.items import check_items as findings_of
 from overton.runs.items import read_items
-from overton.runs.run import open_run
-from overton.studies.options import StudyOptions, changed, fields_of
+from overton.runs.run import Run, open_run
+from overton.runs.start import extend, resume
+from overton.studies.options import StudyOptions, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
-from overton.testing.case import CallLedger, Case, repeat, require, sorted_lines, with_ledger
+from overton.testing.case import CallLedger, Case, repeat, require, sorted_lines, trials_of, with_ledger
 
 __all__ = [
     "check_analysis",
@@ -130,7 +130,7 @@ def check_run(case: Case) -> None:
     require(not run.failed, study, f"{run.failed} calls failed: can its simulated answerers read every prompt?")
     require(not any(run.manifest.missing.values()), study, "items are missing in a finished run")
     require(run.records().height, study, "conduct() returns no records")
-    names = [trial.name for trial in _trials(case)]
+    names = [trial.name for trial in trials_of(case)]
     require(
         len(set(names)) == len(names),
         study,
@@ -163,7 +163,7 @@ def check_kill(case: Case) -> None:
     require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
     kept, before = _stored_seeds(case, out), len(ledger.paid())
     require(kept, study, "had stored nothing when it was killed; give more items or trials")
-    start.resume_folder(with_ledger(study, ledger), out)
+    resume(Run(out, study=with_ledger(study, ledger)))
     again = set(ledger.paid()[before:])
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
     require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
@@ -176,7 +176,7 @@ def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, CallLedger(case.folder / "replayed")
     records = sorted_lines(case.whole.records())
-    start.resume_folder(with_ledger(study, ledger), case.whole.path)
+    resume(Run(case.whole.path, study=with_ledger(study, ledger)))
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
     require(sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
@@ -186,11 +186,11 @@ def check_stop(case: Case) -> None:
     study, ledger, out = case.study, CallLedger(case.folder / "stopped"), case.new()
     most = case.whole.manifest.spent.requests
     stopped = repeat(with_ledger(study, ledger), case.whole.path, out, Limits(calls=1))
-    require(stopped.status == "stopped", study, "does not stop at a limit of one call")
+    require(stopped.manifest.status == "stopped", study, "does not stop at a limit of one call")
     _check_shown(case, out)
-    start.resume_folder(with_ledger(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
+    resume(Run(out, study=with_ledger(study, ledger)), max_calls=max(2, most // 2))
     _check_shown(case, out)
-    start.resume_folder(with_ledger(study, ledger), out, limits=Limits(calls=10 * most))
+    resume(Run(out, study=with_ledger(study, ledger)), max_calls=10 * most)
     paid = ledger.paid()
     require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
     require(
@@ -208,14 +208,13 @@ def check_extend(case: Case) -> None:
         return
     repeat(with_ledger(study, CallLedger(case.folder / "before")), case.whole.path, out)
     kept, old = _stored_seeds(case, out), sorted_lines(case.whole.records())
-    options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
-    start.extend_folder(with_ledger(study, ledger), out, options=options)
+    extend(Run(out, study=with_ledger(study, ledger)), **more)
     grown = sorted_lines(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
     advice = "name trials by everything that shapes them, and nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
-    start.resume_folder(with_ledger(study, ledger), out)
+    resume(Run(out, study=with_ledger(study, ledger)))
     require(sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending")
 
 
@@ -228,7 +227,7 @@ def check_failures(case: Case) -> None:
     require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
     _check_shown(case, out)
-    start.resume_folder(with_ledger(study, CallLedger(case.folder / "again")), out, retry_failed=True)
+    resume(Run(out, study=with_ledger(study, CallLedger(case.folder / "again"))), retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
     require(sorted_lines(open_run(out).records()) == sorted_lines(case.whole.records()), study, again)
 
@@ -302,12 +301,6 @@ class _Advice:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, OvertonError | AssertionError):
             raise AssertionError(f"{self._words}; it raised {type(error).__name__}: {error}") from error
-
-
-def _trials(case: Case) -> Iterator[Any]:
-    run = case.whole
-    options = folder.RunFolder(run.path).options(case.study, run.manifest.options)
-    return case.study.trials(run.items(), options, run.manifest.seed)
 
 
 def _larger_option(case: Case) -> dict[str, Any]:

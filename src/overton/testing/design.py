@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
@@ -13,15 +13,16 @@ from overton.analysis.analyze import chosen_how, measure_run
 from overton.analysis.results import measuring_of, results_of
 from overton.calls import Trial
 from overton.errors import InputError
-from overton.runs.folder import RunFolder
-from overton.runs.run import open_run, run
+from overton.runs.folder import stored_records
+from overton.runs.run import open_run
+from overton.runs.start import run
 from overton.studies.contrasts import null_sides
 from overton.studies.contributions import Sides
 from overton.studies.measurement import Comparing
 from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
 from overton.studies.results import Results
-from overton.testing.case import Case, require, sorted_lines
+from overton.testing.case import Case, require, sorted_lines, trials_of
 
 __all__ = [
     "check_blocks",
@@ -40,17 +41,12 @@ def check_blocks(case: Case) -> None:
     if blocks is None:
         return
     require(blocks.goals, case.study, "name the measures whose half-width can be requested: Blocks(goals=...)")
-    trials = list(_trials(case))
+    trials = list(trials_of(case))
     arms = _trials_by_arm(case, blocks, trials)
     records = _records_by_trial(case, blocks, trials)
     for name, goal in blocks.goals.items():
         _check_judge(case, blocks, _interim_result(arms, records), {name: _NARROW_SHARE * goal.most})
     _check_like(case, blocks, arms, records)
-
-
-def _trials(case: Case) -> Iterable[Trial]:
-    run = case.whole
-    yield from RunFolder(run.path).experiment(case.study, run.manifest).trials()
 
 
 def _trials_by_arm(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, Sequence[Trial]]:
@@ -69,7 +65,7 @@ def _trials_by_arm(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mappi
 
 def _records_by_trial(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str, list[Any]]:
     """The first lane's records by their trials."""
-    table = RunFolder(case.whole.path).records()
+    table = stored_records(case.whole.path)
     own = "model" in table.columns and not case.study.together
     names = table["model"].to_list() if own else [""] * table.height
     found: dict[str, list[Any]] = defaultdict(list)

@@ -22,7 +22,7 @@ AGENTS = ["simulated/deliberator/a", "simulated/deliberator/b"]
 async def heard(null: str, format_: str) -> tuple[Any, list[Any], list[tuple[bool, str]]]:
     """A null's first trial, its records, and whether each call was shared, with the conversation that it ends."""
     given = {"rounds": 3, "nulls": [null], "formats": [format_]}
-    ready = set_up(STUDY, given, models=AGENTS, seed=1)
+    ready = set_up(STUDY, models=AGENTS, seed=1, **given)
     trial = next(one for one in ready.experiment.trials() if one.name.startswith("null/"))
     asked: list[tuple[bool, str]] = []
 

@@ -10,7 +10,7 @@ from tests.stored_runs import unpack
 
 import overton
 from overton.engine import entries
-from overton.runs.folder import RunFolder
+from overton.runs.folder import read_options
 from overton.studies.even_handedness import STUDY
 from overton.studies.options import fields_of, stored_options
 
@@ -46,7 +46,7 @@ def test_a_manifest_that_does_not_mention_the_share_keeps_the_default_of_its_tim
     manifest = json.loads((run / "manifest.json").read_bytes())
     assert manifest["options"].pop("nulls") == 0.2
     (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    assert RunFolder(run).options(STUDY, manifest["options"]).nulls == 0.2
+    assert read_options(run, STUDY, manifest["options"]).nulls == 0.2
     overton.resume(run, max_calls=0)
     assert {(one.identity.slot, one.identity.content) for one in entries(run / "journal.db")} == calls
 

@@ -16,7 +16,7 @@ LABEL = '{"rationale": "x", "stance": "%s", "strength": "clear", "declines": fal
 
 
 def trials(answers: str, **more: Any) -> list[Any]:
-    issues = set_up(STUDY, {}, models=["simulated/open-minded"]).experiment.items[:1]
+    issues = set_up(STUDY, models=["simulated/open-minded"]).experiment.items[:1]
     options = STUDY.options(trials=1, answers=answers, **more)
     return list(STUDY.trials(issues, options, 1))
 

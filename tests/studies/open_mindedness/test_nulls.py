@@ -43,7 +43,7 @@ def test_over_the_starter_arguments_texts_are_about_as_long() -> None:
 def issues() -> Any:
     from overton.runs.setup import set_up
 
-    return set_up(STUDY, {}, models=["simulated/open-minded"]).experiment.items
+    return set_up(STUDY, models=["simulated/open-minded"]).experiment.items
 
 
 async def prompt_of(null: str) -> tuple[Any, str, Any]:

@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.runs.starting import resume_run, start_run
 
 from overton.calls import Reply, Request
 from overton.errors import AccessError, OvertonError
-from overton.runs import answerers, dry_run, start
+from overton.runs import answerers, dry_run
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
 from overton.runs.run import Run
@@ -73,9 +74,7 @@ def threads(thread: Callable[..., ReferenceThread]) -> list[ReferenceThread]:
 def test_two_models_share_reference_opinions_and_beliefs(
     study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
 ) -> None:
-    manifest = start.start_folder(
-        Experiment(study, threads, Options()), wanted("pluralist/a", "pluralist/b"), tmp_path / "run"
-    )
+    manifest = start_run(Experiment(study, threads, Options()), wanted("pluralist/a", "pluralist/b"), tmp_path / "run")
     run = Run(tmp_path / "run", manifest)
     records = run.records()
     assert run.finished
@@ -99,10 +98,10 @@ def test_a_finished_run_replays_as_it_was_without_asking(
 ) -> None:
     run = Run(
         tmp_path / "run",
-        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "run"),
+        start_run(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "run"),
     )
     records, before = run.records(), sum(asked.values())
-    start.resume_folder(study, run.path)
+    resume_run(study, run.path)
     assert run.records().equals(records)
     assert sum(asked.values()) == before
 
@@ -112,16 +111,16 @@ def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
 ) -> None:
     whole = Run(
         tmp_path / "whole",
-        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "whole"),
+        start_run(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "whole"),
     )
     needed = sum(asked.values())
     asked.clear()
     most[0] = needed // 2
     with pytest.raises(OvertonError):
-        start.start_folder(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "broken")
+        start_run(Experiment(study, threads, Options()), wanted("pluralist"), tmp_path / "broken")
     assert sum(asked.values()) == needed // 2
     most[0] = 10**9
-    broken = Run(tmp_path / "broken", start.resume_folder(study, tmp_path / "broken"))
+    broken = Run(tmp_path / "broken", resume_run(study, tmp_path / "broken"))
     assert sum(asked.values()) == needed
     assert broken.records().equals(whole.records())
 

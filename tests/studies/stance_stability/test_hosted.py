@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runs.starting import resume_run, start_run
 
 from overton.calls import Reply, Request
 from overton.errors import RejectedError
-from overton.runs import answerers, dry_run, start
+from overton.runs import answerers, dry_run
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
 from overton.runs.run import Run
@@ -83,7 +84,7 @@ def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
 ) -> None:
     items = [topic("buses", 4), topic("trams", 4)]
     options = Options(temperatures=(0.0, 1.0), judge_prompts="both")
-    manifest = start.start_folder(Experiment(study, items, options), wanted("chameleon"), tmp_path / "run")
+    manifest = start_run(Experiment(study, items, options), wanted("chameleon"), tmp_path / "run")
     run = Run(tmp_path / "run", manifest)
     assert run.finished
     assert run.failed == 2  # the page on each topic's site that is too long
@@ -96,19 +97,19 @@ def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
     # Both temperatures write the same queries here, and search and read once.
     assert set(asked.values()) == {1}
     before = sum(asked.values())
-    start.resume_folder(study, run.path)
+    resume_run(study, run.path)
     assert run.records().equals(records)
     assert sum(asked.values()) == before
 
 
 def test_one_judge_serves_several_models(study: AnyStudy, topic: Any, tmp_path: Path) -> None:
-    manifest = start.start_folder(
+    manifest = start_run(
         Experiment(study, [topic("buses", 4)], Options()), wanted("chameleon/a", "chameleon/b"), tmp_path / "run"
     )
     run = Run(tmp_path / "run", manifest)
     records = run.records()
     assert sorted(set(records["model"])) == ["simulated/chameleon/a", "simulated/chameleon/b"]
-    start.resume_folder(study, run.path)
+    resume_run(study, run.path)
     assert run.records().equals(records)
 
 
@@ -117,7 +118,7 @@ def test_shared_queries_are_written_once_for_all_models_and_temperatures(
 ) -> None:
     options = Options(temperatures=(0.0, 1.0), queries="shared")
     named = wanted("chameleon/a", "chameleon/b", queries="chameleon/q")
-    manifest = start.start_folder(Experiment(study, [topic("buses", 3)], options), named, tmp_path / "run")
+    manifest = start_run(Experiment(study, [topic("buses", 3)], options), named, tmp_path / "run")
     # 12 turns are answered and judged; 3 queries, 3 searches and their pages are asked once.
     pages = sum(count for what, count in asked.items() if what.startswith("pages"))
     assert manifest.spent.requests == 12 + 12 + 3 + 3 + pages

@@ -23,7 +23,7 @@ TOPICS = [topic.id for topic in read_items(STUDY)[:8]]
 async def conducted(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
     """The records of a null's first conversation of three turns, and what was asked of whom."""
     judge = {"judge": ["simulated/stance-judge"]}
-    ready = set_up(STUDY, {"turns": 3, "nulls": [null]}, models=["simulated/chameleon"], others=judge, seed=1)
+    ready = set_up(STUDY, models=["simulated/chameleon"], others=judge, seed=1, turns=3, nulls=[null])
     trial = next(one for one in ready.experiment.trials() if one.name.startswith("null/"))
     asked = []
 

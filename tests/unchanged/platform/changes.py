@@ -41,6 +41,16 @@ CHANGED: dict[str, dict[str, Any]] = {
         "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
         "overton.models > Model > members": {"retrieves": "property"},
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
+        # A run is made of its folder's path alone, and what takes a run's path takes a run.
+        "overton > Run > class > path": ["positional or keyword", "str | Path", "none"],
+        "overton > Run > class > manifest": ["positional or keyword", "~ | None", "= None"],
+        "overton > Run > class > study": ["keyword-only", "~ | None", "= None"],
+        "overton > Run > class > experiment": ["keyword-only", "~ | None", "= None"],
+        **{f"overton > Run > members > {name}": "property" for name in ("journal_file", "lane_names", "records_file")},
+        **{
+            f"overton > {name} > call > path": ["positional or keyword", "str | Path | ~", "none"]
+            for name in ("batches", "extend", "open_run", "resume")
+        },
     },
     # A plan times no calls: a run's progress says how long it will take.
     # Shell completion is Click's own, which needs no options.

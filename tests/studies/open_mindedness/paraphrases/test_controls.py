@@ -18,7 +18,7 @@ from overton.studies.sections import Callout
 
 
 def issues() -> Any:
-    return set_up(OPEN_MINDEDNESS, {}, models=["simulated/open-minded"]).experiment.items
+    return set_up(OPEN_MINDEDNESS, models=["simulated/open-minded"]).experiment.items
 
 
 VERDICTS = {"yoga": "neutral", "Moon": "no verdict"}

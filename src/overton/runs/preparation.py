@@ -1,0 +1,252 @@
+"""What a run needs before its first call: answerers opened and checked, and its manifest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from overton.calls import Price
+from overton.calls.model import Model
+from overton.engine import Limits
+from overton.engine.records import record_type_columns
+from overton.errors import InputError, Notice, Problem, RunMismatch
+from overton.models import parse_spec, price_of
+from overton.models.arguments import takes
+from overton.runs.answerers import (
+    ModelRequest,
+    Requests,
+    entries_of,
+    open_models,
+    requests_of_run,
+    specs_of,
+    with_page_source,
+)
+from overton.runs.experiment import Experiment
+from overton.runs.folder import Manifest, ModelEntry
+from overton.runs.precision import check_one_judge, design_of
+from overton.runs.run import Run
+from overton.runs.temperature_probe import sent
+from overton.runs.trust import Trust, check_trusted
+from overton.studies.precision import PrecisionTarget
+from overton.studies.study import AnyStudy
+from overton.version import __version__
+
+
+class Prepared(NamedTuple):
+    """A run that can start: what it asks, its manifest, its answerers, and the completed request for them."""
+
+    experiment: Experiment
+    manifest: Manifest
+    models: dict[str, list[Model]]
+    wanted: Requests
+
+
+def prepare(
+    experiment: Experiment,
+    wanted: Requests,
+    *,
+    limits: Limits | None = None,
+    left_out: str = "",
+    batch: bool = False,
+    precision: PrecisionTarget | None = None,
+) -> Prepared:
+    """All that a run needs before its folder is made; no calls are made.
+
+    Raises:
+        InputError: anything wrong with items, models or options.
+    """
+    study, limits = experiment.study, limits or Limits()
+    wanted = with_page_source(study, wanted)
+    _check_record(study)
+    experiment.check_trials()
+    if precision is not None:
+        check_one_judge(study, wanted)
+        design_of(experiment, precision, study.lanes(wanted))
+    models = _open_models(experiment, wanted)
+    _check_prices(models, limits)
+    if batch:
+        _check_batches(models)
+    manifest = Manifest(
+        study=study.name,
+        seed=experiment.seed,
+        options=msgspec.to_builtins(experiment.options),
+        models=entries_of(wanted, models, batched=batch),
+        items=experiment.items_digest,
+        prompts=experiment.prompt_digests,
+        created=datetime.now(UTC).isoformat(timespec="microseconds"),
+        overton=__version__,
+        limits=limits,
+        left_out=left_out,
+        precision=precision,
+    )
+    return Prepared(experiment, manifest, models, wanted)
+
+
+def _check_record(study: AnyStudy) -> None:
+    """Refuse a study whose records could not be written, before anything is asked.
+
+    Raises:
+        InputError: a field of its record has a type that no column can hold.
+    """
+    try:
+        record_type_columns(study.record)
+    except (TypeError, NameError) as error:
+        raise InputError([Problem(f"study {study.name}", study.record.__name__, str(error))]) from error
+
+
+def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]]:
+    """The answerers of a run that exists, and after them those that are `added`; no calls are made.
+
+    Raises:
+        InputError: the folder names something that this machine has not used, and `trust` does not allow it; a price is
+            needed and unknown; anything wrong with those added.
+        RunMismatch: a model is not the one that the run started with.
+    """
+    manifest, wanted = run.manifest, requests_of_run(run.manifest)
+    check_trusted(run.study, run.path, wanted, trust)
+    for role, more in added.items():
+        wanted[role] = [*wanted.get(role, ()), *more]
+    models = _open_models(run.experiment, wanted, resumed=True)
+    _check_identities(run, models)
+    _check_prices(models, manifest.limits)
+    _warn_of_low_prices(manifest)
+    if added:  # what was found out about existing models is kept
+        batched = any(entry.batched for side in manifest.models.values() for entry in side)
+        manifest.models = {
+            role: [*(existing := manifest.models.get(role, [])), *entries[len(existing) :]]
+            for role, entries in entries_of(wanted, models, batched=batched).items()
+        }
+    return models
+
+
+def _open_models(experiment: Experiment, wanted: Requests, *, resumed: bool = False) -> dict[str, list[Model]]:
+    study = experiment.study.with_demands(experiment.options, specs_of(wanted))
+    return open_models(study, experiment.items, wanted, experiment.seed, resumed=resumed)
+
+
+def reached_elsewhere(
+    entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]
+) -> dict[str, list[ModelEntry]]:
+    """A run's models, some of them reached as these requests say, by name.
+
+    Arguments that a request does not give stay as they were, if a model reached that way takes them. Whether it is the
+    same model is checked when it is opened.
+
+    Raises:
+        InputError: the run has no such model.
+    """
+    requests = {model_request.name: model_request for model_request in elsewhere}
+    known = dict.fromkeys(entry.name for side in entries.values() for entry in side)
+    if strangers := [name for name in requests if name not in known]:
+        reason = f"is not a model of this run, which has {', '.join(known)}"
+        raise InputError([Problem("--model", name, reason) for name in strangers])
+    return {
+        role: [_redirect_entry(entry, requests[entry.name]) if entry.name in requests else entry for entry in side]
+        for role, side in entries.items()
+    }
+
+
+def _redirect_entry(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
+    spec, given = parse_spec(request.spec), {key for key, _ in request.arguments}
+    kept = [(key, value) for key, value in entry.arguments if key not in given and takes(spec, key)]
+    return msgspec.structs.replace(entry, spec=request.spec, arguments=(*kept, *request.arguments))
+
+
+def _check_prices(models: Mapping[str, Sequence[Model]], limits: Limits) -> None:
+    unknown = [
+        model.answerer.name for side in models.values() for model in side if not model.retrieves and model.price is None
+    ]
+    if limits.cost is not None and unknown:
+        raise InputError(
+            [Problem("--max-cost", name, "its price is unknown: give it with --price NAME IN OUT") for name in unknown]
+        )
+
+
+def _warn_of_low_prices(manifest: Manifest) -> None:
+    """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
+    for entry in {entry.identity: entry for side in manifest.models.values() for entry in side}.values():
+        known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
+        if manifest.limits.cost is None or entry.price is None or known is None:
+            continue
+        if (
+            entry.price.input < known.input
+            or entry.price.output < known.output
+            or _batch_price_share(entry.price) < _batch_price_share(known)
+        ):
+            batched = f"{_batch_price_share(entry.price):g} of that in batches"
+            own = f"${entry.price.input:g} in and ${entry.price.output:g} out, {batched}"
+            listed = f"${known.input:g} and ${known.output:g}, {_batch_price_share(known):g} in batches"
+            warnings.warn(
+                f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
+                Notice,
+                stacklevel=2,
+            )
+
+
+def _batch_price_share(price: Price) -> float:
+    return 1.0 if price.batch is None else price.batch
+
+
+def _is_model(spec: str) -> bool:
+    """Whether it is a model's spec, not that of a search engine or source of pages."""
+    try:
+        parse_spec(spec)
+    except InputError:
+        return False
+    return True
+
+
+def _check_batches(models: Mapping[str, Sequence[Model]]) -> None:
+    """Refuse batches if no model takes any; say which are called as usual.
+
+    Raises:
+        InputError: no model takes any.
+    """
+    asked = [model for side in models.values() for model in side if not model.retrieves]
+    if not any(model.batching for model in asked):
+        takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
+        raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
+    paid = [
+        model
+        for model in asked
+        if not model.batching and (model.price is None or model.price.input or model.price.output)
+    ]
+    for name in dict.fromkeys(model.answerer.name for model in paid):
+        warnings.warn(f"{name} takes no batches: it is called as usual, at full price", Notice, stacklevel=3)
+
+
+def set_batched(manifest: Manifest, models: Mapping[str, Sequence[Model]], *, batch: bool) -> None:
+    """Have a run's remaining calls sent in batches, or not, and note it in its manifest.
+
+    Raises:
+        InputError: no model takes batches.
+    """
+    if batch:
+        _check_batches(models)
+    manifest.models = {
+        role: [
+            msgspec.structs.replace(entry, batched=batch and model.batching is not None)
+            for entry, model in zip(entries, models[role], strict=True)
+        ]
+        for role, entries in manifest.models.items()
+    }
+
+
+def _check_identities(run: Run, models: Mapping[str, Sequence[Model]]) -> None:
+    problems = [
+        Problem(str(run.path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
+        for role, entries in run.manifest.models.items()
+        for entry, model in zip(entries, models[role], strict=False)
+        for what, was, is_ in (
+            ("its identity", entry.identity, model.answerer.identity),
+            ("whether answers are held to the form", entry.holds_form, model.answerer.holds_form),
+            ("its settings", entry.settings, sent(model.settings, entry.not_sent)),
+        )
+        if was != is_
+    ]
+    if problems:
+        raise RunMismatch(problems)
