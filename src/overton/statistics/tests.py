@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import nan
 from typing import NamedTuple
 
@@ -31,11 +32,17 @@ def signed_rank(differences: NDArray[np.float64]) -> float:
 def _exactly(differences: Floats) -> float:
     ranked = _ranked(np.abs(np.round(differences, 12)), differences > 0)
     doubled = np.rint(2 * ranked.ranks).astype(int)
-    chances = np.ones(1)
-    for rank in doubled:  # each rank's sign is a fair coin
-        chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
     smaller = min(doubled[ranked.above].sum(), doubled[~ranked.above].sum())
-    return float(min(1.0, 2 * chances[: smaller + 1].sum()))
+    return float(min(1.0, 2 * _chances_of_sums(tuple(doubled.tolist()))[: smaller + 1].sum()))
+
+
+@lru_cache(maxsize=1024)  # few units have few ways to be tied
+def _chances_of_sums(ranks: tuple[int, ...]) -> Floats:
+    """How likely each sum of ranks is, from 0 on, if every rank's sign is a fair coin."""
+    chances = np.ones(1)
+    for rank in ranks:
+        chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
+    return chances
 
 
 def _approximately(differences: Floats) -> float:
