@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -327,8 +326,12 @@ def test_a_run_that_began_with_google_resumes_from_its_journal(
     endpoint: Any, given: Any, google: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = given("old", search="google") | {"source_args": {"search": {"base_url": google.url}}}
+
+    def open_as_before(*given: Any, **more: Any) -> Any:
+        return open_models(*given, **more | {"resumed": True})
+
     with monkeypatch.context() as before:
-        before.setattr("overton.runs.preparation.open_models", partial(open_models, resumed=True))
+        before.setattr("overton.runs.preparation.open_models", open_as_before)
         assert not overton.run("stance-stability", **wanted, max_calls=40).finished
     sent = len(google.searches)
     assert sent > 0
