@@ -278,8 +278,8 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def plan_key(self) -> Hashable:
-        """Trials of equal keys make equally many calls, of equal lengths, on the same replies, and share the same: a
-        plan counts one for all. None, unless a study knows better, if nothing is known."""
+        """Equal for trials that, given the same replies, make equally many calls of equal lengths and share the same
+        ones, so that a plan has to count only one of them. None (the default) if a study does not know."""
         return None
 
     def draw(self, purpose: str) -> Draw:

@@ -39,8 +39,10 @@ class CorrectedNumber(msgspec.Struct, frozen=True):
 
 
 class CorrectedRow(msgspec.Struct, frozen=True):
-    """The share of a label, or the mean of labels' numbers (`label` is None): of all rows, of one `group` of them, or
-    as the difference of that group from the one that it stands `against`."""
+    """The share of a label, or the mean of labels' numbers if `label` is None.
+
+    It describes all rows, or those of one `group`. With `against` it is that group's number minus the other's.
+    """
 
     label: str | None
     group: str | None
@@ -57,8 +59,10 @@ class JudgeHumanAgreement(msgspec.Struct, frozen=True):
 
 
 class JudgedResult(msgspec.Struct, frozen=True):
-    """All results for a judged table of so many `units`, of which people labelled some; `population` says which rows
-    they describe, and `level` is that of their intervals."""
+    """All results for a judged table of `units` rows, of which `labelled` have a human label.
+
+    `population` says which rows the numbers describe, and `level` is that of their intervals.
+    """
 
     units: int
     labelled: int

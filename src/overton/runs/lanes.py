@@ -48,9 +48,7 @@ def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lan
     if part is not None:
         planned = Counter({item: count for item, count in planned.items() if item in part})
     wanted = manifest.precision
-    design = None
-    if wanted is not None:
-        design = design_of(experiment, wanted, len(seatings))
+    design = None if wanted is None else design_of(experiment, wanted, len(seatings))
     order = None if design is None else design.order
     lanes = [
         Lane(
@@ -64,8 +62,8 @@ def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lan
         )
         for number, (seats, label) in enumerate(seatings)
     ]
-    for lane in lanes:
-        if design is not None:
+    if design is not None:
+        for lane in lanes:
             lane.rounds = Rounds(partial(decide_round, design), partial(choose_trials, design), lane.own)
     return lanes
 

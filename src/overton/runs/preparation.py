@@ -1,4 +1,4 @@
-"""What a run needs before its first call: answerers opened and checked, and its manifest."""
+"""The answerers and the manifest of a run, made and checked before its first call."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]
     """The answerers of a run that exists, and after them those that are `added`; no calls are made.
 
     Raises:
-        InputError: the folder names something that this machine has not used, and `trust` does not allow it; a price is
-            needed and unknown; anything wrong with those added.
+        InputError: the folder names something that this machine has not used, and `trust` does not allow it. Or a price
+            is needed and unknown, or something is wrong with those added.
         RunMismatch: a model is not the one that the run started with.
     """
     manifest, wanted = run.manifest, requests_of_run(run.manifest)

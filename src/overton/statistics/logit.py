@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats
@@ -215,6 +214,9 @@ def separated_rows(
     0 <= z_i <= 1 if a row's answers all agree (s_i is their sign), x_i.b = 0 if they do not, maximising the sum of z.
     Arguments as for `fit_logit`, every row with answers.
     """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, hstack, identity
+
     rows = len(trials)
     features = _feature_matrix(design, groups, count)
     same = (successes == 0) | (successes == trials)
@@ -223,15 +225,11 @@ def separated_rows(
     signs = np.where(successes == 0, -1.0, 1.0)[same]
     pure = features[np.flatnonzero(same)].multiply(signs[:, None])
     size = int(same.sum())
-    above = scipy.sparse.hstack([-pure, scipy.sparse.identity(size)], format="csr")
+    above = hstack([-pure, identity(size)], format="csr")
     mixed = features[np.flatnonzero(~same)]
-    level = (
-        scipy.sparse.hstack([mixed, scipy.sparse.coo_array((mixed.shape[0], size))], format="csr")
-        if mixed.shape[0]
-        else None
-    )
+    level = hstack([mixed, coo_array((mixed.shape[0], size))], format="csr") if mixed.shape[0] else None
     width = features.shape[1]
-    found = scipy.optimize.linprog(
+    found = linprog(
         np.concatenate([np.zeros(width), -np.ones(size)]),
         A_ub=above,
         b_ub=np.zeros(size),
@@ -248,6 +246,8 @@ def separated_rows(
 
 
 def _feature_matrix(design: Floats, groups: NDArray[np.int64], count: int) -> Any:
+    from scipy.sparse import coo_array, hstack
+
     rows = len(groups)
-    dummies = scipy.sparse.coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
-    return scipy.sparse.hstack([dummies, scipy.sparse.coo_array(design)], format="csr")
+    dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
+    return hstack([dummies, coo_array(design)], format="csr")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from overton.studies.numbers import Kind, reason, sentence
+from overton.studies.numbers import Kind, number, reason, sentence
 from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, Method, Section, Table, sentence_cell
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ def _correction_table(rows: Sequence[CorrectedRow], note: str) -> Table:
 
 def _cells(rows: Sequence[CorrectedRow]) -> Iterator[list[Cell]]:
     """A mean is another kind of number than a share, and so is written out."""
-    from overton.studies.numbers import number
-
     for row in rows:
         judge, corrected, labelled = row.number.judge, row.number.corrected, row.number.labelled
         if row.label is None:
