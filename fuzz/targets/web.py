@@ -72,7 +72,7 @@ _REQUEST = Request((user("trams and buses"),), Settings())
 def _kept(model: Model) -> Answerer:
     """An answerer that keeps what it finds and reads in an archive."""
     assert model.keep_in is not None
-    model.keep_in(_folder())
+    model.keep_in(str(_folder()))
     return model.answerer
 
 

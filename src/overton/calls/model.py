@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from overton.calls.protocols import BatchApi, ServerList
 from overton.calls.types import Answerer, Price, Reply, Request, Settings
@@ -35,7 +34,7 @@ class Model:
     unsure: bool = False
     batching: BatchApi | None = None
     serving: ServerList | None = None
-    keep_in: Callable[[Path], None] | None = None
+    keep_in: Callable[[str], None] | None = None
 
     @property
     def retrieves(self) -> bool:

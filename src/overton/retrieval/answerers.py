@@ -75,7 +75,7 @@ class _ArchivingAnswerer:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def keep_in(self, folder: Path) -> None:
+    def keep_in(self, folder: str | Path) -> None:
         """Keep everything found and read in the archive in this folder, from the next call on.
 
         Raises:

@@ -114,7 +114,7 @@ async def _conduct_session(  # noqa: PLR0917
         write_manifest(run.path, run.manifest)
         for model in distinct_answerers(models):
             if model.keep_in is not None:
-                model.keep_in(run.path)
+                model.keep_in(str(run.path))
         lanes = lanes_of(run, models)
         before = spent_so_far(run, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)

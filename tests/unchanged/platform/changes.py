@@ -38,7 +38,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         **_TABLE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
         "overton.calls > Trial > members > plan_key": "property",
-        "overton.models > Model > class > keep_in": ["Callable[[Path], None] | None", "= None"],
+        "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
         "overton.models > Model > members": {"retrieves": "property"},
         "overton > verify > call > path": ["positional or keyword", "str | Path", "none"],
         # A run is made of its folder's path alone, and what takes a run's path takes a run.
