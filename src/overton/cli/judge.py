@@ -433,9 +433,9 @@ def _say_if_whole(task: Path) -> None:
     """Say that whole groups were drawn by default, how many, and how to draw single rows."""
     from overton.cli.terminal import say
     from overton.judging.label_tasks import LabelTask
-    from overton.runs.labels import read_file
+    from overton.runs.labels import read_label_file
 
-    drawn = read_file(task)
+    drawn = read_label_file(task)
     if isinstance(drawn, LabelTask) and drawn.design == "whole":
         groups = len({row.group for row in drawn.rows})
         say(

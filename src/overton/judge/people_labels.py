@@ -12,7 +12,7 @@ from overton.analysis.labels import label_shares
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.judging.annotators import AnnotatorAgreement
-from overton.runs.labels import labels_file, labels_locked, read_file, read_labels, task_for, write_labels
+from overton.runs.labels import labels_file, labels_locked, read_label_file, read_labels, task_for, write_labels
 from overton.runs.run import open_run
 from overton.studies.label_shares import LabelledShares
 from overton.studies.registry import study_named
@@ -105,7 +105,7 @@ def _read_pages(
     from overton.judging.label_studio import said_by
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
-    read = [(file, read_file(file)) for file in files]
+    read = [(file, read_label_file(file)) for file in files]
     said = [(file, content) for file, content in read if isinstance(content, AnnotatorLabels)]
     exports = [(file, content) for file, content in read if isinstance(content, list)]
     tasks = [file for file, content in read if isinstance(content, LabelTask)]

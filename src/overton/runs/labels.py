@@ -38,7 +38,7 @@ class _LabelFileHead(msgspec.Struct):
     person: msgspec.Raw = msgspec.Raw()
 
 
-def read_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExport]:
+def read_label_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExport]:
     """The content of a file: a task, what a person saved, or what Label Studio exported.
 
     Raises:
@@ -78,7 +78,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
     if key is None and not beside.exists():
         reason = f"there is no {TASK} beside it: name the task that was written with the pages (--key)"
         raise InputError([Problem(str(files[0]), "", reason)])
-    found = read_file(beside)
+    found = read_label_file(beside)
     if not isinstance(found, LabelTask):
         raise InputError([Problem(str(beside), "", "is not a task, but people's labels: name the task (--key)")])
     return found

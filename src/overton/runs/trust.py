@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,13 +17,13 @@ from filelock import FileLock, Timeout
 from platformdirs import user_config_path
 
 from overton.calls import Reach
-from overton.errors import InputError, Notice, Problem, RunError, Unreadable, reason_of
+from overton.errors import InputError, Notice, Problem, RunError
 from overton.files.atomic import cannot_be_written, write_atomic
 from overton.models.reach import reach_of as reach_of_model
 from overton.retrieval.sources import reach_of as reach_of_source
 from overton.runs.answerers import PAGES, ModelRequest, Requests
 from overton.studies.study import AnyStudy
-from overton.untrusted import decode_json, read_bytes, visible_line
+from overton.untrusted import decode_json, read_file, visible_line
 
 FORMAT = 1
 _MAX_BYTES = 2**24
@@ -76,13 +77,10 @@ def _confirmations_file() -> Path:
 
 
 def _read_confirmations(file: Path) -> _Confirmations:
-    try:
-        found = decode_json(read_bytes(file, _MAX_BYTES), _decode)
-    except FileNotFoundError:
-        return _Confirmations()
-    except (OSError, Unreadable) as error:
-        reason = reason_of(error)
-        raise RunError(f"{file} cannot be read: {reason}; repair or delete it") from error
+    def error(reason: str) -> RunError:
+        return RunError(f"{file} cannot be read: {reason}; repair or delete it")
+
+    found = read_file(file, _MAX_BYTES, partial(decode_json, decode=_decode), error, missing=_Confirmations())
     if found.format != FORMAT:
         raise RunError(f"{file} has format {found.format}; this version of Overton reads {FORMAT}")
     return found
