@@ -7,10 +7,15 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from overton.runs import items
+from overton.studies.items import Items, usable
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -50,7 +55,24 @@ def cut_short(words: list[str], model: str) -> list[str]:
 STORIES = {name: found for page in PAGES for name, text in chapters(page) if (found := commands(text))}
 
 
+@pytest.fixture
+def few_items(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands without a path read the first two of a study's own items, and those that the chapter names."""
+    named = {after for command in STORIES[story] for word, after in pairwise(command) if word == "--only"}
+    locate, parse, options = items._locate_items, items._parse_items, items._reading_options
+
+    def locate_few(asked: Items[Any], path: Any) -> Any:
+        found = locate(asked, path)
+        if path is not None:
+            return found
+        every = found if isinstance(found, Sequence) else usable(parse(asked, found, options(asked, found, {})))
+        return [item for place, item in enumerate(every) if place < 2 or item.id in named]
+
+    monkeypatch.setattr(items, "_locate_items", locate_few)
+
+
 @pytest.mark.timeout(600)
+@pytest.mark.usefixtures("few_items")
 @pytest.mark.parametrize("story", STORIES)
 def test_commands_of_a_chapter_run_and_succeed(
     story: str, desk: Path, environment: dict[str, str], command_line: Any

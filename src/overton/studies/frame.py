@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from math import isfinite
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
@@ -262,16 +264,21 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {row.key: row for row in self.rows}
 
     @cached_property
-    def _rows_by(self) -> dict[tuple[str, str | None], list[EstimateRow]]:
-        found: dict[tuple[str, str | None], list[EstimateRow]] = {}
-        for row in self.rows:
-            found.setdefault((row.measure, row.facet), []).append(row)
-        return found
+    def _indexes(self) -> dict[tuple[str, ...], dict[tuple[str | None, ...], list[EstimateRow]]]:
+        return {}
+
+    def _rows_by(self, names: tuple[str, ...]) -> dict[tuple[str | None, ...], list[EstimateRow]]:
+        """The rows by their measure, facet and these columns."""
+        if names not in self._indexes:
+            cells_of, found = attrgetter("measure", "facet", *names), defaultdict(list)
+            for row in self.rows:
+                found[cells_of(row)].append(row)
+            self._indexes[names] = dict(found)
+        return self._indexes[names]
 
     def rows_of(self, measure: str, facet: str | None = None, **where: str | None) -> list[EstimateRow]:
         """The rows of a measure by a facet whose other columns are as given, in order."""
-        own = self._rows_by.get((measure, facet), [])
-        return [row for row in own if all(getattr(row, name) == value for name, value in where.items())]
+        return list(self._rows_by(tuple(where)).get((measure, facet, *where.values()), ()))
 
     def row(self, measure: str, **where: str | None) -> EstimateRow | None:
         """The row with exactly this key; None if there is none. By default the variant is 'plain' and all else null."""

@@ -188,13 +188,15 @@ def _of_each(
     """The P values of each two conditions, and of each model if `model` names its column."""
     facet, value = where
     keys = [*model, "condition", "against"]
+    columns = list(dict.fromkeys(measure.column for measure in tested))
     parts = table.partition_by(keys, as_dict=True, include_key=False)
     for names in table.select(keys).unique().sort(keys).rows():
         *models, condition, against = map(str, names)
+        differences = parts[names].select(columns).to_numpy()
         for measure in tested:
             within = condition if facet is None else f"{condition} / {value}"
             key = (models[0] if models else None, facet, within, against, measure.name)
-            yield key, signed_rank(parts[names][measure.column].drop_nulls().to_numpy())
+            yield key, signed_rank(differences[:, columns.index(measure.column)])
 
 
 def _facets_of(units: Units) -> list[str]:

@@ -7,6 +7,7 @@ A condition's name is its arm, followed by what differs from the plain setting: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -93,6 +94,7 @@ class ConditionPair(NamedTuple):
     against: Against
 
 
+@lru_cache  # every row of a table of estimates asks
 def named(condition: str) -> ConditionParts:
     """The parts of a condition's name; `arm` is '' if it is neither ours nor the paper's."""
     arm, *words = condition.split("+")
