@@ -38,6 +38,20 @@ _MEASURED = (
 )
 
 
+_FINISHED_RUN = """
+import sys
+import msgspec, overton
+from engine import issues
+
+def numbered(issue, number):  # the simulated model knows an issue by the texts of its questions
+    own = [msgspec.structs.replace(each, text=f"{each.text} [{number}]") for each in issue.paraphrases]
+    return msgspec.structs.replace(issue, paraphrases=own)
+
+items = [numbered(issue, number) for number, issue in enumerate(issues(int(sys.argv[1])))]
+overton.run("open-mindedness", models=["simulated/open-minded"], items=items, out=sys.argv[2])
+"""
+
+
 class Waiting(NamedTuple):
     """Seconds of CPU, seconds by the clock, and peak memory in MB, of one command."""
 
@@ -90,11 +104,9 @@ def short_commands() -> Iterator[tuple[str, list[str]]]:
 
 def make_finished_run(tree: Path, issues: int, out: Path) -> None:
     """A finished run of a simulated model on so many issues."""
-    made = "import sys, overton; from engine import issues; overton.run('open-mindedness'"
-    script = f"{made}, models=['simulated/open-minded'], items=issues(int(sys.argv[1])), out=sys.argv[2])"
     paths = os.pathsep.join([str(tree / "src"), str(Path(__file__).parent)])
     environment = {**os.environ, "PYTHONPATH": paths}
-    subprocess.run([sys.executable, "-c", script, str(issues), str(out)], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", _FINISHED_RUN, str(issues), str(out)], env=environment, check=True)
 
 
 def main() -> None:
