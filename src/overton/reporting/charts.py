@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree
 
 from markupsafe import Markup
 
 from overton.reporting.cells import visible_throughout
+from overton.reporting.row_names import leave_out
 from overton.studies.chart_layout import NARROW, WIDE, ChartLayout
 from overton.studies.sections import COLOURS, SERIES, Chart
 from overton.untrusted import visible
@@ -128,12 +131,15 @@ def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
     return visible_throughout({**spec, **wide, "config": _sized_config(room)})  # type: ignore[no-any-return]
 
 
-def draw_svg(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> str:
+def draw_svg(chart: Chart) -> str:
     """The chart as a standalone SVG document, in the colours of a light page. Nothing is fetched."""
+    return _draw(specification(chart), "white")
+
+
+def _draw(spec: Mapping[str, Any], background: str) -> str:
     import vl_convert
 
-    drawing = {**specification(chart, room), "background": background}
-    return str(vl_convert.vegalite_to_svg(drawing, allowed_base_urls=[]))
+    return str(vl_convert.vegalite_to_svg({**spec, "background": background}, allowed_base_urls=[]))
 
 
 def draw_inline(chart: Chart) -> Markup:
@@ -142,21 +148,25 @@ def draw_inline(chart: Chart) -> Markup:
 
 
 def _draw_inline(chart: Chart, room: ChartLayout) -> Markup:
-    svg = draw_svg(chart, "transparent", room)
+    spec = specification(chart, room)
+    drawn, names = leave_out(spec, spec["config"]["axis"]["labelFontSize"])
     described = visible(f"{chart.caption}. {chart.description}")
-    return clean_svg(svg, f"{chart.name}-{room.name}", described, room)
+    return clean_svg(_draw(drawn, "transparent"), f"{chart.name}-{room.name}", described, room, names)
 
 
-def clean_svg(svg: str, name: str, description: str, room: ChartLayout = WIDE) -> Markup:
+def clean_svg(
+    svg: str, name: str, description: str, room: ChartLayout = WIDE, texts: Mapping[str, str] = MappingProxyType({})
+) -> Markup:
     """An SVG document as an inert element.
 
     Its classes are the room's name and how it fits there: 'fills' is scaled to the page's width, 'broad' and 'small'
     keep their size. Only known elements and attributes pass, references point into the same drawing, colours become the
-    style sheet's variables, and a mark's description becomes its `data-tip`.
+    style sheet's variables, and a mark's description becomes its `data-tip`. Keys of `texts` are replaced by their
+    values.
     """
     root = ElementTree.fromstring(svg)
     excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width
-    _clean_element(root, name)
+    _clean_element(root, name, texts)
     size = "fills" if abs(excess) <= _MAX_EXCESS_PX else "broad" if excess > 0 else "small"
     root.set("class", f"{room.name} {size}")
     root.set("role", "img")
@@ -164,18 +174,19 @@ def clean_svg(svg: str, name: str, description: str, room: ChartLayout = WIDE) -
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
-def _clean_element(element: ElementTree.Element, name: str) -> None:
+def _clean_element(element: ElementTree.Element, name: str, texts: Mapping[str, str]) -> None:
     tip = element.get("aria-label") if element.get("role") == "graphics-symbol" else None
     is_mark = (element.get("aria-roledescription") or "") not in _UNMARKED_ROLES
     element.tag = element.tag.removeprefix(_SVG_NAMESPACE)
     kept = {key: _clean_attribute(key, value, name) for key, value in element.attrib.items() if key in _ATTRIBUTES}
     element.attrib.clear()
     element.attrib.update(kept)
+    element.text = texts.get(element.text or "", element.text)
     if tip and is_mark:
         element.set("data-tip", tip)
     for child in list(element):
         if child.tag.removeprefix(_SVG_NAMESPACE) in _ELEMENTS:
-            _clean_element(child, name)
+            _clean_element(child, name, texts)
         else:
             element.remove(child)
 
