@@ -7,7 +7,6 @@ item.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from itertools import groupby
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -348,11 +347,11 @@ def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing
 
     That is for the first null that the study declares for it; those of others are called `against_null_NAME`.
     """
-    made: dict[str, Any] = deepcopy(dict(document)) if found else dict(document)
+    made = dict(document)
     for measure, null, contrast in found:
         place = comparing.place(measure.name, contrast.model) if comparing else ()
-        node = _node_at(made, place) if place else None
-        if isinstance(node, dict) and isinstance(node.get("leads"), str):
+        node = _copied_node(made, place) if place else None
+        if node is not None and isinstance(node.get("leads"), str):
             first = "against_null" not in node
             node["against_null" if first else f"against_null_{null.name}"] = {
                 **number_of(contrast.difference),
@@ -362,9 +361,16 @@ def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing
     return made
 
 
-def _node_at(node: Any, place: Sequence[str]) -> Any:
+def _copied_node(document: dict[str, Any], place: Sequence[str]) -> dict[str, Any] | None:
+    """The object at a place of a document, None if there is none; it and those on the way to it become copies."""
+    node = document
     for key in place:
-        node = node.get(key) if isinstance(node, dict) else None
+        inner = node.get(key)
+        if not isinstance(inner, dict):
+            return None
+        copied = dict(inner)
+        node[key] = copied
+        node = copied
     return node
 
 
