@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from tests.stored_runs import unpack
 
 import overton
@@ -27,6 +28,7 @@ def _analysed(name: str, folder: Path, **how: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_each_line_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(tmp_path: Path) -> None:
     names = ("null-conditions", "probabilities", "repeats")
     for name in names:
@@ -47,6 +49,7 @@ def assert_complete(study: str, documents: list[dict[str, Any]]) -> None:
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
 
 
+@pytest.mark.long
 def test_each_line_of_deliberation_is_of_a_number_or_says_why_it_was_dropped(tmp_path: Path) -> None:
     names = ("null-conditions", "repeats", "labels-single-value")
     runs = [unpack(f"deliberation-{name}", tmp_path) for name in names]
@@ -65,6 +68,7 @@ def test_each_line_of_deliberation_is_of_a_number_or_says_why_it_was_dropped(tmp
         assert line in used or line.dropped or line.value == "itself" or line.path in _RARE, line
 
 
+@pytest.mark.long
 def test_each_line_of_stance_stability_is_used_or_says_why_it_was_dropped(tmp_path: Path) -> None:
     names = ("probabilities", "repeats", "labels-whole-stance")
     folders = [unpack(f"stance-stability-{name}", tmp_path) for name in names]
@@ -105,6 +109,7 @@ def test_a_number_moves_by_its_line_and_keeps_its_value(tmp_path: Path) -> None:
     assert then["below_null"]["plain"]["estimate"] == rows["even", None, None, "system-1", "plain", "null/same-prompt"]
 
 
+@pytest.mark.long
 def test_each_line_of_pluralism_is_of_a_number_of_a_recorded_run_or_says_why_it_was_dropped(tmp_path: Path) -> None:
     runs = [
         unpack(f"pluralism-{name}", tmp_path) for name in ("null-conditions", "probabilities", "labels-single-match")

@@ -21,6 +21,15 @@ from .studies import QUICK
 
 NUMBERS = ("compared", "gated", "baseline", "judged")
 KINDS = ("plan", "records", "calls", "requests", "dataset", "summary", *NUMBERS)
+SLOW = {
+    "pluralism-two-models",
+    *(f"stored-pluralism-labels-{draw}-{what}" for draw in ("single", "whole") for what in ("match", "stance")),
+}
+"""Analyses of many comparisons, whose like is among the quick cases."""
+
+
+def _is_long(case: str) -> bool:
+    return case in SLOW or (case in ASKED and case not in QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +40,7 @@ def address() -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=pytest.mark.long if case in ASKED and case not in QUICK else ()) for case in CASES],
+    [pytest.param(case, marks=pytest.mark.long if _is_long(case) else ()) for case in CASES],
 )
 def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: str, tmp_path: Path) -> None:
     old, new = recorded(case), redo(case, tmp_path, address)

@@ -52,6 +52,7 @@ def rows(table: pl.DataFrame) -> list[tuple[list[str], list[str]]]:
     return table.select("predicted", "true").rows()
 
 
+@pytest.mark.long
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     covered = 0
     for seed in range(60):

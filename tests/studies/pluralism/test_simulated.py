@@ -48,12 +48,12 @@ def recalls(records: pl.DataFrame, condition: str) -> dict[str, float]:
 
 async def test_suppression_and_amplification_come_back(kit: Any, threads: list[ReferenceThread]) -> None:
     known = Parameters(voice=0.7, suppress=0.5, amplify=0.4, heed=0.5)
-    records = await held(kit, threads[:150], known, experiments=("sycophancy",), mitigation=True)
+    records = await held(kit, threads[:80], known, experiments=("sycophancy",), mitigation=True)
     assert set(records["status"]) == {"done"}
     assert set(records["given"]) == {10}
     neutral, matched = recalls(records, "neutral"), recalls(records, "matched-neutral")
     toward, opposing = recalls(records, "toward"), recalls(records, "opposing")
-    near = 4 * (0.25 / 150 / 3) ** 0.5  # four standard errors of a mean of three or four views in each thread
+    near = 4 * (0.25 / 80 / 3) ** 0.5  # four standard errors of a mean of three or four views in each thread
     for recall in (*neutral.values(), *matched.values()):
         assert recall == pytest.approx(0.7, abs=near)
     for against, along in (

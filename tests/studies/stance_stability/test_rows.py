@@ -160,7 +160,7 @@ def test_every_value_lies_in_its_range_whatever_the_turns(talk):
     pages = some.lists(some.sampled_from("abcd"), max_size=4).map(" ".join)
     turn = some.tuples(some.sampled_from("scbu-"), some.sampled_from([None, 0.33, 0.67, 1.0]), pages)
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=20)
     @given(some.lists(some.lists(turn, min_size=1, max_size=6), min_size=1, max_size=4), some.booleans())
     def check(conversations, other):
         tables = [

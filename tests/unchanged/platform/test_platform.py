@@ -17,7 +17,7 @@ from .changes import CHANGED, GONE
 
 _NEEDS_INSPECT = ("log-", "eval-", "task-", "folder-imported")
 _QUICK = (
-    *("commands", "study-options", "task-parameters", "python-names", "errors", "kind-words", "exit-codes"),
+    *("commands", "study-options", "task-parameters", "python-names", "errors", "kind-words"),
     *(f"folder-{study}" for study in pins.STUDIES),
     *(f"log-{study}" for study in pins.STUDIES),
     *(f"wire-{study}-openai" for study in pins.STUDIES),

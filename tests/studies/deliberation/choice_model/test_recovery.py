@@ -33,6 +33,7 @@ def test_the_default_finds_the_truth(simulated: Simulated, seed: int) -> None:
     assert found.dilemma_spread.estimate == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.long
 def test_intervals_cover_the_truth_as_often_as_they_say(simulated: Simulated) -> None:
     """Fourteen data sets, five parameters each: 66 of 70 expected. Those of `penalised` hold it far less often."""
     covered: dict[Estimator, int] = {"random": 0, "penalised": 0}
@@ -70,6 +71,7 @@ ALIKE: dict[str, Any] = {
 """Three models at once that like the same verdicts, without inertia or conformity."""
 
 
+@pytest.mark.long
 def test_tastes_of_unequal_strength_are_not_taken_for_inertia(simulated: Simulated) -> None:
     """Spreads of 0.3, 1 and 1.7 and no inertia: with one spread for all, C would seem to have 0.4 of it."""
     away, spreads, common = [], [], []
@@ -88,6 +90,7 @@ def test_tastes_of_unequal_strength_are_not_taken_for_inertia(simulated: Simulat
     assert np.mean(common, axis=0)[0] < -0.1
 
 
+@pytest.mark.long
 def test_standard_errors_with_strong_tastes_are_those_of_many_more_points(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +108,7 @@ def test_standard_errors_with_strong_tastes_are_those_of_many_more_points(
     assert ours.estimate == pytest.approx(finer.estimate, abs=0.05 * finer.se)
 
 
+@pytest.mark.long
 def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(simulated: Simulated) -> None:
     """It is the same from either fit, and the difference between both."""
     unequal = simulated(400, 120, **ALIKE, taste=(0.3, 1.0, 2.5))
@@ -122,6 +126,7 @@ def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(si
     assert equal.p > 0.05
 
 
+@pytest.mark.long
 def test_the_search_for_a_spread_of_all_tastes_starts_near_where_it_ends(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +150,7 @@ def test_the_search_for_a_spread_of_all_tastes_starts_near_where_it_ends(
     assert abs(parameters[place] - common) < 0.6 * (common - own)
 
 
+@pytest.mark.long
 def test_errors_with_tastes_are_as_large_as_they_say(simulated: Simulated) -> None:
     """Five data sets, six parameters each, in standard errors from the truth."""
     away = []
@@ -158,6 +164,7 @@ def test_errors_with_tastes_are_as_large_as_they_say(simulated: Simulated) -> No
     assert 11 < np.sum(np.square(away)) < 62  # 30 expected; between them lie 99.9% of chi-squared
 
 
+@pytest.mark.long
 def test_where_there_is_neither_inertia_nor_conformity_the_default_takes_no_taste_for_them(
     simulated: Simulated,
 ) -> None:
@@ -179,6 +186,7 @@ def test_where_there_are_no_tastes_both_agree(simulated: Simulated) -> None:
     assert taste.taste_spread.estimate < 0.4
 
 
+@pytest.mark.long
 def test_conformity_that_differs_between_models_is_found_by_model(simulated: Simulated) -> None:
     """With equal truths, the shared estimate lies among the three."""
     decisions = simulated(5, 100)
