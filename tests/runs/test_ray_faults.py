@@ -31,6 +31,7 @@ import msgspec
 from ray_engine import stub
 
 from overton.runs.answerers import ModelRequest
+from overton.runs.experiment import Experiment
 from overton.runs.preparation import prepare
 from overton.runs.start import start
 from overton.models import ray_worker as worker
