@@ -46,6 +46,11 @@ def place() -> str:
     return f"the Ray cluster at {without_credentials(address())}" if address() else "this machine, started by Ray"
 
 
+def is_encrypted() -> bool:
+    """Whether Ray encrypts its messages, so that nothing should pass beside them."""
+    return os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
+
+
 def check_installed() -> None:
     """Raise `MissingExtra` if Ray is not installed."""
     if find_spec("ray") is None:

@@ -4,6 +4,7 @@ lost. To the engine they are servers of one model; see `overton.calls.ServerList
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from overton.calls import Reply, Request, Server
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models import ray_cluster
 from overton.models.http_client import encoded
+from overton.models.ray_connection import MAX_REPLY_BYTES, SECRET_BYTES, CallConnection, connect
 from overton.models.ray_weights import Sought
 from overton.models.ray_worker import Engine, Fault, ReplicaMessage, Worker
 from overton.untrusted import decode_json, visible_line
@@ -24,8 +26,10 @@ from overton.version import __version__
 
 _PIECE_BYTES = 8 * 2**20
 """Bytes of the weights sent at a time: always few enough for a node's store."""
-_MAX_MESSAGE_BYTES = 2**26
 _MAX_LINE_CHARS = 300
+_MAX_WAIT_FOR_REASON_S = 10.0
+"""Seconds that Ray may take to report the end of a replica to which the connection was lost."""
+_LOST = "the connection to it was lost"
 _SILENCE_TIMEOUT_S = 30.0
 """Seconds that a replica may take to report that it is up."""
 _SPARE_CALLS = 8
@@ -128,11 +132,12 @@ class Replicas:
         Raises:
             AnswerError: it reports an error, is gone, or sent nonsense.
         """
+        ray = self._ray  # None by the time that a call which is under way at the end fails
         try:
             said = await waiting
-        except self._ray.exceptions.RayError as error:
+        except ray.exceptions.RayError as error:
             raise UnavailableError("connection", _clean_line(_last_line(error)), maybe_billed=True) from None
-        if not isinstance(said, bytes) or len(said) > _MAX_MESSAGE_BYTES:
+        if not isinstance(said, bytes) or len(said) > MAX_REPLY_BYTES:
             raise _nonsense_error("not bytes, or too many")
         try:
             told = decode_json(said, _decode_message)
@@ -160,6 +165,16 @@ class Replicas:
         """Load the weights into a replica's memory."""
         await self.heard(actor.load.remote(self._placement.at_once))
 
+    async def connect(self, actor: Any) -> CallConnection | None:
+        """A connection for its calls; None if there can be none, and calls have to go by Ray's messages."""
+        if ray_cluster.is_encrypted():
+            return None
+        secret = secrets.token_bytes(SECRET_BYTES)
+        with suppress(UnavailableError, OSError, ValueError):
+            told = await self.heard(actor.listen.remote(secret))
+            return await connect(told.host, told.port, secret)
+        return None
+
 
 class _Slot:
     """The slot of one replica: it is started, watched, and replaced when lost."""
@@ -178,19 +193,40 @@ class _Slot:
         while True:
             actor = replicas.started()
             try:
-                self.server = await self._bring_up(actor, replicas)
+                self.server, connection = await self._bring_up(actor, replicas)
                 pause = _MIN_RESTART_S
-                await replicas.heard(actor.stay.remote())
+                await self._watch(actor, connection, replicas)
                 why = "has ended"
             except AnswerError as error:
                 why = str(error)
             finally:
+                self.server.abandon()
                 replicas.kill(actor)
             self.server = _PendingReplica(self.name, why)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_RESTART_S)
 
-    async def _bring_up(self, actor: Any, replicas: Replicas) -> Server:
+    async def _watch(self, actor: Any, connection: CallConnection | None, replicas: Replicas) -> None:
+        """Wait until the replica has ended; if the connection to it is lost, for not much longer.
+
+        Raises:
+            UnavailableError: the usual end; says why.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+
+                def lose() -> None:
+                    self.server = _PendingReplica(self.server.name, _LOST)
+                    limit.reschedule(loop.time() + _MAX_WAIT_FOR_REASON_S)
+
+                if connection is not None:
+                    connection.on_lost = lose
+                await replicas.heard(actor.stay.remote())
+        except TimeoutError:
+            raise UnavailableError("connection", _LOST) from None
+
+    async def _bring_up(self, actor: Any, replicas: Replicas) -> tuple[Server, CallConnection | None]:
         told = await replicas.heard(actor.begin.remote())
         if told.overton != __version__:
             raise UnavailableError(
@@ -204,8 +240,9 @@ class _Slot:
         try:
             await replicas.load(actor)
         except AccessError as error:
-            return _UnusableReplica(name, error)
-        return _Replica(name, actor, replicas)
+            return _UnusableReplica(name, error), None
+        connection = await replicas.connect(actor)
+        return _Replica(name, actor, replicas, connection), connection
 
 
 class _PendingReplica:
@@ -247,26 +284,32 @@ class _UnusableReplica(_PendingReplica):
 
 
 class _Replica:
-    """A replica that is up: see `Server`."""
+    """A replica that is up: see `Server`. Its calls go over a connection, or else by Ray's messages."""
 
-    def __init__(self, name: str, actor: Any, replicas: Replicas) -> None:
+    def __init__(self, name: str, actor: Any, replicas: Replicas, connection: CallConnection | None) -> None:
         self.name = name
         self._actor = actor
         self._replicas = replicas
+        self._connection = connection
 
     async def answer(self, request: Request) -> Reply:
         """See `Server`."""
         sent = encoded(request)
         try:
-            told = await self._replicas.heard(self._actor.answer.remote(sent))
+            told = await self._replicas.heard(self._send(sent))
         except UnavailableError as error:
             raise UnavailableError(error.kind, f"{self.name}: {error}", maybe_billed=error.maybe_billed) from None
         if told.reply is None:
             raise _nonsense_error("no reply")
         return told.reply
 
+    def _send(self, request: bytes) -> Awaitable[Any]:
+        return self._actor.answer.remote(request) if self._connection is None else self._connection.call(request)
+
     async def look(self) -> Mapping[str, str]:
         """See `Server`. Its weights were checked by their hash."""
+        if self._connection is not None and self._connection.is_closed:
+            raise UnavailableError("connection", _LOST)
         try:
             async with asyncio.timeout(_SILENCE_TIMEOUT_S):
                 await self._replicas.heard(self._actor.ping.remote())
@@ -277,6 +320,8 @@ class _Replica:
     def abandon(self) -> None:
         """See `Server`."""
         self._replicas.kill(self._actor)
+        if self._connection is not None:
+            self._connection.close()
 
     async def close(self) -> None:
         """See `Server`; its slot stops it."""

@@ -10,12 +10,13 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from overton.calls import Answerer, Reply, Request, Settings, user
-from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError
+from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError, reason_of
+from overton.models.ray_connection import CallServer
 from overton.models.ray_weights import Shelf, Sought
 from overton.untrusted import decode_json
 from overton.version import __version__
@@ -36,18 +37,21 @@ class Fault(msgspec.Struct, omit_defaults=True):
 
 
 class ReplicaMessage(msgspec.Struct, omit_defaults=True):
-    """A replica's message: who it is, a reply, or what went wrong. `found` is whether its node has the weights."""
+    """A replica's message: who it is, a reply, or what went wrong. `found` is whether its node has the weights;
+    `port` where it listens at `host`."""
 
     node: str = ""
     host: str = ""
     overton: str = ""
     found: bool = False
+    port: Annotated[int, msgspec.Meta(ge=0, lt=2**16)] = 0
     reply: Reply | None = None
     fault: Fault | None = None
 
 
 _encode = msgspec.json.Encoder().encode
 _decode_request = msgspec.json.Decoder(Request).decode
+_MAX_REASON_CHARS = 1_000
 _WARM_UP_REQUEST = Request((user("."),), Settings(max_tokens=1), seed=1)
 
 
@@ -87,6 +91,15 @@ class Worker:
         """Answer one request."""
         return await _report_outcome(self._answer(request))
 
+    async def listen(self, secret: bytes) -> bytes:
+        """Open a port, at the address that Ray has of the node, for one connection of a run that knows the secret."""
+        host = _node_address()
+        try:
+            port = await CallServer(secret, self.answer, _report_bug).listen(host)
+        except OSError as error:
+            return _encode(ReplicaMessage(fault=Fault("connection", f"it cannot listen: {reason_of(error)}")))
+        return _encode(ReplicaMessage(host=host, port=port))
+
     async def ping(self) -> bytes:
         """Report that it is up."""
         return _encode(ReplicaMessage())
@@ -118,6 +131,12 @@ async def _report_outcome(doing: object) -> bytes:
         return _encode(ReplicaMessage(fault=Fault("server error", str(error))))
 
 
+def _report_bug(error: BaseException) -> bytes:
+    """The same to the run as what Ray reports of a method that raises."""
+    message = f"its replica is gone: {type(error).__name__}: {error}"[:_MAX_REASON_CHARS]
+    return _encode(ReplicaMessage(fault=Fault("connection", message, maybe_billed=True)))
+
+
 def _sort(error: AnswerError) -> Sort:
     if isinstance(error, RejectedError):
         return "rejected"
@@ -129,3 +148,10 @@ def _node_id() -> str:
     import ray
 
     return str(ray.get_runtime_context().get_node_id())
+
+
+def _node_address() -> str:
+    """The node's address within its cluster: the loopback's if the cluster is this machine's own."""
+    import ray
+
+    return str(ray.util.get_node_ip_address())
