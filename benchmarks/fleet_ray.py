@@ -1,35 +1,50 @@
 """What Ray costs: a call to a replica beside one in process, and how near stub replicas come to their ideal.
 
-    python benchmarks/fleet_ray.py [--seconds 5] [--replicas 1 8] [--latency 20 200] [--copies 1] [--kills 10]
+    python benchmarks/fleet_ray.py [--seconds 5] [--replicas 1 8] [--latency 20 200] [--copies 1] [--sent 2]
+                                   [--groups 1 5 20] [--places 256] [--kills 10]
 
 A local cluster is started on the loopback. Each replica answers as many calls at a time as it has copies, and is sent
-twice as many, as `ray/` models are. 'Share' is calls a second beside replicas * copies / latency. With `--kills`, one
-of two nodes is killed and another added at that many random moments; every reply has to be the one that this process
-gives.
+`--sent` times as many; `ray/` models are sent twice as many. 'Share' is calls a second beside replicas * copies /
+latency. CPU time is that of the run's process, of the replicas and of Ray's own processes, while calls are made, over
+the number of calls; on Linux only. 'Idle' is what replicas use while none is called.
+
+With `--groups`, nothing of Overton's is measured: actors that return their argument get Ray's own messages, two at a
+time, each with as many calls of 700 bytes. With `--places`, Ray has no part: four processes have the replicas' ends of
+so many connections, to show what the run's end bears. With `--kills`, one of two nodes is killed and another added at
+that many random moments; every reply has to be the one that this process gives.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import resource
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "plugins"))
 
+import msgspec
 from on_ray import add_node, nodes, variables, write_gguf
 from ray_engine import reply_to, stub
 
 from overton.calls import Request, Server, Settings, user
 from overton.errors import UnavailableError
+from overton.models import ray_cluster
 from overton.models.gguf import sha256_of
+from overton.models.http_client import encoded
+from overton.models.ray_connection import CallConnection, CallServer, connect
 from overton.models.ray_replicas import Placement, Replicas, Up
+from overton.models.ray_worker import ReplicaMessage
 
 QUESTION = Request((user("Should the town have night buses? " * 20),), Settings(temperature=0.0, max_tokens=16), seed=7)
 
@@ -41,18 +56,25 @@ def main() -> None:
     asked.add_argument("--replicas", type=int, nargs="*", default=[1, 8])
     asked.add_argument("--latency", type=float, nargs="*", default=[20.0, 200.0], help="of a stub, in ms")
     asked.add_argument("--copies", type=int, default=1, help="calls that each replica answers at a time")
-    asked.add_argument("--sent", type=int, default=2, help="calls that it is sent, for each that it answers")
+    asked.add_argument(
+        "--sent", type=int, nargs="*", default=[2], help="calls that it is sent, for each that it answers"
+    )
+    asked.add_argument("--groups", type=int, nargs="*", default=[], help="calls in each of Ray's messages")
+    asked.add_argument("--places", type=int, nargs="*", default=[], help="connections without Ray")
     asked.add_argument("--kills", type=int, default=0)
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         weights = write_gguf(Path(folder) / "stub.gguf")
         with variables():
-            asyncio.run(_overhead(weights, weights.read_bytes(), given.seconds))
-            for replicas in given.replicas:
-                for latency in given.latency:
-                    asyncio.run(
-                        _throughput(weights, (replicas, given.copies, given.sent), latency / 1000, given.seconds)
-                    )
+            if given.replicas:
+                asyncio.run(_overhead(weights, weights.read_bytes(), given.seconds))
+            for replicas, latency, sent in product(given.replicas, given.latency, given.sent):
+                shape = replicas, given.copies, sent
+                asyncio.run(_throughput(weights, shape, latency / 1000, given.seconds))
+            for replicas, group in product(given.replicas, given.groups):
+                asyncio.run(_messages(replicas, group, given.seconds))
+        for places, latency, sent in product(given.places, given.latency, given.sent):
+            asyncio.run(_connections(places, sent, latency / 1000, given.seconds))
         if given.kills:
             _kills(weights, given.kills)
 
@@ -100,25 +122,184 @@ async def _throughput(weights: Path, shape: tuple[int, int, int], latency: float
     number, copies, sent = shape
     replicas = _replicas(weights, number, copies * sent, latency, copies)
     try:
-        up, answered = await _up(replicas, number), 0
-        before, began = _own_seconds(), perf_counter()
-
-        async def ask(server: Server) -> None:
-            nonlocal answered
-            while perf_counter() - began < seconds:
-                await server.answer(QUESTION)
-                answered += 1
-
-        await asyncio.gather(*(ask(server) for server in up for _ in range(copies * sent)))
-        rate, busy = answered / (perf_counter() - began), (_own_seconds() - before) / (perf_counter() - began)
+        up = await _up(replicas, number)
+        idle = _Use()
+        await asyncio.sleep(seconds / 2)
+        resting = idle.cores()
+        calling = _Use()
+        answered = await _answered_within(
+            seconds, [partial(_ask, server) for server in up for _ in range(copies * sent)]
+        )
+        rate, used = answered / calling.elapsed(), calling.per_call(answered)
     finally:
         await replicas.close()
     ideal = number * copies / latency
     print(
-        f"{number} x {copies} at {1e3 * latency:.0f} ms: {rate:.0f} calls/s of {ideal:.0f}, share {rate / ideal:.0%};"
-        f" the run's process had {busy:.0%} of a core",
+        f"{number} x {copies} at {1e3 * latency:.0f} ms, {sent} sent: {rate:.0f} calls/s of {ideal:.0f}, share"
+        f" {rate / ideal:.0%}; {used}; idle: {resting:.2f} cores",
         flush=True,
     )
+
+
+async def _ask(server: Server) -> None:
+    await server.answer(QUESTION)
+
+
+async def _answered_within(seconds: float, ways: Sequence[Callable[[], Awaitable[None]]]) -> int:
+    """How many calls are answered if each way to call is used again and again."""
+    answered, end = 0, perf_counter() + seconds
+
+    async def repeat(ask: Callable[[], Awaitable[None]]) -> None:
+        nonlocal answered
+        while perf_counter() < end:
+            await ask()
+            answered += 1
+
+    await asyncio.gather(*map(repeat, ways))
+    return answered
+
+
+async def _messages(number: int, group: int, seconds: float) -> None:
+    """Ray's own messages to actors that do nothing."""
+    ray = await asyncio.to_thread(ray_cluster.join)
+    try:
+        kind = ray.remote(_Echo).options(num_cpus=0.01, max_concurrency=10)
+        actors, content = [kind.remote() for _ in range(number)], bytes(700 * group)
+        await asyncio.gather(*(actor.echo.remote(content) for actor in actors))
+        calling = _Use()
+
+        async def send(actor: Any) -> None:
+            await actor.echo.remote(content)
+
+        sent = await _answered_within(seconds, [partial(send, actor) for actor in actors for _ in range(2)])
+        rate, used = group * sent / calling.elapsed(), calling.per_call(group * sent)
+    finally:
+        await asyncio.to_thread(ray_cluster.leave)
+    print(f"Ray alone, {number} actors, {group} calls in a message: {rate:.0f} calls/s; {used}", flush=True)
+
+
+class _Echo:
+    """An actor that does nothing."""
+
+    async def echo(self, content: bytes) -> bytes:
+        """What it is sent."""
+        return content
+
+
+_HOSTS = 4
+_SECRET = b"of this benchmark"
+
+
+async def _connections(number: int, sent: int, latency: float, seconds: float) -> None:
+    """Connections to places that answer one call at a time, several in a process."""
+    context, results = get_context("spawn"), get_context("spawn").SimpleQueue()
+    hosts = [
+        context.Process(target=_host, args=(number // _HOSTS, latency, results), daemon=True) for _ in range(_HOSTS)
+    ]
+    for host in hosts:
+        host.start()
+    try:
+        ports = [port for _ in hosts for port in await asyncio.to_thread(results.get)]
+        connections = [await connect("127.0.0.1", port, _SECRET) for port in ports]
+        decode = msgspec.json.Decoder(ReplicaMessage).decode
+
+        async def ask(connection: CallConnection) -> None:
+            decode(await connection.call(encoded(QUESTION)))
+
+        calling = _Use()
+        ways = [partial(ask, connection) for connection in connections for _ in range(sent)]
+        answered = await _answered_within(seconds, ways)
+        rate, used = answered / calling.elapsed(), calling.per_call(answered)
+        for connection in connections:
+            connection.close()
+    finally:
+        for host in hosts:
+            host.terminate()
+    ideal = len(ports) / latency
+    print(
+        f"without Ray, {len(ports)} places at {1e3 * latency:.0f} ms, {sent} sent: {rate:.0f} calls/s of {ideal:.0f},"
+        f" share {rate / ideal:.0%}; {used}",
+        flush=True,
+    )
+
+
+def _host(number: int, latency: float, results: Any) -> None:
+    """Have so many places in this process, until it is ended."""
+
+    async def run() -> None:
+        results.put([await _place(latency) for _ in range(number)])
+        await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+async def _place(latency: float) -> int:
+    free, reply = asyncio.Semaphore(1), msgspec.json.encode(ReplicaMessage(reply=reply_to(QUESTION, b"")))
+
+    async def answer(_: bytes) -> bytes:
+        async with free:
+            await asyncio.sleep(latency)
+        return reply
+
+    return await CallServer(_SECRET, answer, lambda error: repr(error).encode()).listen("127.0.0.1")
+
+
+class _Use:
+    """Time since it was made, on the clock and of processors."""
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+        self._before = _seconds_used()
+
+    def elapsed(self) -> float:
+        """Seconds on the clock."""
+        return perf_counter() - self._began
+
+    def cores(self) -> float:
+        """Processors that all processes together kept busy."""
+        return sum(self._used().values()) / self.elapsed()
+
+    def per_call(self, calls: int) -> str:
+        """Processor time, in words."""
+        used = ", ".join(f"{who} {1e3 * seconds / calls:.2f}" for who, seconds in self._used().items())
+        return f"CPU per call in ms: {used}"
+
+    def _used(self) -> dict[str, float]:
+        now = _seconds_used()
+        return {who: now[who] - self._before[who] for who in now}
+
+
+def _seconds_used() -> dict[str, float]:
+    """CPU time so far of this process, the replicas, and other processes that it started, as Ray's own."""
+    used = {"run": _own_seconds(), "replicas": 0.0, "others": 0.0}
+    for process in _descendants():
+        used["replicas" if process.title.startswith("ray::") else "others"] += process.seconds
+    return used
+
+
+class _Process(NamedTuple):
+    parent: int
+    seconds: float
+    title: str
+
+
+def _descendants() -> list[_Process]:
+    known = {int(path.name): found for path in Path("/proc").glob("[0-9]*") if (found := _process(path)) is not None}
+    children, found = {os.getpid()}, list[_Process]()
+    while children:
+        children = {number for number, process in known.items() if process.parent in children}
+        found += [known[number] for number in children]
+    return found
+
+
+def _process(path: Path) -> _Process | None:
+    """A process by its entry in /proc, None if it has ended."""
+    try:
+        fields = (path / "stat").read_text().rpartition(")")[2].split()
+        title = (path / "cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return None
+    return _Process(int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), title)
 
 
 def _own_seconds() -> float:
