@@ -192,6 +192,17 @@ async def test_a_reply_that_is_too_large_ends_the_connection() -> None:
         await call
 
 
+async def test_a_ping_is_answered_while_calls_are_under_way_and_is_no_call() -> None:
+    async with connected() as (replica, connection):
+        call = asyncio.create_task(connection.call(b"a"))
+        await until(1, replica)
+        await connection.ping()
+        assert replica.asked == [b"a"]
+        assert not call.done()
+        replica.release(b"a")
+        await call
+
+
 async def test_closing_fails_calls_under_way_without_a_report_of_loss() -> None:
     lost: list[None] = []
     async with connected() as (replica, connection):

@@ -58,10 +58,10 @@ class Engine:
 class CuttableServer(ray_connection.CallServer):
     """A server whose connection a test can cut."""
 
-    writers: list[asyncio.StreamWriter]
+    writers: dict[ray_worker.Worker, asyncio.StreamWriter]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.writers.append(writer)
+        self.writers[self._answer.__self__] = writer
         await super()._serve(reader, writer)
 
 
@@ -69,13 +69,13 @@ class Actor:
     """A worker in this process. Its messages are recorded by name; once it is killed, they fail."""
 
     def __init__(self, worker: ray_worker.Worker, messages: list[str]) -> None:
-        self._worker = worker
+        self.worker = worker
         self._messages = messages
         self._waiting: set[asyncio.Future[Any]] = set()
         self.killed = False
 
     def __getattr__(self, name: str) -> Any:
-        return SimpleNamespace(remote=lambda *values: self._send(name, getattr(self._worker, name)(*values)))
+        return SimpleNamespace(remote=lambda *values: self._send(name, getattr(self.worker, name)(*values)))
 
     def _send(self, name: str, doing: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
         self._messages.append(name)
@@ -122,18 +122,20 @@ class Cluster:
     def __init__(self, weights: Path) -> None:
         self.weights = weights
         self.ray = FakeRay()
-        self.engines: list[Engine] = []
-        self.writers: list[asyncio.StreamWriter] = []
+        self.writers: dict[ray_worker.Worker, asyncio.StreamWriter] = {}
 
-    def engine(self, _: Path) -> Engine:
-        self.engines.append(Engine())
-        return self.engines[-1]
+    def engine(self, replica: int) -> Engine:
+        """That of the replica that was started after so many others."""
+        return self.ray.actors[replica].worker._answerer
+
+    def cut(self, replica: int) -> None:
+        self.writers[self.ray.actors[replica].worker].close()
 
     @asynccontextmanager
     async def replicas(self, count: int = 1) -> AsyncIterator[tuple[Replicas, Sequence[Server]]]:
         """So many, all of them up."""
         placement = Placement(count, at_once=20, patience=10)
-        replicas = Replicas(self.weights, sha256_of(self.weights), self.engine, placement)
+        replicas = Replicas(self.weights, sha256_of(self.weights), lambda _: Engine(), placement)
         try:
             yield replicas, await up(replicas, lambda listed: len(listed) == count)
         finally:
@@ -180,7 +182,7 @@ async def asked(engine: Engine, count: int) -> None:
 
 async def test_calls_go_over_the_connection_and_not_by_rays_messages(cluster: Cluster) -> None:
     async with cluster.replicas() as (_, (server,)):
-        cluster.engines[0].release(2, 3, 4)
+        cluster.engine(0).release(2, 3, 4)
         replies = await asyncio.gather(*ask(server, [4, 2, 3]))
     assert [reply.text for reply in replies] == ["reply 4", "reply 2", "reply 3"]
     assert "answer" not in cluster.ray.messages
@@ -197,7 +199,7 @@ async def test_calls_go_by_rays_messages_where_there_can_be_no_connection(
         monkeypatch.setenv("RAY_USE_TLS", "1")
     monkeypatch.setattr(*{"no port": (CuttableServer, "listen", refuse)}.get(why, (ray_replicas, "connect", refuse)))
     async with cluster.replicas() as (_, (server,)):
-        cluster.engines[0].release(2, 3)
+        cluster.engine(0).release(2, 3)
         replies = await asyncio.gather(*ask(server, [3, 2]))
         assert await server.look() == {}
     assert [reply.text for reply in replies] == ["reply 3", "reply 2"]
@@ -207,7 +209,7 @@ async def test_calls_go_by_rays_messages_where_there_can_be_no_connection(
 
 async def test_one_call_of_several_may_fail_and_each_error_is_its_own(cluster: Cluster) -> None:
     async with cluster.replicas() as (_, (server,)):
-        cluster.engines[0].release(7, 8, 9, 10)
+        cluster.engine(0).release(7, 8, 9, 10)
         right, refused, bug, last = await asyncio.gather(*ask(server, [7, 8, 9, 10]), return_exceptions=True)
         assert await server.look() == {}
     assert isinstance(right, Reply)
@@ -227,10 +229,10 @@ async def test_one_call_of_several_may_fail_and_each_error_is_its_own(cluster: C
 async def test_a_replica_lost_among_its_calls_fails_those_under_way_and_is_replaced(cluster: Cluster, end: str) -> None:
     async with cluster.replicas(2) as (replicas, (first, second)):
         calls = ask(first, range(10, 17))
-        await asked(cluster.engines[0], 7)
-        cluster.engines[0].release(12, 14)
+        await asked(cluster.engine(0), 7)
+        cluster.engine(0).release(12, 14)
         assert [(await calls[number]).text for number in (2, 4)] == ["reply 12", "reply 14"]
-        cluster.writers[0].close()
+        cluster.cut(0)
         if end == "killed":
             cluster.ray.actors[0].kill()
         results = await asyncio.gather(*calls, return_exceptions=True)
@@ -244,21 +246,21 @@ async def test_a_replica_lost_among_its_calls_fails_those_under_way_and_is_repla
             )
         with pytest.raises(UnavailableError, match="connection to it was lost"):
             await first.look()
-        cluster.engines[1].release(*lost)
+        cluster.engine(1).release(*lost)
         assert [reply.text for reply in await asyncio.gather(*ask(second, lost))] == [f"reply {seed}" for seed in lost]
         assert (await Up(replicas).listed())[0] is not first  # it is not called until Ray reports its end, either
         third = (await up(replicas, lambda listed: len(listed) == 2 and listed[0] is not first))[0]
         assert cluster.ray.actors[0].killed
-        cluster.engines[2].release(20)
+        cluster.engine(2).release(20)
         assert (await ask(third, [20])[0]).text == "reply 20"
-    assert [engine.asked.count(12) for engine in cluster.engines] == [1, 0, 0]
+    assert [cluster.engine(replica).asked.count(12) for replica in range(3)] == [1, 0, 0]
     assert all(actor.killed for actor in cluster.ray.actors)
 
 
 async def test_a_replica_taken_to_be_dead_fails_its_calls_at_once(cluster: Cluster) -> None:
     async with cluster.replicas() as (_, (server,)):
         calls = ask(server, [2, 3])
-        await asked(cluster.engines[0], 2)
+        await asked(cluster.engine(0), 2)
         server.abandon()
         for result in await asyncio.gather(*calls, return_exceptions=True):
             assert isinstance(result, UnavailableError)
@@ -266,12 +268,26 @@ async def test_a_replica_taken_to_be_dead_fails_its_calls_at_once(cluster: Clust
     assert cluster.ray.actors[0].killed
 
 
+async def test_a_replica_whose_connection_is_silent_does_not_count_as_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ping(_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ray_replicas, "_SILENCE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(ray_connection.CallConnection, "ping", ping)
+    async with cluster.replicas() as (_, (server,)):
+        with pytest.raises(UnavailableError, match="has been silent") as raised:
+            await server.look()
+    assert raised.value.kind == "timeout"
+
+
 async def test_a_cancelled_call_leaves_the_others_as_they_are(cluster: Cluster) -> None:
     async with cluster.replicas() as (_, (server,)):
         cancelled, kept = ask(server, [2, 3])
-        await asked(cluster.engines[0], 2)
+        await asked(cluster.engine(0), 2)
         cancelled.cancel()
-        cluster.engines[0].release(2, 3, 4)
+        cluster.engine(0).release(2, 3, 4)
         assert (await kept).text == "reply 3"
         assert (await ask(server, [4])[0]).text == "reply 4"
         assert cancelled.cancelled()

@@ -87,6 +87,9 @@ class CallServer:
     async def _take_calls(self, reader: asyncio.StreamReader, out: _FrameWriter) -> None:
         while True:
             number, size = _HEADER.unpack(await reader.readexactly(_HEADER.size))
+            if not size:
+                out.send(number, b"")
+                continue
             task = asyncio.ensure_future(self._answer(await reader.readexactly(size)))
             self._tasks.add(task)
             task.add_done_callback(partial(self._reply, out, number))
@@ -127,6 +130,14 @@ class CallConnection:
             return await future
         finally:
             del self._waiting[number]
+
+    async def ping(self) -> None:
+        """Wait for a sign of life: an empty call, which is answered at once.
+
+        Raises:
+            UnavailableError: the connection has ended.
+        """
+        await self.call(b"")
 
     def close(self) -> None:
         """End it: calls that wait for replies fail."""

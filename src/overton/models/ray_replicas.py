@@ -308,10 +308,10 @@ class _Replica:
 
     async def look(self) -> Mapping[str, str]:
         """See `Server`. Its weights were checked by their hash."""
-        if self._connection is not None and self._connection.is_closed:
-            raise UnavailableError("connection", _LOST)
         try:
             async with asyncio.timeout(_SILENCE_TIMEOUT_S):
+                if self._connection is not None:
+                    await self._connection.ping()
                 await self._replicas.heard(self._actor.ping.remote())
         except TimeoutError:
             raise UnavailableError("timeout", f"has been silent for {_SILENCE_TIMEOUT_S:.0f} s") from None
