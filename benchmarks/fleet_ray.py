@@ -6,7 +6,7 @@
 A local cluster is started on the loopback. Each replica answers as many calls at a time as it has copies, and is sent
 `--sent` times as many; `ray/` models are sent twice as many. 'Share' is calls a second beside replicas * copies /
 latency. CPU time is that of the run's process, of the replicas and of Ray's own processes, while calls are made, over
-the number of calls; on Linux only. 'Idle' is what replicas use while none is called.
+the number of calls; on Linux only. 'Idle' is the use of all processes before the first call.
 
 With `--groups`, nothing of Overton's is measured: actors that return their argument get Ray's own messages, two at a
 time, each with as many calls of 700 bytes. With `--places`, Ray has no part: four processes have the replicas' ends of
@@ -273,7 +273,7 @@ def _seconds_used() -> dict[str, float]:
     """CPU time so far of this process, the replicas, and other processes that it started, as Ray's own."""
     used = {"run": _own_seconds(), "replicas": 0.0, "others": 0.0}
     for process in _descendants():
-        used["replicas" if process.title.startswith("ray::") else "others"] += process.seconds
+        used["replicas" if process.is_actor else "others"] += process.seconds
     return used
 
 
@@ -281,6 +281,11 @@ class _Process(NamedTuple):
     parent: int
     seconds: float
     title: str
+
+    @property
+    def is_actor(self) -> bool:
+        """Whether it runs an actor; Ray names its own agents in the same way."""
+        return self.title.startswith("ray::") and "Agent" not in self.title
 
 
 def _descendants() -> list[_Process]:

@@ -1,4 +1,4 @@
-"""Calls and replies over a connection: each reply goes to its call, and whatever is lost is reported for each call."""
+"""Calls and replies over a connection: each reply goes to its call, and each lost call is reported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FakeReplica:
         self._writer.close()
 
 
-async def test_each_reply_goes_to_its_call_whatever_their_order() -> None:
+async def test_each_reply_goes_to_its_call_in_any_order() -> None:
     async with connected() as (replica, connection):
         contents = [f"call {number}".encode() for number in range(20)]
         calls = [asyncio.create_task(connection.call(content)) for content in contents]
@@ -192,7 +192,7 @@ async def test_a_reply_that_is_too_large_ends_the_connection() -> None:
         await call
 
 
-async def test_a_ping_is_answered_while_calls_are_under_way_and_is_no_call() -> None:
+async def test_a_ping_is_answered_during_calls_without_asking_the_replica() -> None:
     async with connected() as (replica, connection):
         call = asyncio.create_task(connection.call(b"a"))
         await until(1, replica)
@@ -229,7 +229,7 @@ async def test_the_port_is_closed_after_the_first_connection() -> None:
     connection.close()
 
 
-async def test_a_replica_answers_nobody_who_does_not_know_the_secret() -> None:
+async def test_a_replica_refuses_a_connection_without_the_secret() -> None:
     replica = Replica()
     port = await CallServer(SECRET, replica.answer, failed).listen(HOST)
     reader, writer = await asyncio.open_connection(HOST, port)
@@ -242,7 +242,7 @@ async def test_a_replica_answers_nobody_who_does_not_know_the_secret() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", bytes(64), bytes(10_000)])
-async def test_a_run_connects_to_nobody_who_does_not_know_the_secret(said: bytes) -> None:
+async def test_a_run_refuses_a_replica_without_the_secret(said: bytes) -> None:
     async def pretend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(32)
         writer.write(said)

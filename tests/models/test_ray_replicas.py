@@ -117,7 +117,7 @@ class FakeRay:
 
 
 class Cluster:
-    """What a test sees of one."""
+    """A cluster for one test."""
 
     def __init__(self, weights: Path) -> None:
         self.weights = weights

@@ -47,7 +47,7 @@ def place() -> str:
 
 
 def is_encrypted() -> bool:
-    """Whether Ray encrypts its messages, so that nothing should pass beside them."""
+    """Whether Ray encrypts its messages. No other way may then be used between nodes."""
     return os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
 
 

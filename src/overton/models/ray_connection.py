@@ -170,7 +170,7 @@ async def connect(host: str, port: int, secret: bytes) -> CallConnection:
 
     Raises:
         OSError: it cannot be reached, does not answer in time, or does not know the secret.
-        ValueError: `host` is no IP address.
+        ValueError: `host` is not an IP address.
     """
     ip_address(host)
     async with asyncio.timeout(_CONNECT_TIMEOUT_S):
@@ -202,7 +202,7 @@ async def _prove_as_replica(secret: bytes, reader: asyncio.StreamReader, writer:
 
 
 def _proof(secret: bytes, side: bytes, nonces: bytes) -> bytes:
-    """What only those who know the secret can say about these nonces; each side says something else."""
+    """A digest that takes the secret to compute; each side has its own, so that neither can return the other's."""
     return hmac.digest(secret, side + nonces, "sha256")
 
 
