@@ -57,7 +57,10 @@ STORIES = {name: found for page in PAGES for name, text in chapters(page) if (fo
 
 @pytest.fixture
 def few_items(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands without a path read the first two of a study's own items, and those that the chapter names."""
+    """Commands without a path read the first two of a study's own items, and those that the chapter names. All are read
+    where the chapter has a gate, which two items would leave undecided."""
+    if any("gate" in command for command in STORIES[story]):
+        return
     named = {after for command in STORIES[story] for word, after in pairwise(command) if word == "--only"}
     locate, parse, options = items._locate_items, items._parse_items, items._reading_options
 

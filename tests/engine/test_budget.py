@@ -30,93 +30,93 @@ def trouble(retry_after: float | None = None) -> UnavailableError:
 def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, seed: int) -> None:
     chance = random.Random(seed)
 
-    async def caller(pacer: RateLimiter, seen: list[int]) -> None:
+    async def caller(limiter: RateLimiter, seen: list[int]) -> None:
         for _ in range(3):
-            ticket = await pacer.enter()
-            seen.append(pacer.in_flight)
-            assert pacer.in_flight <= most
+            ticket = await limiter.enter()
+            seen.append(limiter.in_flight)
+            assert limiter.in_flight <= most
             await rest(chance.randrange(3))
             if chance.random() < 0.3:
-                pacer.overloaded(ticket, None)
-                limit = pacer.limit
-                pacer.leave()
-                assert pacer.limit == limit
+                limiter.overloaded(ticket, None)
+                limit = limiter.limit
+                limiter.leave()
+                assert limiter.limit == limit
             else:
-                pacer.leave()
-                pacer.answered()
-            assert 1 <= pacer.limit <= most
+                limiter.leave()
+                limiter.answered()
+            assert 1 <= limiter.limit <= most
 
     async def go() -> None:
-        pacer, seen = RateLimiter(most), list[int]()
-        await asyncio.gather(*[caller(pacer, seen) for _ in range(callers)])
-        assert pacer.in_flight == 0
+        limiter, seen = RateLimiter(most), list[int]()
+        await asyncio.gather(*[caller(limiter, seen) for _ in range(callers)])
+        assert limiter.in_flight == 0
         assert len(seen) == 3 * callers
 
     asyncio.run(go())
 
 
 async def test_a_sign_of_overload_lowers_the_limit_once_for_all_under_way() -> None:
-    pacer = RateLimiter(10)
-    tickets = [await pacer.enter() for _ in range(10)]
+    limiter = RateLimiter(10)
+    tickets = [await limiter.enter() for _ in range(10)]
     for ticket in tickets:
-        pacer.overloaded(ticket, None)
-    assert pacer.limit == pytest.approx(7)
+        limiter.overloaded(ticket, None)
+    assert limiter.limit == pytest.approx(7)
     for _ in tickets:
-        pacer.leave()
-    later = await pacer.enter()
-    pacer.overloaded(later, None)
-    assert pacer.limit == pytest.approx(4.9)
+        limiter.leave()
+    later = await limiter.enter()
+    limiter.overloaded(later, None)
+    assert limiter.limit == pytest.approx(4.9)
 
 
 async def test_the_limit_never_falls_below_one() -> None:
-    pacer = RateLimiter(4)
+    limiter = RateLimiter(4)
     for _ in range(50):
-        pacer.overloaded(await pacer.enter(), None)
-        pacer.leave()
-    assert pacer.limit == 1.0
-    await asyncio.wait_for(pacer.enter(), 5)
+        limiter.overloaded(await limiter.enter(), None)
+        limiter.leave()
+    assert limiter.limit == 1.0
+    await asyncio.wait_for(limiter.enter(), 5)
 
 
 async def test_answers_raise_the_limit_to_its_most_and_no_further() -> None:
-    pacer = RateLimiter(6)
+    limiter = RateLimiter(6)
     for _ in range(20):
-        pacer.overloaded(await pacer.enter(), None)
-        pacer.leave()
+        limiter.overloaded(await limiter.enter(), None)
+        limiter.leave()
     for _ in range(200):
-        pacer.answered()
-    assert pacer.limit == 6
+        limiter.answered()
+    assert limiter.limit == 6
 
 
 async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
-    pacer = RateLimiter(4)
-    tickets = [await pacer.enter() for _ in range(4)]
-    waiting = [asyncio.create_task(pacer.enter()) for _ in range(4)]
+    limiter = RateLimiter(4)
+    tickets = [await limiter.enter() for _ in range(4)]
+    waiting = [asyncio.create_task(limiter.enter()) for _ in range(4)]
     await rest()
-    pacer.overloaded(tickets[0], None)  # the limit is now 2.8
-    pacer.leave()
-    pacer.leave()
+    limiter.overloaded(tickets[0], None)  # the limit is now 2.8
+    limiter.leave()
+    limiter.leave()
     await rest()
-    assert pacer.in_flight == 2
-    pacer.leave()
+    assert limiter.in_flight == 2
+    limiter.leave()
     await rest()
-    assert pacer.in_flight == 2
+    assert limiter.in_flight == 2
     assert sum(task.done() for task in waiting) == 1
-    pacer.close()
+    limiter.close()
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
 
 
 async def test_those_who_wait_enter_in_the_order_they_came() -> None:
-    pacer, order = RateLimiter(1), list[int]()
-    await pacer.enter()
+    limiter, order = RateLimiter(1), list[int]()
+    await limiter.enter()
 
     async def come(number: int) -> None:
-        await pacer.enter()
+        await limiter.enter()
         order.append(number)
-        pacer.leave()
+        limiter.leave()
 
     tasks = [asyncio.create_task(come(number)) for number in range(10)]
     await rest()
-    pacer.leave()
+    limiter.leave()
     await asyncio.wait_for(asyncio.gather(*tasks), 5)
     assert order == list(range(10))
 
@@ -125,16 +125,16 @@ async def test_those_who_wait_enter_in_the_order_they_came() -> None:
 @pytest.mark.parametrize("seconds", [0.0004, 0.0104, 0.0249, 0.05])
 def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) -> None:  # type: ignore[no-untyped-def]
     async def go() -> None:
-        loop, pacer = asyncio.get_running_loop(), RateLimiter(5)
-        ticket = await pacer.enter()
+        loop, limiter = asyncio.get_running_loop(), RateLimiter(5)
+        ticket = await limiter.enter()
         told = loop.time()
-        pacer.overloaded(ticket, seconds)
-        pacer.leave()
+        limiter.overloaded(ticket, seconds)
+        limiter.leave()
 
         async def come() -> float:
-            await pacer.enter()
+            await limiter.enter()
             entered = loop.time()
-            pacer.leave()
+            limiter.leave()
             return entered
 
         entered = await asyncio.wait_for(asyncio.gather(*[come() for _ in range(20)]), 10)
@@ -145,53 +145,53 @@ def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) 
 
 
 async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
-    loop, pacer = asyncio.get_running_loop(), RateLimiter(5)
-    tickets = [await pacer.enter() for _ in range(2)]
+    loop, limiter = asyncio.get_running_loop(), RateLimiter(5)
+    tickets = [await limiter.enter() for _ in range(2)]
     told = loop.time()
-    pacer.overloaded(tickets[0], 0.06)
-    pacer.overloaded(tickets[1], 0.01)
-    pacer.leave()
-    pacer.leave()
-    await asyncio.wait_for(pacer.enter(), 10)
+    limiter.overloaded(tickets[0], 0.06)
+    limiter.overloaded(tickets[1], 0.01)
+    limiter.leave()
+    limiter.leave()
+    await asyncio.wait_for(limiter.enter(), 10)
     assert loop.time() >= told + 0.06
 
 
 async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
-    pacer = RateLimiter(1)
-    ticket = await pacer.enter()
-    pacer.overloaded(ticket, 600)
-    waiting = [asyncio.create_task(pacer.enter()) for _ in range(3)]
+    limiter = RateLimiter(1)
+    ticket = await limiter.enter()
+    limiter.overloaded(ticket, 600)
+    waiting = [asyncio.create_task(limiter.enter()) for _ in range(3)]
     await rest()
     assert not any(task.done() for task in waiting)
-    pacer.close()
+    limiter.close()
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
-    pacer.overloaded(ticket, 600)
-    await asyncio.wait_for(pacer.enter(), 5)
-    assert pacer.limit <= pacer.most == 1
+    limiter.overloaded(ticket, 600)
+    await asyncio.wait_for(limiter.enter(), 5)
+    assert limiter.limit <= limiter.most == 1
 
 
 async def test_one_who_gives_up_waiting_takes_no_place() -> None:
-    pacer = RateLimiter(1)
-    await pacer.enter()
-    first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
+    limiter = RateLimiter(1)
+    await limiter.enter()
+    first, second = asyncio.create_task(limiter.enter()), asyncio.create_task(limiter.enter())
     await rest()
     first.cancel()
     await rest()
-    pacer.leave()
+    limiter.leave()
     await asyncio.wait_for(second, 5)
-    assert pacer.in_flight == 1
+    assert limiter.in_flight == 1
 
 
 async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> None:
-    pacer = RateLimiter(1)
-    await pacer.enter()
-    first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
+    limiter = RateLimiter(1)
+    await limiter.enter()
+    first, second = asyncio.create_task(limiter.enter()), asyncio.create_task(limiter.enter())
     await rest()
-    pacer.leave()  # the place is now the first one's, but it has not run since
+    limiter.leave()  # the place is now the first one's, but it has not run since
     first.cancel()
     await asyncio.wait_for(second, 5)
     assert first.cancelled()
-    assert pacer.in_flight == 1
+    assert limiter.in_flight == 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -199,22 +199,22 @@ async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> N
 def test_cancellations_at_any_moment_lose_no_place(seed: int) -> None:
     chance = random.Random(seed)
 
-    async def come(pacer: RateLimiter) -> None:
-        await pacer.enter()
+    async def come(limiter: RateLimiter) -> None:
+        await limiter.enter()
         try:
             await rest(chance.randrange(4))
         finally:
-            pacer.leave()
+            limiter.leave()
 
     async def go() -> None:
-        pacer = RateLimiter(3)
-        tasks = [asyncio.create_task(come(pacer)) for _ in range(20)]
+        limiter = RateLimiter(3)
+        tasks = [asyncio.create_task(come(limiter)) for _ in range(20)]
         while not all(task.done() for task in tasks):
             chance.choice(tasks).cancel()
             await rest(chance.randrange(3))
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert pacer.in_flight == 0
-        await asyncio.wait_for(asyncio.gather(*[pacer.enter() for _ in range(3)]), 5)
+        assert limiter.in_flight == 0
+        await asyncio.wait_for(asyncio.gather(*[limiter.enter() for _ in range(3)]), 5)
 
     asyncio.run(go())
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import zipfile
+from collections.abc import Callable
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -60,14 +62,29 @@ def asked(study: str, folder: Path, **more: Any) -> Any:
     return overton.run(study, out=folder / "run", seed=3, **ASKED[study] | more)
 
 
+Finished = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A finished run of a study, made once: it is only read."""
+    return cache(lambda study: asked(study, tmp_path_factory.mktemp(study)))
+
+
+@pytest.fixture(scope="module")
+def exported(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The first log of that run."""
+    return cache(lambda study: overton.export_run(finished(study).path, out=tmp_path_factory.mktemp("logs") / "of")[0])
+
+
 def log_of(run: Any, out: Path) -> Any:
     (done,) = overton.export_run(run.path, out=out)
     return read_eval_log(done.path, resolve_attachments=True)
 
 
 @pytest.mark.parametrize("study", ASKED)
-def test_there_and_back_records_and_measures_are_the_same(study: str, tmp_path: Path) -> None:
-    run = asked(study, tmp_path)
+def test_there_and_back_records_and_measures_are_the_same(study: str, finished: Finished, tmp_path: Path) -> None:
+    run = finished(study)
     done = overton.export_run(run.path, out=tmp_path / "logs")
     assert len(done) == (1 if study == "deliberation" else len(run.entries))
     back = overton.import_logs([log.path for log in done], out=tmp_path / "back")
@@ -81,10 +98,9 @@ def test_there_and_back_records_and_measures_are_the_same(study: str, tmp_path: 
 
 @pytest.mark.parametrize("study", ASKED)
 def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores(
-    study: str, told: Any, tmp_path: Path
+    study: str, told: Any, exported: Finished
 ) -> None:
-    run = asked(study, tmp_path)
-    log = read_eval_log(overton.export_run(run.path, out=tmp_path / "logs")[0].path)
+    log = read_eval_log(exported(study).path)
     found = told(log)
     recompute_metrics(log)
     assert told(log) == pytest.approx(found)
@@ -124,16 +140,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("study", ASKED)
-def test_a_log_names_the_tasks_arguments_that_ask_the_same(study: str, tmp_path: Path) -> None:
-    run = asked(study, tmp_path)
-    log = read_eval_log(overton.export_run(run.path, out=tmp_path / "logs")[0].path)
+def test_a_log_names_the_tasks_arguments_that_ask_the_same(study: str, exported: Finished) -> None:
+    log = read_eval_log(exported(study).path)
     assert log.eval.task_args == ARGUMENTS[study]
     parameters = inspect.signature(getattr(tasks, study.replace("-", "_"))).parameters
     assert log.eval.task_args.keys() <= parameters.keys()
 
 
-def test_a_sample_is_an_item_in_a_condition_with_its_trials_to_read(tmp_path: Path) -> None:
-    run = asked("open-mindedness", tmp_path)
+def test_a_sample_is_an_item_in_a_condition_with_its_trials_to_read(finished: Finished, tmp_path: Path) -> None:
+    run = finished("open-mindedness")
     log = log_of(run, tmp_path / "logs")
     assert log.status == "success"
     assert log.eval.task == "overton/open_mindedness"
@@ -155,8 +170,8 @@ def test_a_sample_is_an_item_in_a_condition_with_its_trials_to_read(tmp_path: Pa
     assert len(sample.store[CALLS]) == 2
 
 
-def test_the_run_is_left_as_it_was_and_nothing_is_written_over(tmp_path: Path) -> None:
-    run = asked("open-mindedness", tmp_path)
+def test_the_run_is_left_as_it_was_and_nothing_is_written_over(finished: Finished, tmp_path: Path) -> None:
+    run = finished("open-mindedness")
     before, known = files_of(run), list(entries(run.path / "journal.db"))
     overton.export_run(run.path, out=tmp_path / "logs")
     assert files_of(run) == before
@@ -172,9 +187,9 @@ def files_of(run: Any) -> dict[str, bytes]:
 
 
 def test_logs_are_written_a_few_samples_at_a_time_and_are_as_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = asked("open-mindedness", tmp_path)
+    run = finished("open-mindedness")
     whole = log_of(run, tmp_path / "whole")
     monkeypatch.setattr(export_logs, "_SAMPLES_PER_PART", 3)
     (done,) = overton.export_run(run.path, out=tmp_path / "parts")
@@ -245,13 +260,13 @@ def test_no_key_is_in_a_log(runs: Any, tmp_path: Path, monkeypatch: pytest.Monke
         assert not [name for name in archive.namelist() if KEY_TEXT.encode() in archive.read(name)]
 
 
-def test_the_viewer_is_set_to_render_no_foreign_text(tmp_path: Path) -> None:
-    log = log_of(asked("open-mindedness", tmp_path), tmp_path / "logs")
+def test_the_viewer_is_set_to_render_no_foreign_text(exported: Finished) -> None:
+    log = read_eval_log(exported("open-mindedness").path)
     assert log.eval.viewer.trust_content is False
 
 
-async def test_it_works_beside_an_event_loop_that_runs_already(tmp_path: Path) -> None:
-    run = asked("open-mindedness", tmp_path)
+async def test_it_works_beside_an_event_loop_that_runs_already(finished: Finished, tmp_path: Path) -> None:
+    run = finished("open-mindedness")
     (done,) = overton.export_run(run.path, out=tmp_path / "logs")
     assert overton.import_logs([done.path], out=tmp_path / "back").records().equals(run.records())
 

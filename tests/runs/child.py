@@ -4,7 +4,8 @@
 imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
 one job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs next to a
 loop that is already running; one with `file_limit` may write no file larger than that many bytes; one with `precision`
-stops once precise. A job with a `study` runs that, by the Python call and what is `given` to it.
+stops once precise; one with an `environment` has these variables. A job with a `study` runs that, by the Python call
+and what is `given` to it.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ def announce(progress: Progress) -> None:
 
 
 def do(job: dict) -> int:
+    os.environ.update(job.get("environment", {}))
     if limit := job.get("file_limit"):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -22,6 +22,7 @@ import pytest
 from aiohttp import web
 from tests.runs.batch_endpoint import BatchEndpoint
 from tests.runs.batch_runs import KEY, BatchRuns, hurry
+from tests.runs.nursery import Nursery
 from tests.runs.starting import extend_run, resume_run, start_run
 
 from overton.calls import Failure, Reply
@@ -265,6 +266,13 @@ class Runs:
 @pytest.fixture
 def runs(endpoint: Endpoint, tmp_path: Path) -> Runs:
     return Runs(endpoint, tmp_path, [made_issue("night-buses"), made_issue("trams")])
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    made = Nursery(tmp_path_factory.mktemp("nursery") / "child.log")
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from aiohttp import web
+from tests.runs.nursery import Nursery
 from tests.runs.test_deliberation import DILEMMAS
 from tests.runs.test_deliberation import stated as deliberated
-from tests.runs.test_kill_and_resume import Nursery
 from tests.runs.test_precision import Killer, decided_again, decisions, killed_until_finished
 from tests.runs.test_stance_stability import ONLY
 from tests.runs.test_stance_stability import completion as talked
@@ -159,18 +158,17 @@ def test_a_plan_expects_what_a_pilot_shows(asking: Asking, whole: Any) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_at_random_moments_it_decides_and_records_the_same(
-    asking: Asking, endpoint: Any, tmp_path: Path, kills: int
+    asking: Asking, endpoint: Any, nursery: Nursery, tmp_path: Path, kills: int
 ) -> None:
     whole = asking.run("whole")
     calls = len(endpoint.asked)
     chance, killed, number = random.Random(kills), 0, 0
     endpoint.latency = 0.002
-    with closing(Nursery(tmp_path / "child.log")) as nursery:
-        while killed < kills:
-            number += 1
-            job = {"study": asking.study, "given": asking.given(f"run-{number}", precision=WANTED[asking.study])}
-            killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, calls), kills - killed)
-            folder = tmp_path / f"run-{number}"
-            records = stored_records(folder)
-            assert records.equals(whole.records())
-            assert decisions(folder) == decisions(whole.path)
+    while killed < kills:
+        number += 1
+        job = {"study": asking.study, "given": asking.given(f"run-{number}", precision=WANTED[asking.study])}
+        killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, calls), kills - killed)
+        folder = tmp_path / f"run-{number}"
+        records = stored_records(folder)
+        assert records.equals(whole.records())
+        assert decisions(folder) == decisions(whole.path)

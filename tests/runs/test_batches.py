@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import pytest
 from fuzz.hostile.batching import LINE_FAULTS
 from tests.runs.batch_endpoint import BatchEndpoint
 from tests.runs.batch_runs import CALLS, BatchRuns
+from tests.runs.nursery import Nursery
 from tests.runs.starting import start_run
-from tests.runs.test_kill_and_resume import Nursery
 
 from overton.engine import Limits
 from overton.errors import InputError
@@ -25,13 +25,6 @@ from overton.runs.batch_status import batches as batches_of
 from overton.runs.experiment import Experiment
 from overton.runs.folder import read_manifest
 from overton.studies.open_mindedness import STUDY
-
-
-@pytest.fixture
-def nursery(tmp_path: Path) -> Iterator[Nursery]:
-    made = Nursery(tmp_path / "child.log")
-    yield made
-    made.close()
 
 
 def test_a_run_in_batches_has_the_records_of_a_plain_one_at_half_the_price(asked: BatchRuns) -> None:
@@ -144,10 +137,10 @@ def test_killed_in_any_state_nothing_is_paid_twice(
     killer = At(asked.served, step, seconds=seconds)
     killer.aim(nursery.start(asked.job("run")))
     status = nursery.status()
-    assert status == -signal.SIGKILL or seconds, (asked.folder / "child.log").read_text()
+    assert status == -signal.SIGKILL or seconds, nursery.log.read_text()
     provider.step = lambda _: None
     nursery.start(asked.job("run"))
-    assert nursery.status() == 0, (asked.folder / "child.log").read_text()
+    assert nursery.status() == 0, nursery.log.read_text()
     assert asked.records("run").equals(plain)
     assert provider.paid.total() == CALLS
     assert asked.served.alone.total() == 0
@@ -171,7 +164,7 @@ def test_killed_again_and_again_with_faults_and_limits(asked: BatchRuns, nursery
         kills += status == -signal.SIGKILL
         if status != -signal.SIGKILL:
             break
-    assert status == 0, (asked.folder / "child.log").read_text()
+    assert status == 0, nursery.log.read_text()
     assert kills
     assert asked.records("run").equals(plain)
     sent = sum(len(batch.calls) for batch in provider.batches.values()) + asked.served.alone.total()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.runs.batch_runs import CALLS, BatchRuns
-from tests.runs.test_kill_and_resume import Nursery
+from tests.runs.nursery import Nursery
 
 from overton.engine import batch_sender
 from overton.runs.folder import read_manifest
@@ -24,13 +22,6 @@ BEFORE = ("500", "503", "429", "drop")
 """What a provider replies instead."""
 CREATING = ("upload", "create")
 """The kinds of requests that create something; Anthropic's format has no uploads."""
-
-
-@pytest.fixture
-def nursery(tmp_path: Path) -> Iterator[Nursery]:
-    made = Nursery(tmp_path / "child.log")
-    yield made
-    made.close()
 
 
 def check_created_once(asked: BatchRuns, out: str = "run", *, manifest: Any = None) -> None:
@@ -175,7 +166,7 @@ def test_a_kill_while_something_is_created_makes_no_second_one(
     assert nursery.status() == -signal.SIGKILL
     provider.step = lambda _: None
     nursery.start(asked.job("run"))
-    assert nursery.status() == 0, (asked.folder / "child.log").read_text()
+    assert nursery.status() == 0, nursery.log.read_text()
     assert asked.records("run").equals(plain)
     check_created_once(asked)
 
@@ -189,7 +180,7 @@ def test_a_batch_that_a_killed_session_made_is_found_although_it_is_listed_late(
     assert nursery.status() == -signal.SIGKILL
     provider.step, provider.unlisted = lambda _: None, 3
     nursery.start(job)
-    assert nursery.status() == 0, (asked.folder / "child.log").read_text()
+    assert nursery.status() == 0, nursery.log.read_text()
     assert asked.records("run").equals(plain)
     check_created_once(asked)
 

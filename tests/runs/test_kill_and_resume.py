@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.runs.nursery import Nursery
 
 from overton.engine import Limits
 from overton.runs.run import Run, open_journal
@@ -26,42 +22,6 @@ TRIALS = 2
 CALLS = 2 * 11 * 6 * TRIALS
 WINDOW = 150
 """More replies than the endpoint gives in a commit window, even if the disk is slow."""
-
-
-class Nursery:
-    """Starts processes that need no further imports."""
-
-    def __init__(self, log: Path) -> None:
-        self.log = log
-        self._log = log.open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("child.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
-
-    def start(self, job: dict[str, Any]) -> int:
-        assert self._process.stdin and self._process.stdout  # noqa: PT018
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def status(self) -> int:
-        assert self._process.stdout
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate(timeout=30)
-        self._log.close()
-
-
-@pytest.fixture
-def nursery(tmp_path: Path) -> Iterator[Nursery]:
-    made = Nursery(tmp_path / "child.log")
-    yield made
-    made.close()
 
 
 class Executioner:
@@ -138,7 +98,7 @@ def test_killed_at_random_moments_and_resumed(runs: Any, endpoint: Any, nursery:
                 executioner.aim(pid)
             status = nursery.status()
             executioner.disarm()
-            assert status in (0, -signal.SIGKILL), (runs.folder / "child.log").read_text()
+            assert status in (0, -signal.SIGKILL), nursery.log.read_text()
             kills += status != 0
             journaled = runs.outcomes(out)
             check_lost(endpoint, session, replies, journaled)
@@ -210,7 +170,7 @@ def test_no_limit_is_passed_however_often_a_run_is_killed(
         killer.aim(nursery.start(job))
         status = nursery.status()
         kills += status == -signal.SIGKILL
-        assert status in (4, -signal.SIGKILL), (runs.folder / "child.log").read_text()
+        assert status in (4, -signal.SIGKILL), nursery.log.read_text()
         assert len(endpoint.asked) <= most_calls
         assert billed(endpoint) <= most_cost
     assert kills > 2

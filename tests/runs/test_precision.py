@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.runs.test_kill_and_resume import Nursery
+from tests.runs.nursery import Nursery
 
 from overton.engine import Budget, Dispatcher, Limits, count_missing, entries
 from overton.errors import InputError, JournalError, Stopped
@@ -278,21 +278,20 @@ def killed_until_finished(nursery: Nursery, job: Any, killer: Callable[[], Kille
 
 @pytest.mark.parametrize(("kills", "wanted"), [(2, WANTED), pytest.param(20, BOTH, marks=pytest.mark.long)])
 def test_killed_at_random_moments_it_decides_and_records_the_same(
-    runs: Any, endpoint: Any, tmp_path: Path, kills: int, wanted: dict[str, float]
+    runs: Any, endpoint: Any, nursery: Nursery, kills: int, wanted: dict[str, float]
 ) -> None:
     whole = runs
     assert whole.start("whole", trials=TRIALS, precision=PrecisionTarget(wanted)).status == "finished"
     chance, killed, number = random.Random(kills), 0, 0
     endpoint.latency = 0.002
-    with closing(Nursery(tmp_path / "child.log")) as nursery:
-        while killed < kills:
-            number += 1
-            job = whole.job(f"run-{number}", trials=TRIALS, precision=wanted)
-            asked = len(endpoint.asked)
-            killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, 250), kills - killed)
-            assert whole.records(f"run-{number}").equals(whole.records("whole"))
-            assert decisions(whole.folder / f"run-{number}") == decisions(whole.folder / "whole")
-            assert set(endpoint.seeds(asked)) == set(endpoint.seeds()[: whole.manifest("whole").trials])
+    while killed < kills:
+        number += 1
+        job = whole.job(f"run-{number}", trials=TRIALS, precision=wanted)
+        asked = len(endpoint.asked)
+        killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, 250), kills - killed)
+        assert whole.records(f"run-{number}").equals(whole.records("whole"))
+        assert decisions(whole.folder / f"run-{number}") == decisions(whole.folder / "whole")
+        assert set(endpoint.seeds(asked)) == set(endpoint.seeds()[: whole.manifest("whole").trials])
 
 
 def test_notes_are_read_with_care() -> None:

@@ -21,15 +21,14 @@ from .studies import QUICK
 
 NUMBERS = ("compared", "gated", "baseline", "judged")
 KINDS = ("plan", "records", "calls", "requests", "dataset", "summary", *NUMBERS)
-SLOW = {
-    "pluralism-two-models",
-    *(f"stored-pluralism-labels-{draw}-{what}" for draw in ("single", "whole") for what in ("match", "stance")),
-}
-"""Analyses of many comparisons, whose like is among the quick cases."""
+SLOW = {"pluralism-two-models", "stance-stability-clear"}
+SLOW_STORED = ("-labels-single-", "-labels-whole-", "-repeats", "-stopped", "-precision")
+"""Analyses whose like is among the quick cases."""
 
 
 def _is_long(case: str) -> bool:
-    return case in SLOW or (case in ASKED and case not in QUICK)
+    slow_stored = case.startswith("stored-") and any(part in case for part in SLOW_STORED)
+    return case in SLOW or slow_stored or (case in ASKED and case not in QUICK)
 
 
 @pytest.fixture(scope="module")

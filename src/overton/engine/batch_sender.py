@@ -53,7 +53,7 @@ class BatchQueue:
 
     `batched` says whether new calls go into batches. After a provider's queue was full, `most_bytes` is less than
     `full_bytes`, batches are sent one at a time, each after the `trial` before it was accepted, and while `held` none
-    is sent. `pacer` admits the requests about its batches.
+    is sent. `limiter` admits the requests about its batches.
     """
 
     answerer: str
@@ -69,7 +69,7 @@ class BatchQueue:
     held: bool = False
     trial: Batch | None = None
     backoff: Backoff = field(default_factory=Backoff)
-    pacer: RateLimiter = field(default_factory=lambda: RateLimiter(_MAX_REQUESTS_AT_ONCE))
+    limiter: RateLimiter = field(default_factory=lambda: RateLimiter(_MAX_REQUESTS_AT_ONCE))
 
     def __post_init__(self) -> None:
         self.most_bytes = self.full_bytes
@@ -239,22 +239,22 @@ class BatchSender:
         Raises:
             Stopped: the run is stopping, or the provider has had no capacity for long.
         """
-        ticket = await box.pacer.enter()
+        ticket = await box.limiter.enter()
         try:
             self._dispatcher.raise_if_stopped()
             found = await attempt()
         except UnavailableError as error:
             if error.kind in OVERLOAD:
-                box.pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self._dispatcher.patience)
-                if box.pacer.exhausted:
-                    raise self._dispatcher.stop_exhausted(box.pacer, error) from error
+                box.limiter.overloaded(ticket, error.retry_after, busy=error.busy, patience=self._dispatcher.patience)
+                if box.limiter.exhausted:
+                    raise self._dispatcher.stop_exhausted(box.limiter, error) from error
             raise
         except AnswerError:
-            box.pacer.responded()
+            box.limiter.responded()
             raise
         finally:
-            box.pacer.leave()
-        box.pacer.answered()
+            box.limiter.leave()
+        box.limiter.answered()
         return found
 
     async def _send_with_retries(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -278,7 +278,7 @@ class BatchSender:
         dispatcher, wait = self._dispatcher, None
         dispatcher.tally.last_trouble = f"{box.name}: {error}"
         if isinstance(error, UnavailableError) and not dispatcher.patience.refuses(error):
-            wait = dispatcher.patience.wait(attempt, error, refusing=box.pacer.refusing)
+            wait = dispatcher.patience.wait(attempt, error, refusing=box.limiter.refusing)
         if wait is None or dispatcher.stopped is not None:
             raise error
         dispatcher.tally.retried += 1

@@ -175,7 +175,7 @@ class Batches:
                 _fail_future(call.future, error)
             box.queue, box.size = [], 0
             box.eased.set()
-            box.pacer.close()
+            box.limiter.close()
         for batch in self._batches.values():
             for future in batch.waiting.values():
                 _fail_future(future, error)

@@ -139,7 +139,7 @@ class Dispatcher:
     recall_only: bool = False
     batches: BatchCalls | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _pacers: dict[int, RateLimiter | ServerPool] = field(default_factory=dict)
+    _limiters: dict[int, RateLimiter | ServerPool] = field(default_factory=dict)
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
@@ -149,8 +149,8 @@ class Dispatcher:
         """Send nothing more; calls in flight finish and are journaled. The first reason counts."""
         self.stopped = self.stopped or reason
         self._stopping.set()
-        for pacer in self._pacers.values():
-            pacer.close()
+        for limiter in self._limiters.values():
+            limiter.close()
         self._first_calls.release()
         if self.batches is not None:
             self.batches.stopping(self.stopped)
@@ -331,9 +331,9 @@ class Dispatcher:
         self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
         return Stopped(str(error))
 
-    def stop_exhausted(self, pacer: RateLimiter, error: UnavailableError) -> Stopped:
+    def stop_exhausted(self, limiter: RateLimiter, error: UnavailableError) -> Stopped:
         """An endpoint has had no capacity for as long as patience allows: stop, to be resumed later."""
-        times, seconds = pacer.refused
+        times, seconds = limiter.refused
         reason = Stopped(
             f"{error}, as to all of the last {times:,} requests, the latest of which were sent one by one over"
             f" {_format_duration(seconds)}: resume the run later"
@@ -364,13 +364,13 @@ class Dispatcher:
 
     async def _send(self, seat: Seat, request: Request) -> Reply:
         """Send once, as soon as the endpoint's pace and the budget allow."""
-        self._pacers[id(seat)] = seat.limiter
+        self._limiters[id(seat)] = seat.limiter
         self.raise_if_stopped()
         if isinstance(seat.limiter, RateLimiter):
-            pacer, ticket = seat.limiter, await seat.limiter.enter()
+            limiter, ticket = seat.limiter, await seat.limiter.enter()
             answerer: Answerer | PooledServer = seat.model.answerer
         else:
-            answerer, pacer, ticket = await self._wait_for_server(seat.limiter)
+            answerer, limiter, ticket = await self._wait_for_server(seat.limiter)
         try:
             reserved = Reservation(request, await self.reserve(seat, request))
             seat.billing.in_flight.add(reserved)
@@ -383,22 +383,22 @@ class Dispatcher:
             except AnswerError as error:
                 paid = None if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
-                    pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self.patience)
-                    if pacer.exhausted and seat.limiter.refusing:
-                        raise self.stop_exhausted(pacer, error) from error
+                    limiter.overloaded(ticket, error.retry_after, busy=error.busy, patience=self.patience)
+                    if limiter.exhausted and seat.limiter.refusing:
+                        raise self.stop_exhausted(limiter, error) from error
                 elif isinstance(error, RejectedError):
-                    pacer.responded()
+                    limiter.responded()
                 raise
             finally:
                 seat.billing.in_flight.discard(reserved)
                 self.budget.settle(reserved.worst, reserved.worst if paid is None else paid)
         finally:
-            pacer.leave()
-        pacer.answered()
+            limiter.leave()
+        limiter.answered()
         return reply
 
     async def _wait_for_server(self, fleet: ServerPool) -> tuple[PooledServer, RateLimiter, int]:
-        """The server that is to answer a call, its pacer, and a ticket for it.
+        """The server that is to answer a call, its limiter, and a ticket for it.
 
         Raises:
             Stopped, AnswerError: none is available.
@@ -408,7 +408,7 @@ class Dispatcher:
         except Stopped as none:
             self.stop(none)
             raise
-        return member, member.pacer, ticket
+        return member, member.limiter, ticket
 
     def learn(self, seat: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
         """Expect bills like this one from an answerer, of the requests in flight too, and say so.

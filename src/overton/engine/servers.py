@@ -91,7 +91,7 @@ class PooledServer:
 
     def __init__(self, fleet: ServerPool, server: Server, most: int) -> None:
         self.server = server
-        self.pacer = RateLimiter(most, freed=fleet.wake)
+        self.limiter = RateLimiter(most, freed=fleet.wake)
         self.up = False
         self.refused = ""
         self.why = "not checked yet"
@@ -110,7 +110,7 @@ class PooledServer:
     @property
     def has_room(self) -> bool:
         """Whether a request can be sent to it now."""
-        return self.up and self.pacer.has_room
+        return self.up and self.limiter.has_room
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; the outcome shows whether the server is well and serves what the others do.
@@ -118,7 +118,7 @@ class PooledServer:
         Raises:
             AnswerError: the server's own; if others are available, the call is worth sending to them.
         """
-        if self.pacer.in_flight <= 1:
+        if self.limiter.in_flight <= 1:
             self.heard_at = asyncio.get_running_loop().time()
         try:
             reply = await self.server.answer(request)
@@ -166,17 +166,17 @@ class ServerPool:
     @property
     def limit(self) -> float:
         """How many calls the servers that are up take now."""
-        return sum(member.pacer.limit for member in self.members if member.up)
+        return sum(member.limiter.limit for member in self.members if member.up)
 
     @property
     def in_flight(self) -> int:
         """How many calls are under way."""
-        return sum(member.pacer.in_flight for member in self.members)
+        return sum(member.limiter.in_flight for member in self.members)
 
     @property
     def answers(self) -> int:
         """How many calls were answered, including those in batches."""
-        return self._answers + sum(member.pacer.answers for member in self.members)
+        return self._answers + sum(member.limiter.answers for member in self.members)
 
     @answers.setter
     def answers(self, count: int) -> None:
@@ -185,7 +185,7 @@ class ServerPool:
     @property
     def refusing(self) -> bool:
         """Whether all servers that are up have refused everything for a while, for lack of capacity."""
-        up = [member.pacer.refusing for member in self.members if member.up]
+        up = [member.limiter.refusing for member in self.members if member.up]
         return bool(up) and all(up)
 
     @property
@@ -203,7 +203,7 @@ class ServerPool:
         return "; ".join(said)
 
     async def enter(self) -> tuple[PooledServer, int]:
-        """Wait for a place; returns the least busy server and a ticket for its pacer.
+        """Wait for a place; returns the least busy server and a ticket for its limiter.
 
         Raises:
             Stopped: the run is stopping, or no server has been up for a long time.
@@ -212,14 +212,14 @@ class ServerPool:
         if self._end_reason is not None:
             raise self._end_reason
         if not self._waiting and (member := self._least_busy()) is not None:
-            return member, member.pacer.take()
+            return member, member.limiter.take()
         future: asyncio.Future[tuple[PooledServer, int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
-                future.result()[0].pacer.leave()  # the place was given just as the wait was cancelled
+                future.result()[0].limiter.leave()  # the place was given just as the wait was cancelled
             raise
 
     def wake(self) -> None:
@@ -227,7 +227,7 @@ class ServerPool:
         while self._waiting and (member := self._least_busy()) is not None:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_result((member, member.pacer.take()))
+                future.set_result((member, member.limiter.take()))
 
     def close(self) -> None:
         """Release all waiters: the run is stopping, and they will send nothing."""
@@ -308,7 +308,7 @@ class ServerPool:
         """The least busy server with room."""
         best, least = None, 2.0
         for member in self.members:
-            if member.has_room and (load := member.pacer.in_flight / member.pacer.limit) < least:
+            if member.has_room and (load := member.limiter.in_flight / member.limiter.limit) < least:
                 best, least = member, load
         return best
 
@@ -346,7 +346,7 @@ class ServerPool:
         """Settle what the first replies report, once most servers agree or all that were called have replied."""
         votes = [self._consensus.relevant(report) for report in self._undecided.values()]
         up = [member for member in self.members if member.up]
-        awaited = any(member.pacer.in_flight and member not in self._undecided for member in up)
+        awaited = any(member.limiter.in_flight and member not in self._undecided for member in up)
         if not votes or (awaited and max(map(votes.count, votes)) * 2 <= len(up)):
             return
         if differing := self._consensus.settle(votes):
@@ -427,9 +427,9 @@ class _ServerWatcher:
         if not member.leaving:
             member.leaving = True
             fleet.leave_out(member, "no longer in the list")
-        if not member.pacer.in_flight:
+        if not member.limiter.in_flight:
             fleet.members.remove(member)
-            fleet.answers += member.pacer.answers
+            fleet.answers += member.limiter.answers
             self._start(member.server.close())
 
     def _poll_due(self) -> None:
@@ -440,7 +440,7 @@ class _ServerWatcher:
         if due:
             self._start(self._poll(due))
         for member in members:
-            if member.up and member.pacer.in_flight and now - member.heard_at > self._fleet.rhythm.silent:
+            if member.up and member.limiter.in_flight and now - member.heard_at > self._fleet.rhythm.silent:
                 self._start(self._poll([member]))
 
     async def _poll(self, members: Sequence[PooledServer]) -> None:
@@ -453,7 +453,7 @@ class _ServerWatcher:
         reports = dict(zip(members, found, strict=True))
         self._fleet.judge({member: said for member, said in reports.items() if said is not None and not member.leaving})
         for member, said in reports.items():
-            if said is None and member.pacer.in_flight:
+            if said is None and member.limiter.in_flight:
                 member.server.abandon()
 
     async def _report_of(self, member: PooledServer) -> Mapping[str, str] | None:

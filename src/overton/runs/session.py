@@ -192,11 +192,11 @@ async def _conduct_lanes(  # noqa: PLR0917
 ) -> OvertonError | None:
     """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
-    pacers = _rate_limiters(run.study, lanes)
-    fleets = {id(pacer): pacer for pacer in pacers if isinstance(pacer, ServerPool)}.values()
+    limiters = _rate_limiters(run.study, lanes)
+    fleets = {id(limiter): limiter for limiter in limiters if isinstance(limiter, ServerPool)}.values()
 
     def progress() -> Progress:
-        return _progress(dispatcher, lanes, pacers, monotonic() - began, clock)
+        return _progress(dispatcher, lanes, limiters, monotonic() - began, clock)
 
     ticker = asyncio.create_task(_report_progress(watch, progress)) if watch else None
     try:
@@ -251,12 +251,12 @@ def _rate_limiters(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLim
 def _progress(
     dispatcher: Dispatcher,
     lanes: Sequence[Lane],
-    pacers: Collection[RateLimiter | ServerPool],
+    limiters: Collection[RateLimiter | ServerPool],
     seconds: float,
     clock: TimeLeft,
 ) -> Progress:
     done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
-    answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
+    answered, in_flight = sum(limiter.answers for limiter in limiters), sum(limiter.in_flight for limiter in limiters)
     return Progress(
         done=done,
         total=total,
@@ -264,12 +264,12 @@ def _progress(
         cost=dispatcher.budget.cost,
         seconds=seconds,
         in_flight=in_flight,
-        admitted=sum(int(pacer.limit) for pacer in pacers),
+        admitted=sum(int(limiter.limit) for limiter in limiters),
         stopping="" if dispatcher.stopped is None else str(dispatcher.stopped),
         answered=answered,
         calls=clock.calls(answered, done, total),
         left=None
         if dispatcher.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
-        fleets={pool.model: pool.summary() for pool in pacers if isinstance(pool, ServerPool)},
+        fleets={pool.model: pool.summary() for pool in limiters if isinstance(pool, ServerPool)},
     )

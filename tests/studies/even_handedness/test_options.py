@@ -37,6 +37,7 @@ def test_the_flag_has_a_name_of_its_own_and_the_old_one_says_so(command_line: An
 
 def test_other_studies_still_understand_the_name_of_their_option(command_line: Any, tmp_path: Path) -> None:
     words = ("plan", "open-mindedness", "--model", "simulated/open-minded", "--nulls", "irrelevant")
+    words += ("--only", "voting-age")
     assert command_line(*words, folder=tmp_path).returncode == 0
 
 
