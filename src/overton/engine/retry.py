@@ -47,8 +47,8 @@ class RetryPolicy:
     def wait(self, attempt: int, error: UnavailableError, *, refusing: bool = False) -> float | None:
         """Seconds to wait after a request's `attempt`-th failure; None if it is given up.
 
-        If the endpoint is `refusing` everything, a refusal is not the request's own failure, and the endpoint's rate limiter
-        holds back the next attempt.
+        If the endpoint is `refusing` everything, a refusal is not the request's own failure, and the endpoint's rate
+        limiter holds back the next attempt.
         """
         if refusing and error.busy:
             return 0.0
