@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -280,8 +281,18 @@ def test_a_queue_with_room_again_is_filled_step_by_step(in_batches: Any) -> None
     assert max(per_minute(found.times)) <= 60
 
 
-@pytest.mark.parametrize("kind", ["upload", "create", "look", "read"])
-@pytest.mark.parametrize("status", ["429", "503", "529", "500"])
+STEPS, STATUSES = ("upload", "create", "look", "read"), ("429", "503", "529", "500")
+QUICK = {*zip(STEPS, STATUSES, strict=True), *zip(STEPS, STATUSES[::-1], strict=True)}
+"""Every step and every status, twice each."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.long)
+        for pair in itertools.product(STEPS, STATUSES)
+    ],
+)
 def test_requests_about_batches_that_are_refused_have_a_bound_and_an_end(
     in_batches: Any, kind: str, status: str
 ) -> None:
