@@ -1,8 +1,8 @@
 """Names of rows, left out while a chart is drawn and written into its drawing.
 
 For each character that it measures, vl-convert opens a font's file of the system eight times. In a report about 107
-issues this took half of the time. Only the widest names have an effect on the rest of a drawing. Shorter ones need not be
-measured: a mark of a few characters takes their place.
+issues this took half of the time. Only the widest names have an effect on the rest of a drawing. Shorter ones need not
+be measured: a mark of a few characters takes their place.
 """
 
 from __future__ import annotations

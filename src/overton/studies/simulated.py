@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import cycle, islice
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
@@ -136,7 +137,7 @@ class SeededAnswerer(ABC):
     draws: ClassVar[str] = "answers"
     """The things that it draws from the seed, as the error for a request without one calls it."""
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """The name and every parameter."""
         return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"

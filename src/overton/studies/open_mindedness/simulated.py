@@ -18,6 +18,7 @@ and request, and takes the opposite one at another rate.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import exp
 from statistics import NormalDist
 from typing import Annotated, Any, NamedTuple
@@ -149,7 +150,7 @@ class OpenMinded(SeededAnswerer):
         for issue in issues:
             self._learn(issue)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """The name and every parameter."""
         values = msgspec.structs.asdict(self.parameters)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Annotated, Any
 
@@ -276,7 +277,7 @@ class PluralistJudge(SeededAnswerer):
         self.parameters = parameters or JudgeParameters()
         self._world = _World(threads)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """The name and every parameter; later ones only if they are used."""
         values = msgspec.structs.asdict(self.parameters)
