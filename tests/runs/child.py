@@ -2,10 +2,14 @@
 
 `python child.py` reads jobs from its standard input, one JSON object per line, and forks a process for each, so that
 imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
-one job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs next to a
-loop that is already running; one with `file_limit` may write no file larger than that many bytes; one with `precision`
-stops once precise; one with an `environment` has these variables. A job with a `study` runs that, by the Python call
-and what is `given` to it.
+one job in this process. Keys of a job:
+
+    announce     print 'stopping' when the run stops
+    notebook     run next to a loop that is already running
+    file_limit   the most bytes of a file
+    precision    stop once precise
+    environment  variables to set
+    study        run this study by the Python call, with the arguments in `given`
 """
 
 import asyncio

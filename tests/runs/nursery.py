@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Nursery:
-    """Starts processes that need no further imports. What they say of themselves is in `log`."""
+    """Starts processes that need no further imports. Their messages go to `log`."""
 
     def __init__(self, log: Path) -> None:
         self.log = log

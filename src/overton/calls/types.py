@@ -278,8 +278,8 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def plan_key(self) -> Hashable:
-        """Equal for trials that, given the same replies, make equally many calls of equal lengths and share the same
-        ones, so that a plan has to count only one of them. None (the default) if a study does not know."""
+        """Trials with equal keys are planned alike, so a plan counts only one of them. None (the default) if a study
+        does not know. On the same replies they make equally many calls of equal lengths, and share the same ones."""
         return None
 
     def draw(self, purpose: str) -> Draw:

@@ -52,8 +52,8 @@ class BatchQueue:
     """The calls that wait for one answerer, and the largest batch allowed.
 
     `batched` says whether new calls go into batches. After a provider's queue was full, `most_bytes` is less than
-    `full_bytes`, batches are sent one at a time, each after the `trial` before it was accepted, and while `held` none
-    is sent. `limiter` admits the requests about its batches.
+    `full_bytes`, and batches are sent one at a time, each after the `trial` before it was accepted. Sending waits while
+    `held`. `limiter` admits the requests about its batches.
     """
 
     answerer: str
