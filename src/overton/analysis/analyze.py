@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,14 @@ from overton.studies.items import spelled, words_of
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges, by_judges
 from overton.studies.options import fields_of, options_of
+from overton.studies.published import (
+    OPTION,
+    PublishedValues,
+    check_published,
+    departures,
+    is_wanted,
+    published_section,
+)
 from overton.studies.registry import study_named
 from overton.studies.results import Results
 from overton.studies.sections import Section, summary
@@ -50,13 +58,17 @@ show_with(fragment)
 
 @dataclass(frozen=True)
 class Measured:
-    """An analysis, with its study and how it was computed; `results` is None for a table made elsewhere."""
+    """An analysis, with its study and how it was computed; `results` is None for a table made elsewhere.
+
+    `departures` say where the design of its runs differs from the paper's, a line each, if it is as published.
+    """
 
     study: AnyStudy
     analysis: Any
     how: How
     results: Results | None
     labels: CorrectedNumbers | None = None
+    departures: tuple[str, ...] = ()
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
         """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
@@ -113,6 +125,13 @@ class Measured:
         with blaming(self.study, "measures by judge"):
             return by_judges(self.results, self.study.questions, measuring.comparing, self.study.several, self.how)
 
+    def sections_as_published(self, own: Sequence[Section]) -> list[Section]:
+        """The section with the paper's tables, from the study's `own` sections, if the paper's numbers come first."""
+        published = self.study.published
+        if published is None or not self.how.as_published:
+            return []
+        return [published_section(published, own, self.departures)]
+
     def sections_by_judges(self) -> list[Section]:
         """The sections on several judges."""
         return [] if self.judges is None else [judges_section(self.judges)]
@@ -127,12 +146,17 @@ class Measured:
         sections = self.labels.sections() if self.labels else []
         own = measuring_of(self.study).sections(self.analysis)
         with blaming(self.study, "sections()"):
-            shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
+            paper = self.sections_as_published(own)
+            shown = summary([*paper, *sections, *own, *self.sections_by_judges(), *self.sections_against()])
             return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
-def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
-    """Every measure of `source`: a run's folder, or a table that the study reads.
+Sources: TypeAlias = str | Path | Sequence[str | Path]
+"""A run's folder or a table, or the folders of several runs."""
+
+
+def analyze(study: str, source: Sources, **how: Any) -> AnyAnalysis:
+    """Every measure of `source`: a run's folder, the folders of several runs together, or a table that the study reads.
 
     The study's `measuring.tables`, and `overton analyze STUDY --help`, say which tables those are. Each study returns
     its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and
@@ -142,30 +166,44 @@ def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
 
     Raises:
         InputError: the study or the file cannot be used, with the place of every problem; or the run is of another
-            study.
+            study; or several sources are not all runs.
     """
     analysis: AnyAnalysis = measure_run(study, source, **how).analysis
     return analysis
 
 
-def measure_run(study: str, source: str | Path, **how: Any) -> Measured:
+def measure_run(study: str, source: Sources, **how: Any) -> Measured:
     """The same, with what it was computed from.
 
     Raises:
         InputError: see `analyze`.
     """
     named = study_named(study)
-    measuring, path = measuring_of(named), Path(source)
-    chosen = chosen_how(named, how)
-    if not (path.is_dir() and (path / "manifest.json").is_file()):
+    paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
+    tables = [path for path in paths if not (path.is_dir() and (path / "manifest.json").is_file())]
+    if len(paths) == 1 and tables:
         from overton.files.tables import open_table
 
-        return Measured(named, measuring.table(design_of_table(named, open_table(path)), chosen), chosen, None)
+        chosen, table = chosen_how(named, how), design_of_table(named, open_table(paths[0]))
+        return Measured(named, measuring_of(named).table(table, chosen), chosen, None)
+    if tables or not paths:
+        reason = "is no run's folder: several runs are measured together, and tables one at a time"
+        raise InputError([Problem(str(path), "", reason) for path in tables] or [Problem("analyze", "", "name a run")])
+    runs = [_open_run_of(named, path) for path in paths]
+    return measured_runs(named, runs, chosen_how(named, how, runs))
+
+
+def _open_run_of(study: AnyStudy, path: Path) -> Run:
+    """A run that the study measures.
+
+    Raises:
+        InputError: it is of another study.
+    """
     run = open_run(path)
     own = study_named(run.manifest.study)
-    if named.name not in (own.name, own.labels):
-        raise InputError([Problem(str(path), "", f"is a run of {own.name}, not of {named.name}")])
-    return measured_runs(named, [run], chosen)
+    if study.name not in (own.name, own.labels):
+        raise InputError([Problem(str(path), "", f"is a run of {own.name}, not of {study.name}")])
+    return run
 
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
@@ -177,7 +215,16 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
         changed = list(filter(None, (run.changed_records for run in runs)))
         if changed and isinstance(analysis, Analysis):
             analysis = msgspec.structs.replace(analysis, warnings=(*changed, *analysis.warnings))
-        return Measured(study, analysis, how, results, labels)
+        differs = dict.fromkeys(line for run in runs for line in _departures(study, run)) if how.as_published else ()
+        return Measured(study, analysis, how, results, labels, tuple(differs))
+
+
+def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
+    """Where a run's design differs from the paper's, as it was when the run started, if it was to be the paper's."""
+    manifest = run.manifest
+    stood_for = manifest.as_published or (study.published.values if study.published else PublishedValues())
+    roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
+    return departures(stood_for, msgspec.to_builtins(run.options), roles)
 
 
 def schema(study: str) -> dict[str, Any]:
@@ -201,16 +248,31 @@ def schema(study: str) -> dict[str, Any]:
     return made if named.questions is None else with_labels(made)
 
 
-def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:
+def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = ()) -> How:
     """The choices of how a study's measures are computed; a file among them is opened as a table.
 
+    Those of the study's paper are taken where none is given if the numbers are to be as published: by the choice of
+    that name, or because all `runs` were made so.
+
     Raises:
-        InputError: an unknown choice, or a file that cannot be read.
+        InputError: an unknown choice, or a file that cannot be read; or there is no published reading.
     """
     kind = measuring_of(study).how
+    given = {**_published_how(study, given, runs), **given}
     files = {field.name for field in fields_of(kind) if field.option.file}
     opened = {name: _open_if_file(value) if name in files else value for name, value in given.items()}
     return options_of(kind, opened)
+
+
+def _published_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
+    """The choices of the study's paper, as the first run recorded them; none if the numbers are not as published."""
+    recorded = [run.manifest.as_published for run in runs]
+    if not is_wanted(given):
+        follows = given.get(OPTION) is None and recorded and all(recorded)
+        return {OPTION: True, **recorded[0].how} if follows and recorded[0] else {}
+    check_published(study.published)
+    first = next(filter(None, recorded), None)
+    return dict(first.how if first else study.published.how if study.published else {})
 
 
 def _open_if_file(given: Any) -> Any:

@@ -127,14 +127,26 @@ def batches(run: Path, cancel: bool, trust: bool) -> None:
     paths("runs", "RUN...", "Folders of one or more runs of one study."),
     click.Option(["--out"], type=PATH, metavar="FILE", help="HTML file; a single run's own report.html by default."),
     click.Option(["--figures"], type=PATH, metavar="DIR", help="Folder for all charts, as PNG and SVG."),
+    click.Option(
+        ["as_published", "--as-published/--no-as-published"],
+        default=None,
+        help="The paper's reading and estimator, and its tables first; by default as the runs were made.",
+    ),
     WITH,
 )
-def report(runs: Sequence[Path], out: Path | None, figures: Path | None, choices: Sequence[str]) -> None:
+def report(
+    runs: Sequence[Path],
+    out: Path | None,
+    figures: Path | None,
+    as_published: bool | None,
+    choices: Sequence[str],
+) -> None:
     """Write one self-contained HTML report of runs. Several models are shown side by side."""
     from overton.cli.terminal import results
     from overton.reports import run_report
 
-    results().print(str(run_report.report(runs, out=out, figures=figures, **computing(choices))), soft_wrap=True)
+    how = computing(choices) | ({} if as_published is None else {"as_published": as_published})
+    results().print(str(run_report.report(runs, out=out, figures=figures, **how)), soft_wrap=True)
 
 
 @command_with(RUN, JSON)

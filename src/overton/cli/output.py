@@ -278,12 +278,12 @@ def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"${cost:,.2f}"
 
 
-def show_analysis(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, Any]) -> None:
+def show_analysis(study: AnyStudy, files: Sequence[Path], *, json: bool, how: Mapping[str, Any]) -> None:
     """Compute a study's measures and print them."""
     from overton.analysis.analyze import measure_run
     from overton.cli.tables import show_findings, show_sections
 
-    outcome = measure_run(study.name, file, **{name: value for name, value in how.items() if value is not None})
+    outcome = measure_run(study.name, files, **{name: value for name, value in how.items() if value is not None})
     if json:
         print_json(outcome.document())
     else:

@@ -6,7 +6,7 @@ called, and commands import what they run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -99,7 +99,7 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
         names = list(dict.fromkeys(name for name in flags if RENAMED.get(name) != field.flag))
         if field.kind is bool:
-            off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
+            off = names if field.default is False else [f"{names[0]}/--no-{field.name.replace('_', '-')}"]
             yield click.Option([field.name, *off], is_flag=True, default=None, help=help_)
             continue
         yield click.Option(
@@ -441,22 +441,28 @@ def _find_analyze(name: str) -> click.Command | None:
         return None
     measuring = measuring_of(study)
 
-    def body(file: Path | None, json: bool, schema: bool, **how: Any) -> None:
+    def body(files: Sequence[Path], json: bool, schema: bool, **how: Any) -> None:
         from overton.cli.output import show_analysis, show_schema
 
         if schema:
             show_schema(study)
             return
-        if file is None:
+        if not files:
             raise InputError("name a run's folder or a table, or use --schema")
-        show_analysis(study, file, json=json, how=only_given(how))
+        show_analysis(study, files, json=json, how=only_given(how))
 
     tables = f", or {measuring.tables}" if measuring.tables else ""
     return StrictCommand(
         study.name,
         callback=body,
         params=[
-            click.Argument(["file"], type=PATH, required=False, metavar="[FILE]", help=f"A run's folder{tables}."),
+            click.Argument(
+                ["files"],
+                type=PATH,
+                nargs=-1,
+                metavar="[FILE...]",
+                help=f"A run's folder, those of several runs together{tables}.",
+            ),
             click.Option(["--json"], is_flag=True, help="Print every measure as JSON."),
             click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of what --json prints, and exit."),
             *field_params(fields_of(measuring.how)),

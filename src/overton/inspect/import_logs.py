@@ -31,6 +31,7 @@ from overton.runs.folder import FILE, Manifest, write_items
 from overton.runs.replay import recall_records
 from overton.runs.run import Run
 from overton.studies.null_conditions import prompts_changed
+from overton.studies.published import published_values
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
@@ -336,6 +337,7 @@ def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
         overton=task.overton,
         sessions=1,
         left_out=task.left_out,
+        as_published=published_values(study, task.options),
     )
 
 

@@ -44,7 +44,7 @@ class ProfiledRun:
     @cached_property
     def outcome(self) -> Measured:
         """The run's measures, computed once."""
-        return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
+        return measured_runs(self.study, [self.run], chosen_how(self.study, self.how, [self.run]))
 
     @cached_property
     def traits(self) -> list[Trait]:

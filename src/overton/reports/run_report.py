@@ -127,7 +127,7 @@ def report(
     study = study_named(opened[0].manifest.study)
     with traceback_kept(opened[0].path), blaming(study, "its report"):
         built = _build_report(
-            opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how}))
+            opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how}, opened))
         )
         if figures is not None:
             write_figures(built, Path(figures))
@@ -164,6 +164,7 @@ def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
     shown = measuring_of(study).shown(results, measured.analysis, measured.how)
     words = words_of(study.items, results.items)
     sections = [
+        *measured.sections_as_published(shown.sections),
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
         *measured.sections_by_judges(),

@@ -125,7 +125,7 @@ def _compare_estimates(run: Run, again: Run) -> VerifiedPart:
 
 
 def _estimates_of(run: Run) -> pl.DataFrame:
-    analysis = measured_runs(run.study, [run], chosen_how(run.study, {})).analysis
+    analysis = measured_runs(run.study, [run], chosen_how(run.study, {}, [run])).analysis
     estimates: pl.DataFrame = analysis.estimates()
     return estimates
 

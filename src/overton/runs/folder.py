@@ -19,6 +19,7 @@ from overton.files.tables import read_table
 from overton.files.texts import write_objects
 from overton.studies.options import check_stored, fields_of, stored_options
 from overton.studies.precision import PrecisionTarget, StopState
+from overton.studies.published import PublishedValues
 from overton.untrusted import converted, decode_json, no_links, read_bytes
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
     a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
     provider refused a batch, which is created again only on request. `digests` are those of a run that has finished.
+    `as_published` is what the flag of that name stood for when the run started, None without the flag.
     """
 
     study: str
@@ -165,6 +167,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     precise: dict[str, StopState] = {}
     batch_refused: bool = False
     digests: RunDigests | None = None
+    as_published: PublishedValues | None = None
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -32,6 +32,7 @@ from overton.runs.run import Run
 from overton.runs.temperature_probe import sent
 from overton.runs.trust import Trust, check_trusted
 from overton.studies.precision import PrecisionTarget
+from overton.studies.published import published_values
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
@@ -70,10 +71,11 @@ def prepare(
     _check_prices(models, limits)
     if batch:
         _check_batches(models)
+    options = msgspec.to_builtins(experiment.options)
     manifest = Manifest(
         study=study.name,
         seed=experiment.seed,
-        options=msgspec.to_builtins(experiment.options),
+        options=options,
         models=entries_of(wanted, models, batched=batch),
         items=experiment.items_digest,
         prompts=experiment.prompt_digests,
@@ -82,6 +84,7 @@ def prepare(
         limits=limits,
         left_out=left_out,
         precision=precision,
+        as_published=published_values(study, options),
     )
     return Prepared(experiment, manifest, models, wanted)
 

@@ -20,6 +20,7 @@ from overton.runs.answerers import ModelRequest, Requests
 from overton.runs.experiment import Experiment
 from overton.runs.items import opened_if_file, read_items
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
+from overton.studies.published import is_wanted
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted
 
@@ -145,7 +146,10 @@ def _sort_arguments(
     for role in study.roles[1:]:
         if role.word in rest:
             named[role.name] = several(rest.pop(role.word))
-    named |= {role.name: [role.usual] for role in study.roles if role.usual and not named.get(role.name)}
+    usual = {role.name: [role.usual] for role in study.roles if role.usual}
+    if study.published is not None and is_wanted(rest):
+        usual |= {role: list(specs) for role, specs in study.published.roles.items()}
+    named |= {role: specs for role, specs in usual.items() if not named.get(role)}
     under = study.items.plural
     if under in rest:
         if items is not None:

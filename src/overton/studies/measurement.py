@@ -38,6 +38,10 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     level: Annotated[float, Option("Coverage of the intervals", least=0.5, most=0.999)] = 0.95
     resamples: Annotated[int, Option("Random draws, in the few places that need them", least=100, most=100_000)] = 2000
     seed: Annotated[int, Option("Seed of the random draws")] = 0
+    as_published: Annotated[
+        bool | None,
+        Option("The paper's reading and estimator, and its tables first; by default as the run was made"),
+    ] = None
 
     @property
     def describes_these(self) -> bool:

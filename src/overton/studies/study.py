@@ -16,6 +16,7 @@ from overton.studies.items import Items
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.null_conditions import Null, WithNulls, with_option
 from overton.studies.options import NoOptions, StudyOptions
+from overton.studies.published import Published, with_published
 
 if TYPE_CHECKING:
     from overton.studies.measurement import Measuring
@@ -167,6 +168,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
     dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
+    published   the experiment of the paper that it follows, None if it follows none: see `Published`. `options` have
+                `--as-published`
     labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
                 command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
@@ -189,10 +192,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind: Kind = "asks"
     labels: str = ""
     nulls: tuple[Null, ...] = ()
+    published: Published | None = None
     interface: int = 0
 
     def __post_init__(self) -> None:
-        """Options and trials get the nulls added; a copy of the study has them once."""
+        """Options and trials get the nulls added, and options the paper's design; a copy of the study has them once."""
         if len([role for role in self.roles if role.several]) > 1:
             raise ValueError("several may judge in one role only: their records would not say who judged what")
         if self.several and JUDGE in self.record.__struct_fields__:
@@ -201,6 +205,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
             )
         if self.nulls:
             object.__setattr__(self, "options", with_option(self.options, self.nulls))
+        if self.published is not None:
+            object.__setattr__(self, "options", with_published(self.options, self.published))
         if self.nulls and not isinstance(self.trials, WithNulls):
             object.__setattr__(self, "trials", WithNulls(self.trials, self.nulls))
 

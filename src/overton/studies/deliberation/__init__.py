@@ -14,6 +14,7 @@ from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
+from overton.studies.deliberation.published import PAPER
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
 from overton.studies.simulated import degenerate, late_respondent
@@ -155,4 +156,5 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
     nulls=NULLS,
+    published=PAPER,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, permutations
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
@@ -17,6 +17,7 @@ Estimator = Literal["auto", "taste_by_model", "taste", "random", "penalised", "a
 Conformity = Literal["shared", "by model"]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
+GOALS: tuple[Goal, ...] = get_args(Goal)
 _MOST_ROUNDS = 20
 
 
@@ -53,6 +54,15 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         tuple[tuple[int, ...], ...],
         Option("One ordering by the agents' numbers, such as 2-1-3, instead of orders", flag="--order", extends=True),
     ] = ()
+    cells: Annotated[
+        tuple[str, ...],
+        Option(
+            "A cell of the design as FORMAT/GOAL/SIZE, such as round-robin/correctness/3, instead of crossing formats,"
+            " goals and sizes",
+            flag="--cell",
+            extends=True,
+        ),
+    ] = ()
     rounds: Annotated[int, Option("Maximum number of rounds", least=1, most=_MOST_ROUNDS)] = 4
     trials: Annotated[int, Option("Repetitions of each discussion", least=1, extends=True)] = 1
     instructions: Annotated[
@@ -79,6 +89,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         for size in self.sizes or ():
             if size > count:
                 yield Problem(option_place("sizes"), str(size), f"must be between 2 and the number of agents, {count}")
+        yield from _problems_with_cells(self)
         for order in self.named_orders:
             if len(order) < 2 or len(set(order)) < len(order) or not set(order) <= set(range(1, count + 1)):
                 reason = f"must name two or more different agents from 1 to {count}"
@@ -90,12 +101,58 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         return given | {"agents": list(named["agent"]), "values": bool(named.get("values"))}
 
 
-def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
-    """Who discusses, in which order: tuples of the agents' numbers, from 1. Twelve agents have 479,001,600 orders."""
+class Cell(NamedTuple):
+    """Part of a design: discussions of one format with one goal, by groups of this size; None for all groups asked."""
+
+    format: Format
+    goal: Goal
+    size: int | None = None
+
+
+def cells_of(options: Options) -> list[tuple[Format, list[Cell]]]:
+    """The parts of the design by format, in the order of their trials: those listed, or formats and goals crossed.
+
+    Cells of one format and size with several goals are asked order by order, as crossed ones are.
+    """
+    if not options.cells:
+        return [(format_, [Cell(format_, goal) for goal in options.goals]) for format_ in options.formats]
+    listed = list(filter(None, map(read_cell, options.cells)))
+    groups = dict.fromkeys((cell.format, cell.size) for cell in listed)
+    return [(format_, [cell for cell in listed if cell[::2] == (format_, size)]) for format_, size in groups]
+
+
+def read_cell(text: str) -> Cell | None:
+    """The cell written as FORMAT/GOAL/SIZE; None if it is not."""
+    format_, goal, size = (*text.split("/"), "", "")[:3] if text.count("/") == 2 else ("", "", "")
+    formats = [known for known in FORMATS if known == format_]
+    goals = [known for known in GOALS if known == goal]
+    return Cell(formats[0], goals[0], int(size)) if formats and goals and size.isdecimal() else None
+
+
+def _problems_with_cells(options: Options) -> Iterator[Problem]:
+    place = option_place("cells")
+    if options.cells and (options.sizes or options.named_orders):
+        reason = "say who discusses, so that sizes and orders cannot be given as well"
+        yield Problem(place, options.cells[0], reason)
+    for text in options.cells:
+        cell = read_cell(text)
+        if cell is None:
+            reason = f"must be FORMAT/GOAL/SIZE, with {' or '.join(FORMATS)}, {' or '.join(GOALS)}, and a number"
+            yield Problem(place, text, reason)
+        elif not 2 <= (cell.size or 0) <= len(options.agents):
+            reason = f"its size must be between 2 and the number of agents, {len(options.agents)}"
+            yield Problem(place, text, reason)
+
+
+def orders_of(options: Options, format_: Format, size: int | None = None) -> Iterable[tuple[int, ...]]:
+    """Who discusses, in which order: tuples of the agents' numbers, from 1; of one cell's `size` only, if it has one.
+
+    Twelve agents have 479,001,600 orders.
+    """
     if options.named_orders:
         return _once_each(options.named_orders) if format_ == "synchronous" else options.named_orders
     numbers = range(1, len(options.agents) + 1)
-    sizes = options.sizes or (len(options.agents),)
+    sizes = (size,) if size else options.sizes or (len(options.agents),)
     groups = chain.from_iterable(combinations(numbers, size) for size in sizes)
     if format_ == "synchronous" or options.orders == "given":
         return groups

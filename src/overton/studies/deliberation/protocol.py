@@ -15,7 +15,7 @@ from overton.judging import Fault, Reading, faults_of, repeats
 from overton.studies.asking import as_it_came, ask_until_read, side_by_side, total_usage
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
-from overton.studies.deliberation.options import Options, orders_of
+from overton.studies.deliberation.options import Options, cells_of, orders_of
 from overton.studies.deliberation.questions import NOT_VALUED, QUESTIONS
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
@@ -56,18 +56,18 @@ class DilemmaTrial(Trial, frozen=True):
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
     """All deliberations, each dilemma's together."""
     for dilemma in dilemmas:
-        for format_ in options.formats:
-            for order in orders_of(options, format_):
-                for goal in options.goals:
+        for format_, cells in cells_of(options):
+            for order in orders_of(options, format_, cells[0].size):
+                for cell in cells:
                     for repetition in range(1, options.trials + 1):
                         who = "-".join(map(str, order))
                         yield DilemmaTrial(
-                            name=f"{dilemma.id}/{format_}/{goal}/{who}/r{repetition}",
+                            name=f"{dilemma.id}/{format_}/{cell.goal}/{who}/r{repetition}",
                             item=dilemma.id,
                             seed=seed,
                             dilemma=dilemma,
                             format=format_,
-                            goal=goal,
+                            goal=cell.goal,
                             order=order,
                             models=tuple(options.agents[number - 1] for number in order),
                             rounds=options.rounds,

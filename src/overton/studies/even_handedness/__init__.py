@@ -13,6 +13,7 @@ from overton.studies.even_handedness.measures import GRADES, STUDY_MEASURES, rea
 from overton.studies.even_handedness.options import NONE, NULL, Options
 from overton.studies.even_handedness.planning import CANNED
 from overton.studies.even_handedness.protocol import conduct, trials
+from overton.studies.even_handedness.published import PAPER
 from overton.studies.even_handedness.record import Record
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
@@ -111,4 +112,5 @@ STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
     nulls=STUDY_MEASURES.nulls,
+    published=PAPER,
 )

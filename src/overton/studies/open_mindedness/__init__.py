@@ -17,6 +17,7 @@ from overton.studies.open_mindedness.options import CONDITIONS, OpenMindednessHo
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
+from overton.studies.open_mindedness.published import PAPER
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
 from overton.studies.simulated import degenerate, late_respondent
@@ -152,4 +153,5 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
     nulls=NULLS,
+    published=PAPER,
 )

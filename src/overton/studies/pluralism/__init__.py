@@ -12,6 +12,7 @@ from overton.studies.pluralism.measures import IN_PAIRS, NULLS, STUDY_MEASURES, 
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.planning import CANNED
 from overton.studies.pluralism.protocol import conduct, trials
+from overton.studies.pluralism.published import PAPER
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.simulated import degenerate, late_respondent
@@ -118,4 +119,5 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
     nulls=NULLS,
+    published=PAPER,
 )

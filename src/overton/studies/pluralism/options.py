@@ -217,7 +217,11 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             flag="--pairing",
         ),
     ] = ("most-popular", "random-gap")
-    pairs: Annotated[int, Option("Pairs per thread and pairing, in both orders", least=1, most=1_000)] = 1
+    pairs: Annotated[int, Option("Pairs per thread and pairing", least=1, most=1_000)] = 1
+    pair_orders: Annotated[
+        Literal["both", "one"],
+        Option("Whether each pair is shown in both orders, or in one that is drawn, as in the paper"),
+    ] = "both"
     gap: Annotated[int, Option("Least difference in votes of a random pair", least=1, most=1_000_000_000)] = 10
     shown: Annotated[
         Shown, Option("How the matcher is shown a thread's viewpoints: shuffled for each response, or as given")

@@ -17,6 +17,7 @@ from overton.studies.stance_stability.options import Options, StanceHow
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import conduct, trials
+from overton.studies.stance_stability.published import PAPER
 from overton.studies.stance_stability.record import TURNS, Record
 from overton.studies.stance_stability.sycon import SYCON, read_turns
 from overton.studies.study import Role, Study
@@ -149,7 +150,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     record=Record,
     trials=trials,
     conduct=conduct,
-    prompts=partial(prompts.texts, "subject", "judge", "stance"),
+    prompts=partial(prompts.texts, "subject", "judge", "stance", "certainty"),
     simulated={
         "chameleon": _CHAMELEON,
         "chameleon/NAME": _CHAMELEON,
@@ -160,4 +161,5 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
     nulls=NULLS,
+    published=PAPER,
 )

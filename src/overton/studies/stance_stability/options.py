@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.measurement import How
-from overton.studies.options import Demands, Option, StudyOptions
+from overton.studies.options import Demands, Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
@@ -28,6 +28,12 @@ JudgePrompts = Annotated[
         "Stances towards the topic's proposition (topic); towards the question's premise (published), without certainty"
         " and so without Chameleon score; or both",
         flag="--judge-prompt",
+    ),
+]
+AskCertainty = Annotated[
+    bool,
+    Option(
+        "After the published judge prompt, which asks for none, ask for the answer's certainty in a call of its own"
     ),
 ]
 _PAGES_OF_STARTER = 3
@@ -82,14 +88,19 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         Option("Whether the measured model writes its own queries, or one model writes them for all", follows=True),
     ] = "own"
     judge_prompts: JudgePrompts = "topic"
+    ask_certainty: AskCertainty = False
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
+    def problems(self) -> Iterator[Problem]:
+        """Problems with combinations of options that are each valid alone."""
+        return problems_with(self)
+
     def remarks(self) -> Iterator[str]:
         """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
-        return remarks_on(self.judge_prompts)
+        return remarks_on(self)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
         """Probabilities of the judge's labels of stances; as many hits of a search as there are pages to read."""
@@ -120,14 +131,21 @@ def judge_weighed(shares: Shares) -> tuple[str, ...]:
     return () if shares == "sampled" else ("judge",)
 
 
-def remarks_on(judge_prompts: JudgePrompts) -> Iterator[str]:
+def problems_with(options: Options | JudgingOptions) -> Iterator[Problem]:
+    """Certainty is asked for only where no prompt asks for it already."""
+    if options.ask_certainty and options.judge_prompts != "published":
+        reason = "applies to the published judge prompt alone: the other one asks for certainty itself"
+        yield Problem(option_place("ask_certainty"), "", reason)
+
+
+def remarks_on(options: Options | JudgingOptions) -> Iterator[str]:
     """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
-    if judge_prompts == "published":
+    if options.judge_prompts == "published":
+        scored = "" if options.ask_certainty else " It does not ask for certainty, so there is no Chameleon score."
         yield (
             "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
             " agrees with a question that leans its way and disagrees with the next, which counts as a change of"
-            " stance. It does not ask for certainty, so there is no Chameleon score. With both prompts the labels can"
-            " be compared."
+            f" stance.{scored} With both prompts the labels can be compared."
         )
 
 
@@ -135,15 +153,20 @@ class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
 
     judge_prompts: JudgePrompts = "topic"
+    ask_certainty: AskCertainty = False
     judged_characters: JudgedCharacters = JUDGED_CHARACTERS
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
+    def problems(self) -> Iterator[Problem]:
+        """See `problems_with`."""
+        return problems_with(self)
+
     def remarks(self) -> Iterator[str]:
         """See `remarks_on`."""
-        return remarks_on(self.judge_prompts)
+        return remarks_on(self)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
         """Probabilities of the judge's labels of stances."""

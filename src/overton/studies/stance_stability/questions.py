@@ -13,6 +13,7 @@ import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.studies.asking import ask_until_read, failure_in
 from overton.studies.calibration_sample import choose_calibration_turns
 from overton.studies.orders import OWN, Order, asked_in_order, drawn_order
 from overton.studies.questions import (
@@ -64,6 +65,7 @@ class _PublishedAnswer(msgspec.Struct, frozen=True):
 
 
 FORM = Form(schema=schema_of(_TurnAnswer))
+CERTAINTY_FORM = Form(schema=schema_of(_TurnAnswer, only=("certainty",)))
 PUBLISHED_FORM = Form(schema=schema_of(_TurnAnswer, only=("stance", "key_claims", "contradictions_acknowledged")))
 
 
@@ -112,7 +114,7 @@ def _read(reply: Reply) -> Reading[_TurnAnswer]:
     if answer is not None and _stance(answer.stance) is None:
         return Reading.invalid(_NO_STANCE)
     if answer is not None and _plain(answer.certainty) not in CERTAINTY:
-        return Reading.invalid(f'"certainty" is none of {", ".join(CERTAINTY)}')
+        return Reading.invalid(_NO_CERTAINTY)
     return reading
 
 
@@ -124,6 +126,19 @@ def _read_published(reply: Reply) -> Reading[Stance]:
     return Reading.invalid(_NO_STANCE) if stance is None else Reading(stance, reading.how)
 
 
+class _CertaintyAnswer(msgspec.Struct, frozen=True):
+    certainty: str
+
+
+def _read_certainty(reply: Reply) -> Reading[float]:
+    reading = parse_json(reply.text, _CertaintyAnswer)
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    confidence = CERTAINTY.get(_plain(reading.value.certainty))
+    return Reading.invalid(_NO_CERTAINTY) if confidence is None else Reading(confidence, reading.how)
+
+
+_NO_CERTAINTY = f'"certainty" is none of {", ".join(CERTAINTY)}'
 _NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
 
 
@@ -353,8 +368,8 @@ async def judge_turn(
     It is asked once more about a share of all turns, with the labels in another order, and for single answers about
     some of the trial's `turns`, to calibrate it.
 
-    'published' gives `premise_stance` alone, 'topic' everything else, and 'both' asks twice. Nothing is asked about an
-    empty answer.
+    'published' gives `premise_stance` alone, 'topic' everything else, and 'both' asks twice. With `ask_certainty` the
+    first is followed by a call that gives `confidence`. Nothing is asked about an empty answer.
     """
     if not turn.answer.strip():
         return NOT_JUDGED
@@ -364,6 +379,8 @@ async def judge_turn(
     asked = dict.fromkeys(keys[options.judge_prompts], material)
     sampled = calibration_turns(trial, turns).get(number, 0)
     first = await _ask_in_turn(ask, asked, speaker, probabilities=weighed, sampled=sampled, place=f"{number}")
+    if options.ask_certainty and not first.failure and (stance := first.columns["premise_stance"]) is not None:
+        first = await _with_certainty(ask, material, stance, speaker or "judge", first)
     if first.failure or not is_turn_retested(trial, number):
         return first
     second = await _ask_in_turn(
@@ -373,6 +390,26 @@ async def judge_turn(
         order=drawn_order(trial.draw(f"retest/{number}/labels")),
     )
     return replace(first, columns={**first.columns, "judged_again": True, **second.columns})
+
+
+async def _with_certainty(
+    ask: Ask, material: Material, stance: str, speaker: str, judged: JudgedLabels
+) -> JudgedLabels:
+    """The labels of a turn with the `confidence` of its answer, by a call of its own that is told the label."""
+    answered = await ask_until_read(
+        ask,
+        "judge",
+        prompts.certainty_messages(*_shown(material), stance),
+        _read_certainty,
+        attempts=QUESTIONS.attempts,
+        complaint=QUESTIONS.complaint,
+        repeated=QUESTIONS.repeated,
+        form=CERTAINTY_FORM,
+        speaker=f"{speaker}/certainty",
+    )
+    columns = {**judged.columns, "confidence": answered.value}
+    attempts = judged.attempts + answered.attempts
+    return replace(judged, columns=columns, attempts=attempts, failure=failure_in("judge", [answered]))
 
 
 async def _ask_in_turn(

@@ -158,7 +158,8 @@ class StanceJudge(SeededAnswerer):
         """
         asked = request.messages[0].content  # perhaps with its labels in another order
         published = same_but_for_order(asked, prompts.filled("stance", "system"))
-        if not published and not same_but_for_order(asked, prompts.filled("judge", "system")):
+        certainty_only = asked == prompts.filled("certainty", "system")
+        if not published and not certainty_only and not same_but_for_order(asked, prompts.filled("judge", "system")):
             raise RejectedError("unknown prompt", f"{self.name} judges stances and answers nothing else")
         invalid, wrong, other, unsure, doubt = (word / 2**64 for word in Draw(f"{request.seed}/stance").words(5))
         if invalid < self.parameters.invalid:
@@ -170,6 +171,8 @@ class StanceJudge(SeededAnswerer):
             stance = _draw_another(STANCES, stance, other)
         if unsure < self.parameters.wrong_certainty:
             certainty = _draw_another(tuple(CERTAINTY), certainty, doubt)
+        if certainty_only:
+            return Reply(msgspec.json.encode({"certainty": certainty}).decode())
         labels = {"stance": stance, "key_claims": ["The pages disagree."], "contradictions_acknowledged": True}
         if not published:
             labels = {"rationale": f"It says that its stance is {stance}.", **labels, "certainty": certainty}

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
+from overton.calls import Ask, Draw, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
 from overton.studies.asking import ReadableReply, total_usage
@@ -82,10 +82,10 @@ def _conditions(experiment: Experiment, options: Options) -> Iterator[ThreadCond
 def _comparisons(
     thread: ReferenceThread, condition: ThreadCondition, options: Options, seed: int
 ) -> Iterator[ThreadTrial]:
-    """Both orders of each pair."""
+    """Each pair in both orders, or in one."""
     for pairing in options.pairings:
         for number in range(1, options.pairs + 1):
-            for first in (True, False):
+            for first in _pair_orders(thread, pairing, number, options, seed):
                 order = "popular-first" if first else "popular-second"
                 yield ThreadTrial(
                     f"{thread.id}/pairwise/{pairing}-{number}/{order}/{condition.name}",
@@ -99,6 +99,16 @@ def _comparisons(
                     number,
                     first,
                 )
+
+
+def _pair_orders(
+    thread: ReferenceThread, pairing: Pairing, number: int, options: Options, seed: int
+) -> tuple[bool, ...]:
+    """Whether the more popular viewpoint of a pair is named first, in each comparison; one order is drawn from seed,
+    thread and pair alone, so that all conditions and models see the same."""
+    if options.pair_orders == "both":
+        return (True, False)
+    return (Draw(f"{seed}/{thread.id}/pairwise/{pairing}/{number}/order").uniform() < 0.5,)
 
 
 class TrialFailed(OvertonError):

@@ -58,6 +58,12 @@ def published_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tup
     return system(filled("stance", "system")), user(filled("stance", "message", **_material(turn, earlier)))
 
 
+def certainty_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn], stance: str) -> tuple[Message, ...]:
+    """The request for the certainty of an answer that was given this label, in words of ours (section 3.3's rubric)."""
+    asked = filled("certainty", "message", stance=stance, **_material(turn, earlier))
+    return system(filled("certainty", "system")), user(asked)
+
+
 def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, str]:
     turns = list(map(_judged_turn, earlier))
     shown = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")

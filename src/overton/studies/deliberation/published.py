@@ -1,0 +1,32 @@
+"""The paper's experiment on deliberation: what `--as-published` stands for."""
+
+from __future__ import annotations
+
+from overton.studies.published import PaperTable, Published
+
+PAPER = Published(
+    paper="Conformity, Inertia, and Value Alignment in Multi-Turn LLM Deliberation",
+    options={
+        "cells": (
+            "synchronous/correctness/2",
+            "round-robin/correctness/2",
+            "round-robin/correctness/3",
+            "synchronous/balanced/2",
+        ),
+        "orders": "all",
+        "rounds": 4,
+        "trials": 1,
+        "instructions": "paper",
+        "retest": 0.0,
+    },
+    unless={"cells": ("formats", "goals", "sizes", "named_orders", "cells")},
+    how={"estimator": "as_published", "conformity": "shared", "goals": "apart"},
+    tables=(
+        PaperTable("Parameters of the choice model: AdamW as published*", (), "table 1"),
+        PaperTable("Deliberation archetypes"),
+    ),
+    ours=(
+        "The instructions of agents who speak in turn, and of three agents, are the project's own, since the paper prints"
+        " none."
+    ),
+)

@@ -1,0 +1,37 @@
+"""PluralEval's experiments: what `--as-published` stands for in pluralism."""
+
+from __future__ import annotations
+
+from overton.studies.published import PaperTable, Published
+
+_RECALLED = ("Supporting P", "Supporting R", "Supporting F1", "Against P", "Against R", "Against F1")
+_GLOBAL = ("Global P", "Global R", "Global F1")
+
+PAPER = Published(
+    paper="PluralEval",
+    options={
+        "experiments": ("sycophancy", "ranking", "pairwise"),
+        "arms": ("neutral", "toward", "opposing", "biased"),
+        "efforts": (None,),
+        "mitigation": False,
+        "responses": 10,
+        "independent": False,
+        "ranked": 10,
+        "pairings": ("most-popular",),
+        "pairs": 1,
+        "pair_orders": "one",
+        "retest": 0.0,
+        "shares": "sampled",
+    },
+    how={"denominator": "non-neutral", "shares": "sampled"},
+    tables=(
+        PaperTable("Ranking accuracy*", ("Condition", "Spearman", "Kendall", "Top-1", "Positions", "MRR@10")),
+        PaperTable("Precision, recall and F1*", ("Condition", *_RECALLED, *_GLOBAL)),
+        PaperTable("Threads with a reference opinion"),
+        PaperTable("Accuracy by choice of pairs", (), "figure 4"),
+    ),
+    ours=(
+        "The judge's requests to write beliefs, to label stances and to match responses are the project's own, since"
+        " the paper prints none; so is the shuffled order in which the matcher sees viewpoints."
+    ),
+)

@@ -1,0 +1,183 @@
+"""The experiment of the paper that a study follows: what `--as-published` stands for in runs, plans and analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.studies.options import Option, StudyOptions, option_place
+from overton.studies.sections import EmptyCell, Exhibit, Prose, Section, Table
+
+if TYPE_CHECKING:
+    from overton.studies.study import AnyStudy
+
+OPTION = "as_published"
+"""The name of the option that asks for the paper's design, and of the choice that asks for its estimator."""
+KEY = "as-published"
+"""The key of the section with the paper's own tables."""
+_HELP = "Take the paper's design, prompts and judge where no option says otherwise"
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the paper's, taken from those that the study's report has anyway.
+
+    `title` is the title of the report's table, in which '*' stands for anything. Of its columns only these are shown,
+    all by default; the first column always is. `source` is the paper's own number for it, by default the report's.
+    """
+
+    title: str
+    columns: tuple[str, ...] = ()
+    source: str = ""
+
+
+class PublishedValues(msgspec.Struct, frozen=True):
+    """What `--as-published` stood for when a run started: options, choices of the analysis, who answers in a role."""
+
+    options: dict[str, Any] = {}
+    how: dict[str, Any] = {}
+    roles: dict[str, list[str]] = {}
+
+
+@dataclass(frozen=True)
+class Published:
+    """The design, reading and estimator of a paper, declared once for a study.
+
+    paper    the paper, as it is cited
+    options  the options of runs and plans that its design fixes, by name. They are defaults: one that is given wins
+    unless   options of which any, if given, replaces an option of the design
+    roles    who answers in a role if nobody is named, as the paper had it
+    how      the choices by which it computes its numbers, by name
+    tables   its tables, in its order
+    ours     in one sentence: which parts it does not print, so that they are the project's own
+    missing  instead of all this: why the study has no published design here
+    """
+
+    paper: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    unless: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[PaperTable, ...] = ()
+    ours: str = ""
+    missing: str = ""
+
+    def defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the design, without those that other options `given` replace."""
+        replaced = {name for name, others in self.unless.items() if any(given.get(other) for other in others)}
+        return {name: value for name, value in self.options.items() if name not in replaced}
+
+    @property
+    def values(self) -> PublishedValues:
+        """What it stands for, as a manifest keeps it."""
+        return PublishedValues(
+            msgspec.to_builtins(dict(self.options)),
+            msgspec.to_builtins(dict(self.how)),
+            {role: list(names) for role, names in self.roles.items()},
+        )
+
+
+def is_wanted(given: Mapping[str, Any]) -> bool:
+    """Whether options, as people give them, ask for the paper's design."""
+    return str(given.get(OPTION)).lower() in {"true", "yes"}
+
+
+def with_published(options: type[StudyOptions], published: Published) -> type[StudyOptions]:
+    """The options of a study with the one that asks for its paper's design; unchanged if they have it."""
+    if OPTION in options.__struct_fields__:
+        return options
+
+    def complete(cls: type[StudyOptions], given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """The options given, with those of the paper's design if it is asked for, and those that follow from both."""
+        if is_wanted(given):
+            check_published(published)
+            given = {**published.defaults(given), **given}
+        return options.complete(given, named)
+
+    made = msgspec.defstruct(
+        options.__name__,
+        [(OPTION, Annotated[bool, Option(_HELP)], False)],
+        bases=(options,),
+        module=options.__module__,
+        frozen=True,
+        forbid_unknown_fields=True,
+        namespace={"__doc__": options.__doc__, "complete": classmethod(complete)},
+    )
+    return cast("type[StudyOptions]", made)
+
+
+def published_values(study: AnyStudy, options: Mapping[str, Any]) -> PublishedValues | None:
+    """What the flag stands for in a run with these options, as a manifest has them; None if it was not given."""
+    return study.published.values if study.published and options.get(OPTION) else None
+
+
+def check_published(published: Published | None) -> None:
+    """Refuse to go by a paper where there is none.
+
+    Raises:
+        InputError: the study has no published design here; says why.
+    """
+    if published is None or published.missing:
+        reason = published.missing if published else "this study declares no published design"
+        raise InputError([Problem(option_place(OPTION), "", reason)])
+
+
+def departures(
+    values: PublishedValues, options: Mapping[str, Any], roles: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """In which options, and in whose answers, a run differs from the design that its flag stood for, a line each.
+
+    `options` are the run's, as its manifest has them, and `roles` the specs of those who answer in it.
+    """
+    for name, value in values.options.items():
+        if name in options and options[name] != value:
+            yield f"{name.replace('_', ' ')}: {_words(options[name])} instead of {_words(value)}"
+    for role, specs in values.roles.items():
+        if list(roles.get(role, ())) != specs:
+            yield f"{role}: {_words(list(roles.get(role, ())))} instead of {_words(specs)}"
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_words, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def published_section(published: Published, sections: Sequence[Section], differs: Sequence[str]) -> Section:
+    """The paper's own tables, found among the study's `sections`, with what in the design `differs` from it."""
+    tables = [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Table)]
+    found: list[Exhibit] = [table for wanted in published.tables for table in _tables_of(wanted, tables)]
+    said = f"These are the numbers by {published.paper}. {published.ours}"
+    if differs:
+        said += f" The design differs from the paper's in: {'; '.join(differs)}."
+    return Section(KEY, "As published", [Prose(said), *found])
+
+
+def _tables_of(wanted: PaperTable, tables: Sequence[Table]) -> Iterator[Table]:
+    for table in tables:
+        if fnmatchcase(table.title, wanted.title):
+            kept = _kept_columns(wanted, table)
+            if any(_has_number(row, kept) for row in table.rows):
+                yield replace(
+                    table,
+                    columns=[replace(table.columns[place], detail=False) for place in kept],
+                    rows=[[row[place] for place in kept] for row in table.rows],
+                    source=wanted.source or table.source,
+                    summary=True,
+                )
+
+
+def _kept_columns(wanted: PaperTable, table: Table) -> list[int]:
+    titles = [column.title for column in table.columns]
+    return [place for place, title in enumerate(titles) if not place or not wanted.columns or title in wanted.columns]
+
+
+def _has_number(row: Sequence[Any], kept: Sequence[int]) -> bool:
+    return any(row[place] is not None and not isinstance(row[place], EmptyCell) for place in kept[1:])
