@@ -29,10 +29,12 @@ from overton.studies.options import fields_of, options_of
 from overton.studies.published import (
     OPTION,
     PublishedValues,
+    as_stored,
     check_published,
     departures,
     is_wanted,
     published_section,
+    without_lifted,
 )
 from overton.studies.registry import study_named
 from overton.studies.results import Results
@@ -146,9 +148,18 @@ class Measured:
         sections = self.labels.sections() if self.labels else []
         own = measuring_of(self.study).sections(self.analysis)
         with blaming(self.study, "sections()"):
-            paper = self.sections_as_published(own)
-            shown = summary([*paper, *sections, *own, *self.sections_by_judges(), *self.sections_against()])
-            return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
+            own = without_lifted(own, self.sections_as_published(own))
+            shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
+            return self._spelled(shown)
+
+    def summary_as_published(self) -> list[Section]:
+        """The marked tables of the paper's section, to be read before everything else."""
+        own = measuring_of(self.study).sections(self.analysis)
+        return self._spelled(summary(self.sections_as_published(own)))
+
+    def _spelled(self, sections: list[Section]) -> list[Section]:
+        """Sections with items in words, if it is known what was asked about."""
+        return spelled(sections, words_of(self.study.items, self.results.items)) if self.results else sections
 
 
 Sources: TypeAlias = str | Path | Sequence[str | Path]
@@ -224,7 +235,7 @@ def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
     manifest = run.manifest
     stood_for = manifest.as_published or (study.published.values if study.published else PublishedValues())
     roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
-    return departures(stood_for, msgspec.to_builtins(run.options), roles)
+    return departures(stood_for, as_stored(msgspec.to_builtins(run.options)), roles)
 
 
 def schema(study: str) -> dict[str, Any]:

@@ -154,10 +154,11 @@ def _resume_options(run: Run) -> tuple[str, ...]:
 
 
 def _show_summary(outcome: Measured, run: Run) -> None:
-    from overton.cli.tables import show_findings, show_sections
+    from overton.cli.tables import show_findings, show_first, show_sections
     from overton.reports.run_report import precision_sections
     from overton.studies.sections import summary
 
+    show_first(outcome.summary_as_published(), results())
     show_findings(outcome.findings, results())
     show_sections([*outcome.summary(), *summary([*precision_sections([run])])], results())
 
@@ -281,12 +282,13 @@ def _dollars(cost: float | None) -> str:
 def show_analysis(study: AnyStudy, files: Sequence[Path], *, json: bool, how: Mapping[str, Any]) -> None:
     """Compute a study's measures and print them."""
     from overton.analysis.analyze import measure_run
-    from overton.cli.tables import show_findings, show_sections
+    from overton.cli.tables import show_findings, show_first, show_sections
 
     outcome = measure_run(study.name, files, **{name: value for name, value in how.items() if value is not None})
     if json:
         print_json(outcome.document())
     else:
+        show_first(outcome.summary_as_published(), results())
         show_findings(outcome.findings, results())
         show_sections(outcome.summary(), results())
 

@@ -75,6 +75,13 @@ def show_sections(sections: Iterable[Section], console: Console, *, most: int = 
         show(section.exhibits, console, most=most)
 
 
+def show_first(sections: Sequence[Section], console: Console) -> None:
+    """Print sections that come before the findings, and a line between."""
+    show_sections(sections, console)
+    if sections:
+        console.print()
+
+
 def show(exhibits: Iterable[Exhibit], console: Console, *, most: int | None = None) -> None:
     """Print exhibits as wide as the console. Charts are for reports, and are skipped."""
     for exhibit in exhibits:

@@ -130,8 +130,9 @@ class Report:
     """A report, ready to be laid out.
 
     `facts` are pairs of a label and a value, shown at the bottom: models, items, trials, date, seed, version, failures.
-    `findings` come first, then `warnings`, folded into one line. `data` is embedded as JSON, for further computation:
-    anything that msgspec can encode (NaN becomes null). `mark`, above the title, says what kind of page it is.
+    `findings` come first, unless sections are to be `first`, then `warnings`, folded into one line. `data` is embedded
+    as JSON, for further computation: anything that msgspec can encode (NaN becomes null). `mark`, above the title, says
+    what kind of page it is.
     """
 
     title: str
@@ -140,6 +141,7 @@ class Report:
     sections: Sequence[Section]
     warnings: Sequence[Callout] = ()
     findings: Sequence[Finding] = ()
+    first: Sequence[Section] = ()
     trials: TrialTable | None = None
     data: Any = None
     mark: str = "Overton report"
@@ -147,7 +149,8 @@ class Report:
     @property
     def charts(self) -> list[Chart]:
         """Every chart, in order of appearance."""
-        return [exhibit for section in self.sections for exhibit in section.exhibits if isinstance(exhibit, Chart)]
+        sections = (*self.first, *self.sections)
+        return [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Chart)]
 
 
 _BITMAP_SCALE = 3.0
@@ -229,13 +232,18 @@ def _render_page(report: Report, charts: Mapping[str, Future[Markup]], packed: P
         "".join(map(asset, _SCRIPTS)),
         report=report,
         found=view_findings(report.findings, report.sections),
-        sections=[
-            (section, [_exhibit_values(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
-        ],
+        first=_section_values(report.first, charts),
+        sections=_section_values(report.sections, charts),
         pack=packed,
         payload=Markup(_SLOT),
         data={"measures": _embed(report.data), "charts": _embed(specifications)},
     )
+
+
+def _section_values(
+    sections: Sequence[Section], charts: Mapping[str, Future[Markup]]
+) -> list[tuple[Section, list[dict[str, Any]]]]:
+    return [(section, [_exhibit_values(exhibit, charts) for exhibit in section.exhibits]) for section in sections]
 
 
 def _exhibit_values(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:

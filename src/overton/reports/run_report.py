@@ -164,7 +164,6 @@ def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
     shown = measuring_of(study).shown(results, measured.analysis, measured.how)
     words = words_of(study.items, results.items)
     sections = [
-        *measured.sections_as_published(shown.sections),
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
         *measured.sections_by_judges(),
@@ -177,6 +176,7 @@ def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
         summary=shown.summary or study.question,
         facts=[*_report_facts(runs, results, study.items.plural), *_undeclared_facts(study)],
         sections=spelled(sections, words),
+        first=spelled(measured.sections_as_published(shown.sections), words),
         findings=measured.findings,
         warnings=[
             *(

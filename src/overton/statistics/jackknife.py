@@ -257,13 +257,16 @@ class Jackknife:
     """How intervals over clusters are computed, by the one rule of this module (see `gaps`).
 
     `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; if a
-    study itself draws at random, it does so `resamples` times from that seed. The intervals need no draws.
+    study itself draws at random, it does so `resamples` times from that seed. The intervals need no draws, but with
+    `bootstrap` the limits of means and ratios are percentiles of so many bootstrapped sets of clusters, as papers have
+    them. They are too narrow if there are few clusters, and differences keep the rule.
     """
 
     level: float = 0.95
     resamples: int = 2000
     seed: int = 0
     unit: str = "issues"
+    bootstrap: bool = False
 
     def over(self, cluster: int | AnyInts, weight: Floats | None = None) -> Resampling:
         """Intervals of many numbers. `cluster` says how many clusters there are, or numbers each row's; `weight` is
@@ -449,7 +452,22 @@ class Resampling:
         return f"Wilson, over {self.unit}"
 
     def _estimate_ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
-        return estimates_of(self._ratio_arrays(columns, standard_errors(influence), within), nothing, None, self.level)
+        made = self._ratio_arrays(columns, standard_errors(influence), within)
+        if self._jackknife.bootstrap:
+            limits = self._bootstrap_limits(columns)
+            varies = np.isfinite(made.low) & ~is_flat(columns.numbers.value, standard_errors(influence).error)
+            name = f"percentiles of {self._jackknife.resamples:,} bootstrap samples of {self.unit}"
+            made = made.instead(varies & np.isfinite(limits).all(0), limits[0], limits[1], name).kept(within)
+        return estimates_of(made, nothing, None, self.level)
+
+    def _bootstrap_limits(self, columns: Sums) -> Floats:
+        """The lower and upper percentiles [2, K] of ratios over clusters drawn with replacement; NaN if a draw has no
+        denominator."""
+        draws, tail = np.random.default_rng(self._jackknife.seed), (1 - self.level) / 2
+        often = draws.multinomial(self.groups, np.full(self.groups, 1 / self.groups), self._jackknife.resamples)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = (often @ columns.above) / (often @ columns.below)[:, columns.of]
+        return np.asarray(columns.numbers.value + np.quantile(moved, (tail, 1 - tail), axis=0))
 
     def _ratio_arrays(self, columns: Sums, spread: StandardErrors, within: Range) -> EstimateArrays:
         made = self._estimate_arrays(columns.numbers, spread, within, LINEAR)

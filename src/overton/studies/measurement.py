@@ -49,6 +49,11 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         these. A study may leave that to the user."""
         return False
 
+    @property
+    def bootstraps(self) -> bool:
+        """Whether limits are percentiles of bootstrapped clusters, as in a paper, instead of the rule's."""
+        return False
+
 
 @dataclass(frozen=True)
 class Headline(Generic[Analysis, Record]):

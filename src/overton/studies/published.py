@@ -11,7 +11,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.options import Option, StudyOptions, option_place
-from overton.studies.sections import EmptyCell, Exhibit, Prose, Section, Table
+from overton.studies.sections import Callout, EmptyCell, Exhibit, Section, Table
 
 if TYPE_CHECKING:
     from overton.studies.study import AnyStudy
@@ -76,10 +76,14 @@ class Published:
     def values(self) -> PublishedValues:
         """What it stands for, as a manifest keeps it."""
         return PublishedValues(
-            msgspec.to_builtins(dict(self.options)),
-            msgspec.to_builtins(dict(self.how)),
-            {role: list(names) for role, names in self.roles.items()},
+            as_stored(self.options), as_stored(self.how), {role: list(names) for role, names in self.roles.items()}
         )
+
+
+def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a manifest has them once it was written and read."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(values)))
+    return found
 
 
 def is_wanted(given: Mapping[str, Any]) -> bool:
@@ -132,7 +136,7 @@ def departures(
 ) -> Iterator[str]:
     """In which options, and in whose answers, a run differs from the design that its flag stood for, a line each.
 
-    `options` are the run's, as its manifest has them, and `roles` the specs of those who answer in it.
+    `options` are the run's, as stored, and `roles` the specs of those who answer in it.
     """
     for name, value in values.options.items():
         if name in options and options[name] != value:
@@ -154,10 +158,28 @@ def published_section(published: Published, sections: Sequence[Section], differs
     """The paper's own tables, found among the study's `sections`, with what in the design `differs` from it."""
     tables = [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Table)]
     found: list[Exhibit] = [table for wanted in published.tables for table in _tables_of(wanted, tables)]
-    said = f"These are the numbers by {published.paper}. {published.ours}"
+    said = f"The paper's own numbers: {published.paper}. {published.ours}"
     if differs:
         said += f" The design differs from the paper's in: {'; '.join(differs)}."
-    return Section(KEY, "As published", [Prose(said), *found])
+    return Section(KEY, "As published", [Callout(said, summary=True), *found])
+
+
+def without_lifted(sections: Sequence[Section], first: Sequence[Section]) -> list[Section]:
+    """The sections without tables that are shown whole in those that come first."""
+    shown = {_heads(exhibit) for section in first for exhibit in section.exhibits if isinstance(exhibit, Table)}
+    kept = [
+        replace(section, exhibits=[each for each in section.exhibits if not _is_among(each, shown)])
+        for section in sections
+    ]
+    return [section for section in kept if section.exhibits]
+
+
+def _heads(table: Table) -> tuple[str, ...]:
+    return (table.title, *(column.title for column in table.columns))
+
+
+def _is_among(exhibit: Exhibit, shown: set[tuple[str, ...]]) -> bool:
+    return isinstance(exhibit, Table) and _heads(exhibit) in shown
 
 
 def _tables_of(wanted: PaperTable, tables: Sequence[Table]) -> Iterator[Table]:
@@ -169,8 +191,8 @@ def _tables_of(wanted: PaperTable, tables: Sequence[Table]) -> Iterator[Table]:
                     table,
                     columns=[replace(table.columns[place], detail=False) for place in kept],
                     rows=[[row[place] for place in kept] for row in table.rows],
+                    note="" if wanted.columns else table.note,
                     source=wanted.source or table.source,
-                    summary=True,
                 )
 
 

@@ -388,7 +388,8 @@ class _Views(Generic[HowT]):
         )
         measures = (*self.declared.measures, *(optional if has_values else ()))
         clusters = next((kind.clusters for kind in units.values() if kind.clusters), self.declared.clusters)
-        return Frame(units, measures, Jackknife(how.level, how.resamples, how.seed, unit=clusters))
+        rule = Jackknife(how.level, how.resamples, how.seed, unit=clusters, bootstrap=how.bootstraps)
+        return Frame(units, measures, rule)
 
     def rows_of_design(self, frame: Frame) -> Iterator[EstimateRow]:
         """The rows of the design."""

@@ -57,13 +57,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Dot:
-    """An estimate to draw: its row, its series (an index), its panel if a chart has several, more for its tip."""
+    """An estimate to draw: its row, its series (an index), its panel if a chart has several, more for its tip.
+
+    `star` is written to the right of it, such as the mark of a test.
+    """
 
     row: str
     series: int
     estimate: Estimate
     panel: str = ""
     more: str = ""
+    star: str = ""
 
 
 def series_of(names: Sequence[str]) -> list[Series]:
@@ -111,7 +115,8 @@ def dots(
         # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
         within: dict[str, Any] = {"range": [lines, step - _GAP_PIXELS]} if are_names_above() else {}
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
-    layers = _interval_lines(axis, used, len(rows)), _point_marks(axis, used)
+    stars = [_stars()] if any(point.star for point in drawn) else []
+    layers = _interval_lines(axis, used, len(rows)), _point_marks(axis, used), *stars
     view = layered(
         *layers, width=current_layout().width - PADDING - extent(shown), height=len(rows) * step, shared=shared
     )
@@ -124,6 +129,7 @@ def dots(
             "panel": headers.get(point.panel, ""),
             "order": panels.index(point.panel) if panels else 0,
             "tip": _tip(point, series, axis.kind),
+            **({"star": point.star} if stars else {}),
         }
         for point in drawn
     ]
@@ -226,6 +232,14 @@ def _point_marks(axis: Axis, series: Sequence[Series]) -> Any:
             description=alt.Description("tip:N"),
         )
     )
+
+
+def _stars() -> Any:
+    """What is written to the right of each interval."""
+    import altair as alt
+
+    text = alt.Chart().mark_text(align="left", dx=6, color=COLOURS["ink"])
+    return text.encode(x=alt.X("high:Q"), text=alt.Text("star:N"), description=alt.Description("tip:N"))
 
 
 def colour(series: Sequence[Series], **marks: Any) -> alt.Color:

@@ -180,4 +180,16 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = "auto"
     conformity: Annotated[Conformity, Option("Whether models share their conformity: shared, or by model")] = "shared"
     goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
+    intervals: Annotated[
+        Literal["rule", "bootstrap"],
+        Option(
+            "Intervals of shares and means: by the rule of all studies, or percentiles of bootstrapped dilemmas as in"
+            " the paper's figures"
+        ),
+    ] = "rule"
     others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether dilemmas are bootstrapped."""
+        return self.intervals == "bootstrap"

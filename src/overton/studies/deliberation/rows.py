@@ -324,6 +324,8 @@ def missing(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Ta
             yield TableRow("not_computed", {"what": what, "why": why})
     for note in notes(counts_of(frame, ())["counts"]):
         yield TableRow("notes", {"note": note})
+    if how.bootstraps:  # figures are then drawn as in the paper
+        yield TableRow("choices", {"intervals": how.intervals})
 
 
 _NO_VALUES = "no message has values: let a judge name them"

@@ -25,7 +25,9 @@ PAPER = Published(
     },
     how={"denominator": "non-neutral", "shares": "sampled"},
     tables=(
-        PaperTable("Ranking accuracy*", ("Condition", "Spearman", "Kendall", "Top-1", "Positions", "MRR@10")),
+        PaperTable(
+            "Ranking accuracy*", ("Condition", "Spearman's rho", "Kendall's tau", "Top-1", "Positions right", "MRR@10")
+        ),
         PaperTable("Precision, recall and F1*", ("Condition", *_RECALLED, *_GLOBAL)),
         PaperTable("Threads with a reference opinion"),
         PaperTable("Accuracy by choice of pairs", (), "figure 4"),

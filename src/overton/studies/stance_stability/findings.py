@@ -214,7 +214,16 @@ def _about_labels(analysis: Analysis, rules: Cells) -> Iterator[str]:
         published = " (the published judge prompt asks for none)" if premise else ""
         yield f"No turn has a confidence{published}, so there is no confidence at changes and no Chameleon score."
     elif premise:
-        yield "The published judge prompt gives no certainty: confidence is that of the answer towards the proposition."
+        yield _ASKED_APART if rules.get("confidence") == "apart" else _OF_PROPOSITION
+
+
+_ASKED_APART = (
+    "The published judge prompt gives no certainty: confidence is from a call of its own, in words that no paper"
+    " prints."
+)
+_OF_PROPOSITION = (
+    "The published judge prompt gives no certainty: confidence is that of the answer towards the proposition."
+)
 
 
 def _lacking(model: str, tally: Cells) -> Iterator[str]:

@@ -408,8 +408,7 @@ async def _with_certainty(
         speaker=f"{speaker}/certainty",
     )
     columns = {**judged.columns, "confidence": answered.value}
-    attempts = judged.attempts + answered.attempts
-    return replace(judged, columns=columns, attempts=attempts, failure=failure_in("judge", [answered]))
+    return replace(judged, columns=columns, failure=failure_in("judge", [answered]))
 
 
 async def _ask_in_turn(

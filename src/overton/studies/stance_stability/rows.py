@@ -402,6 +402,7 @@ def rules_of(frame: Frame, how: StanceHow) -> Cells:
 
     failed, gapped  conversations that are left out because a call failed, and those that lack a turn
     documents       which documents source re-use is over, null if there are none; `labels` says which are measured
+    confidence      'apart' if it was asked for in a call of its own
     """
     every = frame.units["conversations"].table
     own = every.filter("known")
@@ -413,8 +414,14 @@ def rules_of(frame: Frame, how: StanceHow) -> Cells:
         "gapped": int(own["gapped"].sum()),
         "documents": documents,
         "labels": str(own["labels"].first()),
+        **({"confidence": "apart"} if own["labels"].first() == "premise" and _lacks_stances(frame) else {}),
         **{name: getattr(how, name) for name in ("no_change", "no_documents", "unclear", "unlabelled", "target")},
     }
+
+
+def _lacks_stances(frame: Frame) -> bool:
+    """Whether no turn has a label towards the proposition, so that confidence was asked for in a call of its own."""
+    return bool((frame.units["turns"].table["stance"] == UNLABELLED).all())
 
 
 def _listed(own: pl.DataFrame) -> pl.DataFrame:

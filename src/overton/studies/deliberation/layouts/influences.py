@@ -267,6 +267,10 @@ def order(source: ReportSource) -> Section:
 
 
 _CONSENSUS = "consensus of all"
+_STARS = (
+    " As in the paper, stars are of the test of two proportions, uncorrected, which treats all observations as"
+    " independent: *** p < 0.001, * p < 0.1, n.s. otherwise."
+)
 
 
 def steering(source: ReportSource) -> Section:
@@ -277,16 +281,23 @@ def steering(source: ReportSource) -> Section:
         return source.absent("steering", title, "Steering is")
     first_goal = found[0].against or ""
     goals = list(dict.fromkeys([first_goal, *map(last_part, found)]))
+    starred = "choices" in source.analysis.counts  # as in the paper
     points = [
-        Dot(row.model or _CONSENSUS, goals.index(goal), estimate, panel=names.where(row))
+        Dot(row.model or _CONSENSUS, goals.index(goal), estimate, panel=names.where(row), star=star)
         for row in found
-        for goal, estimate in zip((row.against or "", last_part(row)), source.sides(row), strict=True)
+        for goal, estimate, star in zip(
+            (row.against or "", last_part(row)),
+            source.sides(row),
+            ("", source.stars(row) if starred else ""),
+            strict=True,
+        )
     ]
     rows = [model for model in source.analysis.models if any(point.row == model for point in points)]
     chart = dot_chart(
         "steering",
         "Steering by the goal in the system prompt",
-        "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus.",
+        "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus."
+        + (_STARS if starred else ""),
         points,
         series_of(goals),
         rows=[*rows, _CONSENSUS],

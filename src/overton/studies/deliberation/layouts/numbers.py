@@ -91,6 +91,13 @@ class ReportSource:
         keys = (*_WHERE, "kind")
         return {tuple(row[key] for key in keys): row for row in self.analysis.counts.get("tests", ())}
 
+    def stars(self, row: EstimateRow) -> str:
+        """A difference's mark by the paper's test: three stars, one, or that it is not significant (figure 6)."""
+        p = self.tests[*(getattr(row, key) for key in _WHERE), "unpaired"]["p"]
+        if p is None:
+            return ""
+        return next((mark for most, mark in ((1e-3, "***"), (1e-1, "*")) if float(p) < most), "n.s.")
+
 
 def table(
     title: str,
