@@ -454,10 +454,10 @@ class Resampling:
     def _estimate_ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
         made = self._ratio_arrays(columns, standard_errors(influence), within)
         if self._jackknife.bootstrap:
-            limits = self._bootstrap_limits(columns)
+            limits = np.clip(self._bootstrap_limits(columns), *within)
             varies = np.isfinite(made.low) & ~is_flat(columns.numbers.value, standard_errors(influence).error)
             name = f"percentiles of {self._jackknife.resamples:,} bootstrap samples of {self.unit}"
-            made = made.instead(varies & np.isfinite(limits).all(0), limits[0], limits[1], name).kept(within)
+            made = made.instead(varies & np.isfinite(limits).all(0), limits[0], limits[1], name)
         return estimates_of(made, nothing, None, self.level)
 
     def _bootstrap_limits(self, columns: Sums) -> Floats:

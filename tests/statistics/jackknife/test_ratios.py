@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from overton.statistics.cluster_sums import ClusterSums
-from overton.statistics.estimate import ANYTHING
+from overton.statistics.estimate import ANYTHING, SHARE
 from overton.statistics.jackknife import Jackknife
 
 JACKKNIFE = Jackknife(seed=3, unit="dilemmas")
@@ -194,3 +194,21 @@ def test_clusters_of_unequal_weight_widen_the_interval():
     even, uneven = np.ones(8), np.array([9.0, 1, 1, 1, 1, 1, 1, 1])
     one, other = (JACKKNIFE.over(8).ratio(ClusterSums(values * below, below), "", ANYTHING) for below in (even, uneven))
     assert other.high - other.low > 2 * (one.high - one.low)
+
+
+def test_bootstrapped_limits_are_percentiles_of_clusters_drawn_with_replacement() -> None:
+    above, below = np.array([1.0, 8.0, 2.0, 2.0, 3.0, 9.0]), np.array([2.0, 10.0, 4.0, 4.0, 4.0, 11.0])
+    made = (
+        Jackknife(resamples=4_000, seed=3, bootstrap=True).over(6).ratio(ClusterSums(above, below), "nothing", ANYTHING)
+    )
+    drawn = np.random.default_rng(11).integers(0, 6, (40_000, 6))
+    low, high = np.quantile(above[drawn].sum(1) / below[drawn].sum(1), (0.025, 0.975))
+    assert (made.low, made.high) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+    assert made.method == "percentiles of 4,000 bootstrap samples of issues"
+    assert made.value == pytest.approx(above.sum() / below.sum())
+
+
+def test_a_number_that_does_not_vary_is_not_bootstrapped() -> None:
+    same = ClusterSums(np.full(6, 2.0), np.full(6, 4.0))
+    made = [Jackknife(bootstrap=bootstrap).over(6).ratio(same, "nothing", SHARE) for bootstrap in (True, False)]
+    assert made[0] == made[1]

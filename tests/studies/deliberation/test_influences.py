@@ -3,6 +3,8 @@
 import polars as pl
 import pytest
 
+from overton.studies.deliberation.layouts.influences import steering
+from overton.studies.deliberation.layouts.numbers import ReportSource
 from overton.studies.deliberation.measures import analyze
 
 from .conftest import by, differences
@@ -100,3 +102,28 @@ def test_agreement_with_the_crowd_in_the_first_and_last_round(talk):
     (consensus,) = made.rows_of("consensus_is_crowds", "setting")
     assert (consensus.estimate, consensus.n) == (0.5, 2)
     assert made.counts["counts"][0]["crowd_unknown"] == 1
+
+
+def test_steering_has_the_papers_stars_where_dilemmas_are_bootstrapped(talk):
+    """Six deliberations, all changed with one goal and none with the other: z = 3.46, p = 0.0005."""
+    said = {"correctness": ["NTA", "NTA"], "balanced": ["NTA", "YTA"]}
+    tables = [
+        talk({"a": said[goal], "b": ["YTA", "YTA"]}, goal=goal, dilemma=name) for goal in said for name in "uvwxyz"
+    ]
+    made = analyze(pl.concat(tables), resamples=100, intervals="bootstrap")
+    chart = steering(ReportSource(made)).exhibits[0]
+    values = {row["star"] for row in chart.spec["data"]["values"] if row["row"] == "a"}
+    assert values == {"", "***"}
+    plain = steering(ReportSource(measured(*tables))).exhibits[0]
+    assert not any("star" in row for row in plain.spec["data"]["values"])
+    assert "stars are of the test" in chart.description
+
+
+def test_shares_are_bootstrapped_over_dilemmas(talk):
+    tables = [
+        talk({"a": ["NTA", last], "b": ["YTA", "YTA"]}, dilemma=name)
+        for name, last in zip("uvwxyz", ["NTA", "YTA"] * 3, strict=True)
+    ]
+    number = analyze(pl.concat(tables), resamples=2_000, intervals="bootstrap").estimate("changed", model="a")
+    assert number.method == "percentiles of 2,000 bootstrap samples of dilemmas"
+    assert (number.value, number.low, number.high) == (0.5, pytest.approx(1 / 6), pytest.approx(5 / 6))

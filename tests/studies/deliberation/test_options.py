@@ -85,6 +85,10 @@ def test_options_that_can_be_run_pass(options: dict[str, Any]) -> None:
         ({"rounds": 0}, "option rounds", "0"),
         ({"rounds": 21}, "option rounds", "21"),
         ({"trials": 0}, "option trials", "0"),
+        ({"cells": ("aloud/correctness/2",)}, "option cells", "aloud/correctness/2"),
+        ({"cells": ("synchronous/correctness",)}, "option cells", "synchronous/correctness"),
+        ({"cells": ("synchronous/correctness/4",)}, "option cells", "synchronous/correctness/4"),
+        ({"cells": ("synchronous/correctness/2",), "sizes": (2,)}, "option cells", "synchronous/correctness/2"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_place(given: dict[str, Any], place: str, key: str) -> None:

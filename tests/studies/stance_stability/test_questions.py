@@ -257,3 +257,30 @@ def test_a_repeat_has_the_same_turns_and_skips_empty_answers() -> None:
         "characters": 600,
     }
     assert rows_of(QUESTIONS, judged.results, "premise_stance").materials([1])[0]["towards"] == ""
+
+
+async def test_the_published_prompt_is_followed_by_a_call_for_certainty_that_is_told_the_label(kit: Any) -> None:
+    label = '{"stance": "critical", "key_claims": [], "contradictions_acknowledged": false}'
+    replies = {"judge": [label], "judge/certainty": ["Hard to say.", '{"certainty": "Likely"}']}
+    stage = kit.stage(replies)
+    trial = trial_of(retest=0.0, judge_prompts="published", ask_certainty=True)
+    result = await judge_turn(trial, stage, TOWARDS, TURN, (), number=1, turns=[1])
+    assert labelled(result, "premise_stance", "confidence", "stance") == ("critical", 0.67, None)
+    assert result.attempts == 1  # at labels
+    first, second, again = stage.asked
+    assert first.messages == prompts.published_messages(TURN, ())
+    assert first.form == PUBLISHED_FORM
+    assert "The label given to the answer: critical" in second.messages[1].content
+    assert again.messages[: len(second.messages)] == second.messages
+    alone = kit.stage({"judge": [label]})
+    await judge_turn(trial_of(retest=0.0, judge_prompts="published"), alone, TOWARDS, TURN, (), number=1, turns=[1])
+    assert [asked.messages for asked in alone.asked] == [first.messages]
+
+
+async def test_a_failed_call_for_certainty_fails_the_turn(kit: Any) -> None:
+    label = '{"stance": "critical", "key_claims": [], "contradictions_acknowledged": false}'
+    stage = kit.stage({"judge": [label], "judge/certainty": [CallFailed("timeout", "no reply")]})
+    trial = trial_of(retest=0.0, judge_prompts="published", ask_certainty=True)
+    result = await judge_turn(trial, stage, TOWARDS, TURN, (), number=1, turns=[1])
+    assert "no reply" in str(result.failure)
+    assert labelled(result, "confidence") == (None,)

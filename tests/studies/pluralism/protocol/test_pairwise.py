@@ -130,3 +130,19 @@ def test_no_pair_is_repeated(thread: Callable[..., ReferenceThread]) -> None:
 )
 def test_the_pick_is_read_where_it_is_plain(text: str, pick: int | None) -> None:
     assert read_pick(text) == pick
+
+
+def test_one_order_is_drawn_for_each_pair_and_is_that_of_all_conditions(
+    thread: Callable[..., ReferenceThread],
+) -> None:
+    about = [thread(f"t{number}") for number in range(200)]
+    found = list(trials(about, Options(experiments=("pairwise",), pair_orders="one", pairs=2), 5))
+    both = {trial.name for trial in trials(about, Options(experiments=("pairwise",), pairs=2), 5)}
+    assert {trial.name for trial in found} < both
+    assert len(found) == len(both) // 2
+    orders: dict[tuple[Any, ...], set[bool]] = {}
+    for trial in found:
+        orders.setdefault((trial.item, trial.pairing, trial.number), set()).add(trial.popular_first)
+    assert {len(seen) for seen in orders.values()} == {1}
+    first = sum(seen == {True} for seen in orders.values())
+    assert 340 <= first <= 460  # of 800: within 4.2 standard errors of a half
