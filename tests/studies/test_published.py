@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,33 @@ def test_an_issue_takes_990_calls_and_a_topic_15_turns_at_three_temperatures() -
     assert {trial.item for trial in talks[:3]} == {talks[0].item}
     assert len(talks) == 24 * 3
     assert {len(trial.topic.questions) for trial in talks} == {15}
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "open-mindedness": {"models": ["a=simulated/open-minded", "b=simulated/open-minded"], "trials": 1},
+    "stance-stability": {
+        "models": ["simulated/chameleon"],
+        "judge": "simulated/stance-judge",
+        "search": "starter",
+        "turns": 4,
+    },
+    "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge"},
+    "deliberation": {"models": AGENTS, "only": ["three-stars-by-the-lake"]},
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.filterwarnings("ignore::overton.errors.Notice")
+def test_every_table_of_a_paper_is_in_the_report_of_its_experiment(name: str, tmp_path: Path) -> None:
+    overton.run(name, as_published=True, out=tmp_path / "run", **RUNS[name])
+    measured = measure_run(name, tmp_path / "run")
+    published = measured.study.published
+    assert published is not None
+    assert measured.study.measuring is not None
+    (first,) = measured.sections_as_published(measured.study.measuring.sections(measured.analysis))
+    shown = [exhibit for exhibit in first.exhibits if isinstance(exhibit, Table)]
+    for wanted in published.tables:
+        found = [table for table in shown if fnmatchcase(table.title, wanted.title)]
+        assert found, wanted.title
+        assert set(wanted.columns) <= {column.title for column in found[0].columns}
+        assert found[0].source

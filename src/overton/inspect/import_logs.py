@@ -337,7 +337,7 @@ def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
         overton=task.overton,
         sessions=1,
         left_out=task.left_out,
-        as_published=published_values(study, task.options),
+        as_published=published_values(study.published, task.options),
     )
 
 

@@ -84,7 +84,7 @@ def prepare(
         limits=limits,
         left_out=left_out,
         precision=precision,
-        as_published=published_values(study, options),
+        as_published=published_values(study.published, options),
     )
     return Prepared(experiment, manifest, models, wanted)
 

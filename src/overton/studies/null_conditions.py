@@ -33,8 +33,8 @@ OPTION = "nulls"
 """The option that is derived if a study has nulls with trials."""
 
 _OPTIONAL_TEXTS = ("nulls.", "free.", "certainty.")
-"""How the names of texts start that models read only if an option asks for it: in null conditions, if answers are
-not forced, or if a judge is asked for certainty by itself. A run that was made before they existed is unchanged."""
+"""How the names of texts start that models read only if an option asks for it: null conditions, free
+answers, a judge's certainty alone. A run that was made before they existed is unchanged."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 

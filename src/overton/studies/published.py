@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.sections import Callout, EmptyCell, Exhibit, Section, Table
-
-if TYPE_CHECKING:
-    from overton.studies.study import AnyStudy
 
 OPTION = "as_published"
 """The name of the option that asks for the paper's design, and of the choice that asks for its estimator."""
@@ -37,7 +34,7 @@ class PaperTable:
 
 
 class PublishedValues(msgspec.Struct, frozen=True):
-    """What `--as-published` stood for when a run started: options, choices of the analysis, who answers in a role."""
+    """The values behind `--as-published` when a run started: options, choices of the analysis, answerers by role."""
 
     options: dict[str, Any] = {}
     how: dict[str, Any] = {}
@@ -51,7 +48,7 @@ class Published:
     paper    the paper, as it is cited
     options  the options of runs and plans that its design fixes, by name. They are defaults: one that is given wins
     unless   options of which any, if given, replaces an option of the design
-    roles    who answers in a role if nobody is named, as the paper had it
+    roles    who answers in a role by default, as the paper had it
     how      the choices by which it computes its numbers, by name
     tables   its tables, in its order
     ours     in one sentence: which parts it does not print, so that they are the project's own
@@ -74,7 +71,7 @@ class Published:
 
     @property
     def values(self) -> PublishedValues:
-        """What it stands for, as a manifest keeps it."""
+        """All of these values, as a manifest keeps them."""
         return PublishedValues(
             as_stored(self.options), as_stored(self.how), {role: list(names) for role, names in self.roles.items()}
         )
@@ -97,7 +94,7 @@ def with_published(options: type[StudyOptions], published: Published) -> type[St
         return options
 
     def complete(cls: type[StudyOptions], given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The options given, with those of the paper's design if it is asked for, and those that follow from both."""
+        """The options given, with those of the paper's design if they ask for it, and those that follow from both."""
         if is_wanted(given):
             check_published(published)
             given = {**published.defaults(given), **given}
@@ -115,9 +112,9 @@ def with_published(options: type[StudyOptions], published: Published) -> type[St
     return cast("type[StudyOptions]", made)
 
 
-def published_values(study: AnyStudy, options: Mapping[str, Any]) -> PublishedValues | None:
-    """What the flag stands for in a run with these options, as a manifest has them; None if it was not given."""
-    return study.published.values if study.published and options.get(OPTION) else None
+def published_values(published: Published | None, options: Mapping[str, Any]) -> PublishedValues | None:
+    """The values behind the flag in a run with these options, as a manifest has them; None without the flag."""
+    return published.values if published and options.get(OPTION) else None
 
 
 def check_published(published: Published | None) -> None:

@@ -31,6 +31,10 @@ _PLANNED = (
 # values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
+# Each paper's own run, data and numbers brought new options, commands, files and keys of manifests: all paths that are
+# new, gone or have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
+_PAPERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("papers.json").read_text("utf-8"))
+
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
@@ -73,6 +77,9 @@ CHANGED: dict[str, dict[str, Any]] = {
         }
     },
 }
+
+for _name, _found in _PAPERS.items():
+    CHANGED[_name] = {**CHANGED.get(_name, {}), **dict.fromkeys(_found["gone"], GONE), **_found["values"]}
 
 RENAMED: dict[str, dict[str, str]] = {
     # Interface 2: names that say what these protocols and reports are.

@@ -23,7 +23,7 @@ PAPER = Published(
     how={"estimator": "as_published", "conformity": "shared", "goals": "apart", "intervals": "bootstrap"},
     tables=(
         PaperTable("Parameters of the choice model: AdamW as published*", (), "table 1"),
-        PaperTable("Deliberation archetypes"),
+        PaperTable("*rchetypes*"),
     ),
     ours=(
         "The instructions of agents who speak in turn, and of three agents, are the project's own: the paper prints"

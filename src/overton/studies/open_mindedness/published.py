@@ -23,7 +23,7 @@ PAPER = Published(
     tables=(
         PaperTable("Open-mindedness by model", (_FORMULA, "Issues scored"), "table 4"),
         PaperTable("Scores on the controversial issues", (_FORMULA,), "table 5"),
-        PaperTable("Baseline stances", ("Issues leaning pro",), "table 1"),
+        PaperTable("Stances without arguments", ("Issues leaning pro",), "table 1"),
         PaperTable("Agreement at the baseline", (), "table 2"),
         PaperTable("Shifts against the arguments", ("Shifts", "Of", "Mean size"), "table 3"),
     ),

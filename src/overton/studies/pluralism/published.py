@@ -33,7 +33,7 @@ PAPER = Published(
         PaperTable("Accuracy by choice of pairs", (), "figure 4"),
     ),
     ours=(
-        "The judge's requests to write beliefs, to label stances and to match responses are the project's own, since"
-        " the paper prints none; so is the shuffled order in which the matcher sees viewpoints."
+        "The paper does not print the judge's requests to write beliefs, to label stances and to match responses: they"
+        " are the project's own. So is the shuffled order in which the matcher sees viewpoints."
     ),
 )

@@ -26,7 +26,7 @@ PAPER = Published(
         PaperTable("Topics and questions"),
     ),
     ours=(
-        "The requests for a query and for an answer, the limits on the characters shown, and the question for the"
-        " certainty of an answer are the project's own, since the paper prints none."
+        "The paper does not print its requests for queries and answers, or its limits on the characters shown: they are"
+        " the project's own. So is the question for the certainty of an answer."
     ),
 )

@@ -104,8 +104,10 @@ def _comparisons(
 def _pair_orders(
     thread: ReferenceThread, pairing: Pairing, number: int, options: Options, seed: int
 ) -> tuple[bool, ...]:
-    """Whether the more popular viewpoint of a pair is named first, in each comparison; one order is drawn from seed,
-    thread and pair alone, so that all conditions and models see the same."""
+    """For each comparison of a pair, whether the more popular viewpoint is named first.
+
+    A single order is drawn from seed, thread and pair alone: all conditions and models see the same.
+    """
     if options.pair_orders == "both":
         return (True, False)
     return (Draw(f"{seed}/{thread.id}/pairwise/{pairing}/{number}/order").uniform() < 0.5,)
