@@ -53,7 +53,7 @@ VERDICT = {"verdict": "neutral", "fair": True, "a_supports": "pro", "reason": "B
 
 def answer(prompt: str, system: str = "") -> str:
     """What a well-behaved model says: a choice, six paraphrases, or a judgement."""
-    if said := viewpoints(prompt, system) or responses(prompt):
+    if said := viewpoints(prompt, system) or responses(prompt) or deliberations(prompt, system):
         return said
     if "position <<" in prompt:
         return f"position <<{'AB'[crc32(prompt.encode()) & 1]}>>"
@@ -90,6 +90,18 @@ def viewpoints(prompt: str, system: str) -> str:
     return json.dumps(BELIEF) if "Write what somebody says" in prompt else ""
 
 
+def deliberations(prompt: str, system: str) -> str:
+    """What an agent says about a dilemma, and the judge of its values; '' where neither is asked."""
+    if "agent for evaluating everyday moral dilemmas" in system:
+        verdict = ("NTA", "YTA")[crc32(prompt.encode()) & 1]
+        return (
+            f"I am Agent 1. This is Round 1.\nMy current verdict: {verdict}.\n\nHere's my thinking: They asked first."
+        )
+    if "determine what values they used" in system:
+        return json.dumps({"answers": [system.partition("<values>\n")[2].partition("\n")[0]]})
+    return ""
+
+
 def responses(prompt: str) -> str:
     """What the model under test says in pluralism; '' where it is not asked."""
     if "different responses for this post" in prompt:
@@ -109,13 +121,38 @@ async def chat(request: web.Request) -> web.Response:
     return web.json_response({"model": body["model"], "choices": [choice], "usage": usage})
 
 
+def written(content: str | list[dict[str, str]]) -> str:
+    """The text of a message, which may come in blocks."""
+    return content if isinstance(content, str) else "".join(block["text"] for block in content)
+
+
 async def messages(request: web.Request) -> web.Response:
     """Anthropic's Messages API."""
     body = await request.json()
-    content = [{"type": "text", "text": answer(body["messages"][-1]["content"])}]
+    asked = answer(written(body["messages"][-1]["content"]), written(body.get("system", "")))
+    content = [{"type": "text", "text": asked}]
     usage = {"input_tokens": 10, "output_tokens": 5}
     return web.json_response(
         {"type": "message", "model": body["model"], "content": content, "stop_reason": "end_turn", "usage": usage}
+    )
+
+
+async def search(request: web.Request) -> web.Response:
+    """Serper's results: ten pages of this server."""
+    body = await request.json()
+    first = 10 * (int(body.get("page", 1)) - 1)
+    page = f"http://{request.host}/pages"
+    hits = [{"title": f"Page {at}", "link": f"{page}/{at}.html", "snippet": "x"} for at in range(first, first + 10)]
+    return web.json_response({"searchParameters": body, "organic": hits})
+
+
+async def found_page(request: web.Request) -> web.Response:
+    """A short page."""
+    said = (
+        f"<p>The council counted the passengers in year {request.match_info['name']}, and found more than before.</p>"
+    )
+    return web.Response(
+        text=f"<html><head><title>A page</title></head><body>{said * 3}</body></html>", content_type="text/html"
     )
 
 
@@ -123,6 +160,7 @@ async def messages(request: web.Request) -> web.Response:
 def server() -> Iterator[str]:
     """The address of a running server, as http://host:port."""
     started: list[int] = []
+    runners: list[web.AppRunner] = []
     ready = threading.Event()
     loop = asyncio.new_event_loop()
 
@@ -130,11 +168,14 @@ def server() -> Iterator[str]:
         app = web.Application()
         app.router.add_post("/v1/chat/completions", chat)
         app.router.add_post("/v1/messages", messages)
+        app.router.add_post("/search", search)
+        app.router.add_get("/pages/{name}", found_page)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         started.append(runner.addresses[0][1])
+        runners.append(runner)
         ready.set()
 
     def serve() -> None:
@@ -145,6 +186,7 @@ def server() -> Iterator[str]:
     thread.start()
     assert ready.wait(10)
     yield f"http://127.0.0.1:{started[0]}"
+    asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result(10)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
 
@@ -158,6 +200,9 @@ def environment(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         "ANTHROPIC_API_KEY": "sk-docs-anthropic",
         "ANTHROPIC_BASE_URL": f"{server}/v1",
         "VLLM_BASE_URL": f"{server}/v1",
+        "GOOGLE_API_KEY": "sk-docs-google",
+        "GOOGLE_BASE_URL": f"{server}/v1",
+        "SERPER_API_KEY": "sk-docs-serper",
         "INSPECT_CACHE_DIR": str(tmp_path_factory.mktemp("inspect")),
         "INSPECT_DISPLAY": "none",
     }
@@ -197,7 +242,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 def write_dumps(folder: Path) -> None:
-    """A month of a forum in the layout of the archives: two posts with nine comments each."""
+    """Two months of forums in the layout of the archives: two posts with nine comments each, and two dilemmas."""
     common = {"subreddit": "AskEconomics", "created_utc": 1562000000}
     posts = [
         common | {"id": f"p{k}", "author": "asker", "title": f"Why so, {k}?", "selftext": "I ask."} for k in (1, 2)
@@ -208,6 +253,26 @@ def write_dumps(folder: Path) -> None:
         for post in posts
         for k in range(9)
     ]  # fmt: skip
-    for name, lines in (("RS_2019-07.zst", posts), ("RC_2019-07.zst", comments)):
+    asked, said = write_dilemmas()
+    files = {"RS_2019-07.zst": posts, "RC_2019-07.zst": comments, "RS_2025-02.zst": asked, "RC_2025-02.zst": said}
+    for name, lines in files.items():
         data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         (folder / name).write_bytes(zstandard.ZstdCompressor().compress(data))
+
+
+def write_dilemmas() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """Two posts that ask who was at fault, and six comments with a verdict on each."""
+    common = {"subreddit": "AmItheAsshole", "created_utc": 1739000000}
+    story = "My neighbour and I share a hedge, and we have not agreed for years on how high it may be. " * 12
+    posts = [
+        common | {"id": f"d{k}", "author": "teller", "title": f"AITA for cutting hedge {k}?", "selftext": story}
+        for k in (1, 2)
+    ]
+    verdicts = ("NTA", "YTA", "NTA", "ESH", "NAH", "YTA")
+    comments = [
+        common | {"id": f"{post['id']}c{k}", "link_id": f"t3_{post['id']}", "parent_id": f"t3_{post['id']}"}
+        | {"author": f"reader_{k}", "body": f"{verdict}. That is how I see it.", "score": 10 - k}
+        for post in posts
+        for k, verdict in enumerate(verdicts)
+    ]  # fmt: skip
+    return posts, comments
