@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
 from overton.runs.record_rows import design_of_table
-from overton.runs.run import Run, open_run
+from overton.runs.run import Run, open_run, with_texts_of
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.contrasts import Against, compare_with_nulls
 from overton.studies.document import document
@@ -169,7 +169,8 @@ def measure_run(study: str, source: str | Path, **how: Any) -> Measured:
 
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
-    """Runs of one study measured together."""
+    """Runs of one study measured together, with the texts that they were asked with."""
+    study = with_texts_of(study, runs)
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
         labels = correct_numbers(runs, results, how)

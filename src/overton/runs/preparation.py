@@ -82,6 +82,7 @@ def prepare(
         limits=limits,
         left_out=left_out,
         precision=precision,
+        replaced=list(study.replaced) or msgspec.UNSET,
     )
     return Prepared(experiment, manifest, models, wanted)
 

@@ -29,10 +29,13 @@ from overton.runs.folder import (
     rows_of,
     stored_items,
     stored_records,
+    study_with_texts,
 )
 from overton.runs.record_rows import check_no_repeats, missing_rows
 from overton.studies.null_conditions import prompts_changed
+from overton.studies.prompts import OwnText, own_texts
 from overton.studies.registry import study_named
+from overton.studies.reworded import with_texts
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -69,13 +72,14 @@ class Run:
 
     @property
     def study(self) -> AnyStudy:
-        """The study of the run.
+        """The study of the run, with the texts that the run replaced.
 
         Raises:
             InputError: it is not installed here.
+            RunError: the texts cannot be read.
         """
         if self._study is None:
-            self._study = study_named(self.manifest.study)
+            self._study = study_with_texts(self.path, study_named(self.manifest.study), self.manifest)
         return self._study
 
     @cached_property
@@ -206,6 +210,27 @@ def open_run(path: str | Path | Run) -> Run:
     return found
 
 
+def with_texts_of(study: AnyStudy, runs: Sequence[Run]) -> AnyStudy:
+    """The study as these runs asked it together; a text that is not the same in all of them says so in its place."""
+    if study.replaced:
+        return study
+    names = sorted({name for run in runs for name in run.study.replaced})
+    own = own_texts(study.prompts) if names else {}
+    texts = {}
+    for name in (name for name in names if name in own and isinstance(own[name].value, str)):
+        found = {run.study.replaced.get(name, own[name].value) for run in runs}
+        texts[name] = found.pop() if len(found) == 1 else _differing_text(name, own[name])
+    return with_texts(study, texts) if texts else study
+
+
+def _differing_text(name: str, own: OwnText) -> str:
+    """What stands for a text that differs between runs, with the places that the text has to have."""
+    parts = [f"[{name} differs between these runs] "]
+    for place in dict.fromkeys(own.prompts.cut(own.key, own.value)[1::2]):
+        parts += [place, " "]
+    return own.prompts.spelled(own.key, parts)
+
+
 def items_of(runs: Sequence[Run]) -> list[Any]:
     """The items of all runs, each once.
 
@@ -235,7 +260,7 @@ def create_run(path: Path, manifest: Manifest, experiment: Experiment) -> Run:
         RunExists: something already exists there.
         RunError: it cannot be made.
     """
-    create_folder(path, manifest, experiment.items)
+    create_folder(path, manifest, experiment.items, experiment.study.replaced)
     return Run(path, manifest, experiment=experiment)
 
 
