@@ -109,6 +109,8 @@ def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]
     """
     manifest, wanted = run.manifest, requests_of_run(run.manifest)
     check_trusted(run.study, run.path, wanted, trust)
+    if run.replaced_texts:
+        warnings.warn(f"{run.path.name} {run.replaced_texts}", Notice, stacklevel=3)
     for role, more in added.items():
         wanted[role] = [*wanted.get(role, ()), *more]
     models = _open_models(run.experiment, wanted, resumed=True)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Reply
 from overton.engine import Journal, JournalMark, Spending, entries
-from overton.errors import InputError, Notice, Problem, RunMismatch, command
+from overton.errors import InputError, Notice, Problem, RunMismatch, command, list_names
 from overton.runs.experiment import Experiment
 from overton.runs.folder import (
     ITEMS,
     JOURNAL,
+    PROMPTS,
     RECORDS,
     Manifest,
     ModelEntry,
@@ -40,6 +41,9 @@ from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_MOST_NAMED = 20
 
 
 class Run:
@@ -145,6 +149,15 @@ class Run:
         if known is None or not file.is_file() or file_digest(file) == known.records:
             return ""
         return f"{file} is not what this run wrote: it was changed since, and so may be every number."
+
+    @property
+    def replaced_texts(self) -> str:
+        """Which texts it asks with in place of its study's own, to follow its name; '' if it asks with all of these."""
+        names = self.manifest.replaced or []
+        if not names:
+            return ""
+        several = "texts of its own" if len(names) > 1 else "a text of its own"
+        return f"asks with {several} in place of the study's ({PROMPTS}): {list_names(names, _MOST_NAMED)}"
 
     def __repr__(self) -> str:
         left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"

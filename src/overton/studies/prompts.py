@@ -30,6 +30,8 @@ from functools import cached_property, lru_cache, partial, wraps
 from importlib.resources import files
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from overton.studies.orders import same_but_for_order
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -132,15 +134,7 @@ class Prompts:
         Raises:
             ValueError: there is no such text.
         """
-        parts = list(self._template(name).parts)
-        parts[0] = parts[0].lstrip()
-        parts[-1] = parts[-1].rstrip()
-        words, *rest = parts
-        found = re.escape(words)
-        for place, words in zip(rest[::2], rest[1::2], strict=True):
-            again = f"(?P<{place}>" in found
-            found += (f"(?P={place})" if again else f"(?P<{place}>.*?)") + re.escape(words)
-        return re.compile(found, re.DOTALL)
+        return re.compile(_finding(_stripped(self._template(name).parts)), re.DOTALL)
 
     def cut(self, name: str, text: str) -> tuple[str, ...]:
         """A text cut at its places as one under this name would be: words and names of places in turn."""
@@ -229,24 +223,35 @@ class Replacements:
 
         A simulated answerer is given it, since that recognises the words of its study.
         """
+        made = message
         for pattern, own in self._restoring:
-            message = pattern.sub(own, message)
-        return message
+            made = pattern.sub(own, made)
+        if made == message:
+            return next((own for words, own in self._whole if same_but_for_order(message, words)), message)
+        if message[:1].strip():  # a text that was stripped stays so
+            made = made.lstrip()
+        return made.rstrip() if message[-1:].strip() else made
 
     @cached_property
     def _restoring(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
         """For each text, the pattern that finds it, and its own words in its place; those with most words first."""
         found = []
         for own in self._own:
-            with self.in_force():
-                pattern = own.prompts.pattern(own.key)
-            parts = list(own.prompts.cut(own.key, own.value))
-            parts[0], parts[-1] = parts[0].lstrip(), parts[-1].rstrip()
-            words = "".join(own.prompts.cut(own.key, self.texts[own.prompts.package, own.key])[::2]).strip()
-            if len(words) >= _FEWEST_RESTORED:
-                found.append((len(words), pattern, partial(_filled_by, parts)))
+            parts = own.prompts.cut(own.key, self.texts[own.prompts.package, own.key])
+            within = _stripped(parts)
+            before, after = parts[0][: -len(parts[0].lstrip()) or None], parts[-1][len(parts[-1].rstrip()) :]
+            pattern = f"(?:{re.escape(before)})?{_finding(within)}(?:{re.escape(after)})?"
+            if (size := sum(map(len, within[::2]))) >= _FEWEST_RESTORED:
+                filled = partial(_filled_by, own.prompts.cut(own.key, own.value))
+                found.append((size, re.compile(pattern, re.DOTALL), filled))
         found.sort(key=lambda each: -each[0])
         return [(pattern, filled) for _, pattern, filled in found]
+
+    @cached_property
+    def _whole(self) -> list[tuple[str, str]]:
+        """The texts without places, of which a judge may be sent the labels in another order, with the own ones."""
+        texts = ((self.texts[own.prompts.package, own.key], own) for own in self._own)
+        return [(text.strip(), own.value.strip()) for text, own in texts if not own.prompts.cut(own.key, text)[1:]]
 
     def memory(self, function: Callable[P, R], most: int) -> Callable[P, R]:
         """The function with its results under these texts remembered."""
@@ -343,6 +348,24 @@ def cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
         parts += [text[end : place.start()], place[place.lastindex or 0]]
         end = place.end()
     return (*parts, text[end:])
+
+
+def _stripped(parts: Sequence[str]) -> list[str]:
+    """The parts of a text without white space around it."""
+    found = list(parts)
+    found[0] = found[0].lstrip()
+    found[-1] = found[-1].rstrip()
+    return found
+
+
+def _finding(parts: Sequence[str]) -> str:
+    """A pattern that finds a text, its places as named groups; one that occurs again matches the same."""
+    words, *rest = parts
+    found = re.escape(words)
+    for place, words in zip(rest[::2], rest[1::2], strict=True):
+        again = f"(?P<{place}>" in found
+        found += (f"(?P={place})" if again else f"(?P<{place}>.*?)") + re.escape(words)
+    return found
 
 
 def _filled_by(parts: Sequence[str], match: re.Match[str]) -> str:
