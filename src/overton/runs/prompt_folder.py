@@ -53,7 +53,7 @@ def read_prompts(study: AnyStudy, given: GivenPrompts | None) -> dict[str, str]:
         return {}
     own = own_texts(study.prompts)
     found = _given_texts(given) if isinstance(given, Mapping) else _read_folder(study, own, Path(given))
-    if problems := found.problems or [*_misplaced(study, own, found)]:
+    if problems := [*found.problems, *_misplaced(study, own, found)]:
         raise InputError(problems)
     return {name: text for name, text in found.texts.items() if own[name].value != text}
 
@@ -94,9 +94,15 @@ def _read_folder(study: AnyStudy, own: Mapping[str, OwnText], path: Path) -> _Fo
         return _read_mapping(study, own, path)
     if not path.is_dir():
         raise InputError([Problem(str(path), "", "is neither a folder of prompts nor a file that says where they are")])
-    if (path / MAPPING).is_file():
-        return _read_mapping(study, own, path / MAPPING)
+    mapping = path / MAPPING
+    if mapping.is_file() and not (_is_own_file(own) and "texts" not in _toml(mapping)):
+        return _read_mapping(study, own, mapping)
     return _read_own_form(study, own, path)
+
+
+def _is_own_file(own: Mapping[str, OwnText]) -> bool:
+    """Whether the study itself has a prompt file with the name of the mapping."""
+    return any(name.startswith(f"{MAPPING.removesuffix('.toml')}.") for name in own)
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -159,8 +165,14 @@ def _add_own(  # noqa: PLR0917
     if isinstance(value, str):
         found.add(name, value, str(path), key)
         return
-    known = "is a list and not a text, and cannot be replaced" if name in own else unknown_text(study, own, name)
-    found.problems.append(Problem(str(path), key, known))
+    found.problems.append(Problem(str(path), key, _why_not_text(study, own, name)))
+
+
+def _why_not_text(study: AnyStudy, own: Mapping[str, OwnText], name: str) -> str:
+    """Why a value that is not a text replaces nothing."""
+    if name not in own:
+        return unknown_text(study, own, name)
+    return "is not a text" if isinstance(own[name].value, str) else "is a list and not a text, and cannot be replaced"
 
 
 def _unsent(own: Mapping[str, OwnText], name: str) -> Iterator[Any]:

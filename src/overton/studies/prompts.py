@@ -225,7 +225,8 @@ class Replacements:
         """
         made = message
         for pattern, own in self._restoring:
-            made = pattern.sub(own, made)
+            whole = pattern.fullmatch(made)  # a place at its end is then all the rest; in a part it would be nothing
+            made = own(whole) if whole else pattern.sub(own, made)
         if made == message:
             return next((own for words, own in self._whole if same_but_for_order(message, words)), message)
         if message[:1].strip():  # a text that was stripped stays so
