@@ -94,7 +94,8 @@ def problem_of(folder: Path, study: str = "deliberation") -> tuple[str, str, str
 def test_files_with_the_projects_names_and_keys_are_read(tmp_path: Path) -> None:
     place = own_form(
         tmp_path,
-        system=f'closing = "So:"\n[published]\noverview = """{OVERVIEW}"""\n[ours.more]\nothers = "{{{{ count }}}} others"',
+        system=f'closing = "So:"\n[published]\noverview = """{OVERVIEW}"""\n'
+        '[ours.more]\nothers = "{{ count }} others"',
         messages='unread = "none that could be read"',  # the study's own
     )
     assert read_prompts(STUDY, place) == {
@@ -104,7 +105,7 @@ def test_files_with_the_projects_names_and_keys_are_read(tmp_path: Path) -> None
     }
 
 
-def test_a_whole_copy_of_a_studys_files_replaces_what_was_changed(tmp_path: Path) -> None:
+def test_a_whole_copy_of_a_studys_files_replaces_changed_texts(tmp_path: Path) -> None:
     from importlib.resources import files
 
     own = files("overton.studies.open_mindedness.prompts")
@@ -187,6 +188,7 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
         ('file = "list.txt"', 'file = "link.txt"', "texts.values.system.file", "is a symbolic link"),
         ('file = "list.txt"', 'file = "large.txt"', "texts.values.system.file", "is larger than 1,048,576 bytes"),
         ('file = "list.txt"', 'file = "latin.txt"', "texts.values.system.file", "is not UTF-8"),
+        ('file = "list.txt"', f'file = "{"long" * 999}.txt"', "texts.values.system.file", "cannot be read"),
         ('file = "list.txt"', "", "texts.values.system.file", "name the file that has the text"),
         ('file = "list.txt"', 'fil = "list.txt"', "texts.values.system", "unknown field `fil`"),
         ('part = "setting"', 'part = "settings"', "texts.system.published.overview.part", "did you mean 'setting'?"),
@@ -216,6 +218,13 @@ def test_a_wrong_mapping_is_refused(folder: Path, old: str, new: str, key: str, 
     assert "a key" not in str(refused.value)
 
 
+def test_deep_tables_are_refused(folder: Path, tmp_path: Path) -> None:
+    deep = ".".join(["a"] * 5_000)
+    (folder / "prompts.toml").write_text(f"[texts.{deep}]\nx = 1\n")
+    assert "unknown field `a`" in problem_of(folder)[2]
+    assert "is not a text that deliberation sends" in problem_of(own_form(tmp_path, system=f"[{deep}]\nx = 1\n"))[2]
+
+
 def test_statements_of_templates_are_not_sent_as_they_are(folder: Path) -> None:
     start = MAPPING.index('    ["you are')
     (folder / "prompts.toml").write_text(MAPPING[:start] + MAPPING[MAPPING.index("] }", start) :])
@@ -228,7 +237,7 @@ def test_links_are_not_followed_in_the_projects_form(tmp_path: Path) -> None:
     assert problem_of(place)[0] == "messages.toml"
 
 
-def test_what_is_no_folder_of_prompts_is_refused(tmp_path: Path) -> None:
+def test_other_folders_are_refused(tmp_path: Path) -> None:
     assert "is neither a folder" in problem_of(tmp_path / "nowhere")[2]
     assert "has no TOML file; those of deliberation are described.toml" in problem_of(tmp_path)[2]
     (tmp_path / "prompts.toml").write_text("[texts]\n[other]\n")

@@ -86,7 +86,7 @@ def test_the_run_folder_has_the_texts_and_its_manifest_their_names(
     assert overton.verify(run.path).same
 
 
-def test_a_plan_counts_what_a_run_asks_and_reads_the_texts(folder: Path, tmp_path: Path, ids: list[str]) -> None:
+def test_a_plan_counts_the_calls_of_a_run_and_reads_the_texts(folder: Path, tmp_path: Path, ids: list[str]) -> None:
     asked = {**TALK, "only": ids}
     plan, plain = overton.plan("deliberation", **asked, prompts=folder), overton.plan("deliberation", **asked)
     assert (plan.calls, plan.calls_at_most) == (plain.calls, plain.calls_at_most)
@@ -95,12 +95,14 @@ def test_a_plan_counts_what_a_run_asks_and_reads_the_texts(folder: Path, tmp_pat
     assert all(few < many for few, many in zip(*agents, strict=True))  # its overview is shorter than the published one
     run = talk(tmp_path / "run", ids, prompts=folder)
     assert plan.calls <= run.manifest.spent.requests <= plan.calls_at_most
-    with pytest.raises(InputError, match="did you mean 'system.closing'"):
+    with pytest.raises(InputError, match=r"did you mean 'system\.closing'"):
         overton.plan("deliberation", **asked, prompts={"system.closin": "So:"})
 
 
 def test_a_run_is_resumed_without_its_folder(stopped: overton.Run, tmp_path: Path, ids: list[str]) -> None:
-    with pytest.warns(Notice, match=r"stopped asks with texts of its own .*: system\.closing, system\.published\.overv"):
+    with pytest.warns(
+        Notice, match=r"stopped asks with texts of its own .*: system\.closing, system\.published\.overv"
+    ):
         resumed = overton.resume(stopped.path, max_calls=10_000)
     texts = json.loads((stopped.path / PROMPTS).read_text())
     whole = talk(tmp_path / "whole", ids, prompts=texts)
@@ -193,7 +195,9 @@ def test_runs_with_different_texts_are_reported_and_compared_as_such(
     with pytest.raises(InputError) as refused:
         overton.compare(plain.path, run.path)
     said = str(refused.value)
-    assert "prompts differ: system.closing (replaced, --prompts), system.published.overview (replaced, --prompts)" in said
+    assert (
+        "prompts differ: system.closing (replaced, --prompts), system.published.overview (replaced, --prompts)" in said
+    )
     page = overton.report([plain.path, run.path], out=tmp_path / "both.html").read_text()
     assert "run asks with texts of its own" in page
     assert "plain asks with texts" not in page
@@ -235,7 +239,9 @@ def test_a_text_that_this_version_has_no_place_for_is_left_out(stopped: overton.
     path, manifest = stopped.path / PROMPTS, stopped.path / "manifest.json"
     path.write_text(path.read_text().replace("system.closing", "system.ending"))
     manifest.write_text(manifest.read_text().replace("system.closing", "system.ending"))
-    with pytest.warns(Notice, match=r"system\.ending: is not a text that deliberation sends.*; the study's own text"):
+    with pytest.warns(
+        Notice, match=r"system\.ending is not a text that deliberation sends.*\. Overton shows the study's own"
+    ):
         found = open_run(stopped.path)
     assert found.study.replaced.keys() == {"system.published.overview"}
     with pytest.warns(Notice), pytest.raises(RunMismatch, match=r"prompt system\.ending: differs"):
@@ -300,5 +306,5 @@ def test_a_study_of_another_package_takes_texts(
     assert not outcomes(run, "subject").keys() & outcomes(plain, "subject").keys()
     shutil.rmtree(tmp_path / "mine")
     assert overton.resume(run.path).study.replaced == {"prompts.ask": "Tell me plainly, friend: {{ question }}"}
-    with pytest.raises(InputError, match="did you mean 'prompts.ask'"):
+    with pytest.raises(InputError, match=r"did you mean 'prompts\.ask'"):
         overton.plan("acquiescence", prompts={"prompts.asks": "Well: {{ question }}"}, **asked)

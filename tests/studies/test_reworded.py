@@ -37,13 +37,13 @@ words = ["one", "two"]
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prompts]:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prompts:
     folder = tmp_path / "their_words"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "judge.toml").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield Prompts("their_words")
+    return Prompts("their_words")
 
 
 def replaced(prompts: Prompts, **texts: str) -> Replacements:
@@ -65,7 +65,7 @@ def test_replacements_are_given_while_they_are_in_force(own: Prompts) -> None:
     assert own.fill("judge.short") == own.load("judge")["short"] == "Yes"
 
 
-def test_what_is_remembered_is_kept_apart(own: Prompts) -> None:
+def test_remembered_results_are_kept_apart(own: Prompts) -> None:
     calls = []
 
     @remembered(8)
@@ -105,7 +105,7 @@ def test_messages_are_restored_to_the_packages_own_words(own: Prompts, message: 
 
 
 def conducted(study: AnyStudy) -> list[Question]:
-    """What the first trial of a study asks, its answers as in a plan; other tasks may go on before each answer."""
+    """The questions of a study's first trial, its answers as in a plan; other tasks may go on before each answer."""
     return run_to_end(_conduct(study))
 
 
@@ -172,7 +172,9 @@ def test_threads_side_by_side_do_not_mix() -> None:
 @pytest.mark.parametrize("name", asking_names())
 def test_every_text_of_every_study_can_be_replaced(name: str) -> None:
     study = study_named(name)
-    texts = {key: f"{own.value} (marked)" for key, own in own_texts(study.prompts).items() if isinstance(own.value, str)}
+    texts = {
+        key: f"{own.value} (marked)" for key, own in own_texts(study.prompts).items() if isinstance(own.value, str)
+    }
     made = with_texts(study, texts)
     assert {key for key, text in made.prompts().items() if text.endswith(" (marked)")} == {*texts}
     asked = conducted(made)
@@ -222,7 +224,7 @@ def test_a_simulated_answerer_says_when_it_cannot_follow_texts() -> None:
     assert agent.name == "simulated/deliberator"
 
 
-def test_labels_keep_their_meanings_where_a_text_says_nothing_of_them() -> None:
+def test_labels_keep_their_meanings_where_a_text_lacks_them() -> None:
     study = study_named("stance-stability")
     questions: Any = with_texts(study, {"judge.system": "Say where it stands, as JSON."}).questions
     asked = questions.question("stance")

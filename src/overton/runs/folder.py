@@ -396,7 +396,7 @@ def study_with_texts(run: Path, study: AnyStudy, manifest: Manifest) -> AnyStudy
         raise UnreadableRun(str(Problem(str(path), strange[0], f"is not both in it and in 'replaced' of {FILE}")))
     unfit = {problem.key: problem.reason for problem in problems_with(study, own_texts(study.prompts), texts)}
     for name, reason in unfit.items():
-        said = f"{path}: {name}: {reason}; the study's own text is shown, and the run cannot be resumed"
+        said = f"{path}: {name} {reason}. Overton shows the study's own text, and cannot resume the run"
         warnings.warn(said, Notice, stacklevel=2)
     return study if "" in unfit else with_texts(study, {name: texts[name] for name in texts if name not in unfit})
 

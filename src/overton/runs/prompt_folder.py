@@ -37,6 +37,8 @@ MAPPING = "prompts.toml"
 """The file that says where the texts are, if the folder is not in the project's own form."""
 _MOST_BYTES = 2**20
 _MOST_FILES = 200
+_DEEPEST = 20
+"""Most tables in each other that are looked into; the project's own files have three."""
 _OURS = mark_pattern(["{{ name }}"])
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
 GivenPrompts = str | Path | Mapping[str, str]
@@ -127,7 +129,7 @@ def _read_own_form(study: AnyStudy, own: Mapping[str, OwnText], folder: Path) ->
             found.problems.append(Problem(str(path), "", "is or is in a symbolic link, which is not followed"))
             continue
         prefix = ".".join(path.relative_to(folder).with_suffix("").parts)
-        for name, value in _flatten(prefix, _toml(path)):
+        for name, value in _flatten(prefix, _toml(path), _DEEPEST):
             _add_own(study, own, found, (name, value), path, name.removeprefix(f"{prefix}."))
     return found
 
@@ -147,10 +149,10 @@ def _toml_files(folder: Path) -> list[Path]:
     return paths
 
 
-def _flatten(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flatten(prefix: str, table: Mapping[str, Any], deepest: int) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(f"{prefix}.{key}", value)
+        if isinstance(value, Mapping) and deepest:
+            yield from _flatten(f"{prefix}.{key}", value, deepest - 1)
         else:
             yield f"{prefix}.{key}", value
 
@@ -176,7 +178,7 @@ def _why_not_text(study: AnyStudy, own: Mapping[str, OwnText], name: str) -> str
 
 
 def _unsent(own: Mapping[str, OwnText], name: str) -> Iterator[Any]:
-    """What a study's prompt packages have under a name that the study does not list."""
+    """The values in a study's prompt packages under a name that the study does not list."""
     for prompts, prefix in {(text.prompts, listed.removesuffix(text.key)) for listed, text in own.items()}:
         file, *keys = name.removeprefix(prefix).split(".")
         with suppress(ValueError):  # no such file
@@ -215,7 +217,7 @@ def _read_mapping(study: AnyStudy, own: Mapping[str, OwnText], path: Path) -> _F
         mapping = converted(_toml(path), _Mapping)
     except Unreadable as error:
         raise InputError([Problem(str(path), "", error.reason)]) from None
-    for name, table in _entries("", mapping.texts):
+    for name, table in _entries("", mapping.texts, _DEEPEST):
         try:
             sources[name] = converted(table, _Source)
         except Unreadable as error:
@@ -239,13 +241,13 @@ def _read_mapping(study: AnyStudy, own: Mapping[str, OwnText], path: Path) -> _F
 _KEYS = ", ".join(name for name in _Source.__struct_fields__)
 
 
-def _entries(prefix: str, tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _entries(prefix: str, tables: Mapping[str, Any], deepest: int) -> Iterator[tuple[str, Any]]:
     """The tables that say where a text is, by dotted key, whether that is quoted or not."""
     for key, table in tables.items():
         name = f"{prefix}{key}"
         nested = isinstance(table, Mapping) and table and all(isinstance(inner, Mapping) for inner in table.values())
-        if nested:
-            yield from _entries(f"{name}.", table)
+        if nested and deepest:
+            yield from _entries(f"{name}.", table, deepest - 1)
         else:
             yield name, table
 
@@ -330,11 +332,10 @@ class _Conversion:
         return text.replace("\r\n", "\n").strip("\n")
 
     def _unreadable(self, path: Path, reason: str) -> InputError:
-        hint = ""
-        if not path.exists():
-            beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-            hint = suggestion(path.name, beside)
-        return self._error("file", f"{path} cannot be read: {reason}{hint}")
+        beside: list[str] = []
+        with suppress(OSError):
+            beside = [] if path.exists() else [other.name for other in path.parent.iterdir()]
+        return self._error("file", f"{path} cannot be read: {reason}{suggestion(path.name, beside)}")
 
     def _inside(self, file: str) -> Path:
         """A file below the folder of the mapping, no part of whose path is a link.
@@ -348,9 +349,15 @@ class _Conversion:
         path = self.path.parent
         for part in parts:
             path /= part
-            if path.is_symlink():
+            if self._is_link(path):
                 raise self._error("file", f"{path} is a symbolic link, which is not followed")
         return path
+
+    def _is_link(self, path: Path) -> bool:
+        try:
+            return path.is_symlink()
+        except OSError as error:  # a name that is too long, say
+            raise self._unreadable(path, reason_of(error)) from error
 
     def _error(self, key: str, reason: str) -> InputError:
         return InputError([Problem(str(self.path), ".".join(filter(None, ["texts", self.name, key])), reason)])
@@ -364,7 +371,7 @@ def _from_to(text: str, start: str, end: str) -> str:
 
 
 def _replaced(piece: str | tuple[str, ...], theirs: str, ours: tuple[str, ...]) -> Iterator[str | tuple[str, ...]]:
-    """A piece of their text with some of their words replaced; what is ours already is not looked at again."""
+    """A piece of their text with some of their words replaced; our own words stay as they are."""
     if not isinstance(piece, str):
         yield piece
         return

@@ -237,7 +237,7 @@ def with_texts_of(study: AnyStudy, runs: Sequence[Run]) -> AnyStudy:
 
 
 def _differing_text(name: str, own: OwnText) -> str:
-    """What stands for a text that differs between runs, with the places that the text has to have."""
+    """A stand-in for a text that differs between runs, with the places that the text has to have."""
     parts = [f"[{name} differs between these runs] "]
     for place in dict.fromkeys(own.prompts.cut(own.key, own.value)[1::2]):
         parts += [place, " "]

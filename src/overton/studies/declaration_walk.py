@@ -1,4 +1,4 @@
-"""A copy of a study's declaration with every function replaced; they are found by walking it, so none is forgotten."""
+"""A copy of a study's declaration with every function replaced. Walking the declaration finds all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DeclarationWalk(ABC):
 
     @abstractmethod
     def function(self, function: Callable[..., Any], place: str) -> Any:
-        """What takes a function's place; `place` is the class and field of the declaration that it is in."""
+        """The replacement of a function; `place` is the class and field of the declaration that it is in."""
 
     def fill(self, made: AnyOf, study: Study[Any, Any, Any, Any]) -> AnyOf:
         """`made`, an empty study, with every field of `study` walked."""

@@ -34,7 +34,7 @@ _MOST_TIMES = 20
 """Most times that a text may have one place: each is filled with a whole post or answer."""
 _MOST_SHOWN = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What terminals, tables or journals cannot take: control characters, halves of surrogate pairs."""
+"""Control characters and halves of surrogate pairs break terminals, tables and journals."""
 
 
 def with_texts(study: AnyStudy, texts: Mapping[str, str]) -> AnyStudy:
@@ -91,7 +91,7 @@ def unknown_text(study: AnyStudy, own: Iterable[str], name: str) -> str:
     if not names:
         return f"{study.name} has no texts that can be replaced"
     hint = suggestion(name, names)
-    known = hint or f"; known are {list_names(names, _MOST_SHOWN)} ('overton plan {study.name} --json' lists all)"
+    known = hint or f"; known are {list_names(names, _MOST_SHOWN)}"
     return f"is not a text that {study.name} sends{known}"
 
 
@@ -154,7 +154,7 @@ class _RewordedCall:
             yield value
 
     def _returned(self, found: Any) -> Any:
-        """What a function returned, with the functions in it reworded."""
+        """The result of a function, with the functions in it reworded."""
         if isinstance(found, Exhibits) and (trials := found.trials) is not None:
             shown = replace(trials, prompts=self._inner(trials.prompts), answers=self._inner(trials.answers))
             return replace(found, trials=shown)
@@ -167,7 +167,7 @@ class _RewordedCall:
 
 @dataclass(frozen=True)
 class _RewordedMeanings(_RewordedCall):
-    """The meanings of labels in a judge's words; in those of the study's own prompt if others say nothing of them."""
+    """The meanings of labels in a judge's words; if those do not define the labels, in the study's own words."""
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         try:
@@ -179,7 +179,7 @@ class _RewordedMeanings(_RewordedCall):
 
 @dataclass(frozen=True)
 class _RewordedSimulated:
-    """What makes a simulated answerer of a study. It knows the study's own words, so requests are restored to them."""
+    """Makes a simulated answerer of a study. This knows the study's own words, so requests are restored to them."""
 
     replacements: Replacements
     __wrapped__: Callable[..., Answerer]
