@@ -97,7 +97,7 @@ _PROMPTS = b"""closing = "So:"
 overview = "You are {{ agent }}, with {{ others }}."
 """
 _MAPPING = b"""folder = "theirs"
-marks = "<name>"
+marks = "{name}"
 [texts."system.published.overview"]
 file = "talk.txt"
 part = "setting"
@@ -106,7 +106,7 @@ replace = [["one other", "{{ others }}"], [["at", "most"], "up"]]
 [texts.system.closing]
 text = "So:"
 """
-_TALK = b"<setting>\nYou are <number>, with one other; at the most 4 rounds.\n</setting>\n"
+_TALK = b"<setting>\nYou are {number}, with one other; at the most 4 rounds.\n</setting>\n"
 
 
 def _prompts(name: str) -> Callable[[bytes], None]:

@@ -197,7 +197,7 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
         ('["- Thrift", "- Wit"]', '["- Thrift", "- Zest"]', "texts.values.system.replace", "to '- Zest' is not in"),
         ('    ["you are {% if', '    ["We are {% if', "texts.described.two.round-robin.replace", "is not in talk.txt"),
         ('marks = "<name>"', 'marks = "<>"', "texts.messages.request.marks", "does not mark a place"),
-        ('{ round = "which" }', '{ round = "when" }', "texts.messages.request", "has {{ which }}, which nothing fills"),
+        ('{ round = "which" }', '{ round = "when" }', "texts.messages.request.places", "text has <which>, which"),
         ('"Round <which>:"', '"{{ round }} <which>:"', "texts.messages.request", "taken for one of its places"),
     ],
 )  # fmt: skip

@@ -300,8 +300,19 @@ class _Conversion:
             parts = list(cut(words, mark_pattern(given)) if marks else self.own.prompts.cut(self.own.key, words))
         except ValueError as error:
             raise self._error("marks", str(error)) from None
-        parts[1::2] = [ours.get(place, place) for place in parts[1::2]]
+        parts[1::2] = [self._place(ours.get(place, place), place) for place in parts[1::2]]
         return tuple(parts)
+
+    def _place(self, name: str, theirs: str) -> str:
+        """The project's name of a place, if the text replaced has it; `theirs` is its name in their text."""
+        known = sorted({*self.own.prompts.cut(self.own.key, self.own.value)[1::2]})
+        if name in known:
+            return name
+        marks = self.source.marks or self.mapping.marks
+        mark = (marks if isinstance(marks, str) else marks[0]) if marks else "{{ name }}"
+        there = f"the places of {self.name} are {', '.join(known)}" if known else f"{self.name} has no places"
+        reason = f"{self._where} has {mark.replace('name', theirs)}, which nothing fills; {there}"
+        raise self._error("places", f"{reason}{suggestion(name, known)}")
 
     def _cut_out(self, text: str) -> str:
         """The part of the text that replaces ours: all of it, what a tag encloses, or from some words to others."""
