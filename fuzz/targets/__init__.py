@@ -20,7 +20,7 @@ _FILES = {
     "files": (
         "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",
         "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf",
-        "index-about",
+        "index-about", "prompt-file", "prompt-mapping", "prompt-text",
     ),
     "tables": tuple(
         f"{study}-{form}"
@@ -29,7 +29,7 @@ _FILES = {
     ),
     "runs": (
         "manifest", "items", "journal", "journal-resumed", "records", "agreement", "sheet", "sheet-key", "label-page",
-        "baseline", "warc", "warc-kept", "eval-log", "json-log",
+        "baseline", "warc", "warc-kept", "eval-log", "json-log", "replaced-texts",
     ),
     "words": (
         "spec", "model-argument", "source-argument", "json-text", "choice", "verdict", "open-mindedness-answers",

@@ -24,10 +24,12 @@ from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.models.gguf import check_gguf
 from overton.retrieval.index import open_index
 from overton.runs.items import check_items, read_items
+from overton.runs.prompt_folder import read_prompts
 from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES, UNPHRASED
 from overton.studies.pluralism.items import REFERENCES, THREADS
 from overton.studies.registry import study_named
+from overton.studies.reworded import with_texts
 
 __all__ = ["TARGETS"]
 
@@ -88,6 +90,38 @@ def _question(data: bytes) -> None:
     folder.mkdir()
     (folder / "texts.csv").write_bytes(_TEXTS)
     read_items(_Holder(_items_of("table")), folder / "texts.csv", question=file_of(data, ".toml"))  # type: ignore[arg-type]
+
+
+_PROMPTS = b"""closing = "So:"
+[published]
+overview = "You are {{ agent }}, with {{ others }}."
+"""
+_MAPPING = b"""folder = "theirs"
+marks = "{name}"
+[texts."system.published.overview"]
+file = "talk.txt"
+part = "setting"
+places = { agent = "number" }
+replace = [["one other", "{{ others }}"], [["at", "most"], "up"]]
+[texts.system.closing]
+text = "So:"
+"""
+_TALK = b"<setting>\nYou are {number}, with one other; at the most 4 rounds.\n</setting>\n"
+
+
+def _prompts(name: str) -> Callable[[bytes], None]:
+    """Texts in place of a study's own, from a folder with this file as given and the others as they should be."""
+
+    def read(data: bytes) -> None:
+        folder = fresh()
+        (folder / "theirs").mkdir(parents=True)
+        kept = {"prompts.toml": _MAPPING, "theirs/talk.txt": _TALK} if name != "system.toml" else {}
+        for file, content in {**kept, name: data}.items():
+            (folder / file).write_bytes(content)
+        study = study_named("deliberation")
+        with_texts(study, read_prompts(study, folder))
+
+    return read
 
 
 def _starter(study: str, name: str, lines: int = 3) -> list[bytes]:
@@ -301,6 +335,9 @@ TARGETS = {
             mutations=(json_values,),
         ),
         Target("question", _question, lambda: [_QUESTION.encode()]),
+        Target("prompt-file", _prompts("system.toml"), lambda: [_PROMPTS]),
+        Target("prompt-mapping", _prompts("prompts.toml"), lambda: [_MAPPING]),
+        Target("prompt-text", _prompts("theirs/talk.txt"), lambda: [_TALK]),
         Target("posts", _dumped(read_posts), lambda: _dumps(_POST, "t3"), mutations=_PACKED),
         Target("comments", _dumped(read_comments), lambda: _dumps(_COMMENT, "t1"), mutations=_PACKED),
         Target("pages-folder", _folder_of_pages, lambda: [_PAGE_LINES], mutations=(json_values,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sqlite3
+import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -35,12 +36,14 @@ from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import Archive, ArchivedHits, hex_digest
 from overton.retrieval.http import Exchange
 from overton.retrieval.limits import ARCHIVE
+from overton.runs.folder import PROMPTS
 from overton.statistics import Estimate
 from overton.studies.results import StoredAgreement
 
 __all__ = ["TARGETS"]
 
 _STUDY = "open-mindedness"
+_TEXTS = {"evidence.wording.1.heading": "No. {number}", "free.answer.request": "What do you say?"}
 
 
 def _file(name: str) -> Callable[[], list[bytes]]:
@@ -58,6 +61,16 @@ def _resumed(name: str) -> Callable[[bytes], None]:
         measure_run(_STUDY, run, resamples=100)
 
     return read
+
+
+def _replaced_texts(data: bytes) -> None:
+    """The texts that a run has in place of its study's own."""
+    run = copied(_STUDY)
+    manifest = msgspec.json.decode((run / "manifest.json").read_bytes())
+    (run / "manifest.json").write_bytes(msgspec.json.encode({**manifest, "replaced": [*_TEXTS]}))
+    (run / PROMPTS).write_bytes(data)
+    with warnings.catch_warnings(action="ignore"):
+        measure_run(_STUDY, run, resamples=100)
 
 
 def _journal(data: bytes) -> None:
@@ -415,6 +428,13 @@ TARGETS = {
             seconds=4,
         ),
         Target("items", _resumed("items.jsonl"), _file("items.jsonl"), mutations=(json_values,), seconds=4),
+        Target(
+            "replaced-texts",
+            _replaced_texts,
+            lambda: [msgspec.json.encode(_TEXTS)],
+            mutations=(json_values,),
+            seconds=4,
+        ),
         Target("journal", _journal, _file("journal.db"), mutations=(_rows,), tokens=_SQL),
         Target("journal-resumed", _journal_resumed, _file("journal.db"), mutations=(_rows,), tokens=_SQL, seconds=4),
         Target("records", _measured_records, _file("records.parquet"), seconds=4),

@@ -98,11 +98,12 @@ def _make_task(study: AnyStudy, given: Mapping[str, Any]) -> Task:
             rest[name] = _rejoin_path(rest[name])
     sources = {role: [_rejoin_path(rest.pop(role))] for role in study.retrieval if role in rest}
     arguments = {role: _values_by_key(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
-    only = rest.pop("only", None)
+    only, prompts = rest.pop("only", None), rest.pop("prompts", None)
     return make(
         study.name,
         scorers_of,
         only=None if only is None else [str(item) for item in _as_list(only)],
+        prompts=prompts if isinstance(prompts, Mapping) else _rejoin_path(prompts),
         sources=sources,
         source_args={role: values for role, values in arguments.items() if values},
         **msgspec.structs.asdict(asking),
@@ -159,6 +160,11 @@ def _describe_parameters(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     for field in (*fields_of(items.reading), *_given_fields(study)):
         yield field.name, None, field.described()
     yield "only", None, f"Ask about these {items.plural} only, by id."
+    yield (
+        "prompts",
+        None,
+        "Folder with texts that replace the study's own, or the prompts.toml that says where they are.",
+    )
     for field in fields_of(_parameter_type(study)):
         yield field.name, field.default, field.described()
 

@@ -236,6 +236,9 @@ def desk(tmp_path: Path) -> Path:
     write_dumps(tmp_path)
     for published in PUBLISHED:
         (tmp_path / published.name).write_bytes(published.read_bytes())
+    (tmp_path / "my-prompts").mkdir()
+    page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
+    (tmp_path / "my-prompts" / "evidence.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     (tmp_path / "gate.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     return tmp_path

@@ -116,7 +116,7 @@ def test_a_run_keeps_what_the_flag_stood_for_and_its_analyses_follow_it(tmp_path
     folder = tmp_path / "run"
     overton.run("open-mindedness", trials=1, as_published=True, out=folder, **OPEN_MINDED)
     kept = read_manifest(folder).as_published
-    assert kept is not None
+    assert isinstance(kept, PublishedValues)
     assert (kept.options["trials"], kept.how["reading"]) == (15, "published")
     followed = measure_run("open-mindedness", folder)
     assert followed.analysis.counts["how"][0]["reading"] == "published"
@@ -132,7 +132,7 @@ def test_a_run_keeps_what_the_flag_stood_for_and_its_analyses_follow_it(tmp_path
 def test_any_run_can_be_analyzed_as_published(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     overton.run("open-mindedness", trials=1, out=folder, **OPEN_MINDED)
-    assert read_manifest(folder).as_published is None
+    assert read_manifest(folder).as_published is msgspec.UNSET
     assert measure_run("open-mindedness", folder).summary_as_published() == []
     found = measure_run("open-mindedness", folder, as_published=True)
     assert found.analysis.counts["how"][0]["reading"] == "published"

@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
 from overton.runs.record_rows import design_of_table
-from overton.runs.run import Run, open_run
+from overton.runs.run import Run, open_run, with_texts_of
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.contrasts import Against, compare_with_nulls
 from overton.studies.document import document
@@ -218,7 +218,8 @@ def _open_run_of(study: AnyStudy, path: Path) -> Run:
 
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
-    """Runs of one study measured together."""
+    """Runs of one study measured together, with the texts that they were asked with."""
+    study = with_texts_of(study, runs)
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
         labels = correct_numbers(runs, results, how)
@@ -235,7 +236,9 @@ def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
     manifest = run.manifest
     stood_for = manifest.as_published or (study.published.values if study.published else PublishedValues())
     roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
-    return departures(stood_for, as_stored(msgspec.to_builtins(run.options)), roles)
+    yield from departures(stood_for, as_stored(msgspec.to_builtins(run.options)), roles)
+    if manifest.replaced:
+        yield f"texts replaced: {', '.join(manifest.replaced)}"
 
 
 def schema(study: str) -> dict[str, Any]:
@@ -277,7 +280,7 @@ def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = 
 
 def _published_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
     """The choices of the study's paper, as the first run recorded them; none if the numbers are not as published."""
-    recorded = [run.manifest.as_published for run in runs]
+    recorded = [run.manifest.as_published or None for run in runs]
     if not is_wanted(given):
         follows = given.get(OPTION) is None and recorded and all(recorded)
         return {OPTION: True, **recorded[0].how} if follows and recorded[0] else {}

@@ -59,6 +59,12 @@ PRICE_LIST = click.Option(
     metavar="FILE",
     help="TOML file of prices, which take precedence over the built-in ones.",
 )
+PROMPTS = click.Option(
+    ["--prompts"],
+    type=PATH,
+    metavar="FOLDER",
+    help="Folder with texts that replace the study's own, or the prompts.toml that says where they are.",
+)
 BATCH = click.Option(
     ["--batch"],
     is_flag=True,

@@ -26,6 +26,7 @@ from overton.cli.build import (
     PRECISION,
     PRICE,
     PRICE_LIST,
+    PROMPTS,
     RENAMED,
     SEED,
     TRUST,
@@ -195,7 +196,7 @@ def _asked_params(study: AnyStudy, *, argument: bool) -> Iterator[click.Paramete
 def _shared_params(*, paying: bool = True) -> list[click.Option]:
     """Parameters of every command that asks, or would. A plan takes those about paying, and does not show them."""
     paid = [BATCH, MAX_COST, MAX_CALLS, OUT]
-    shown = [ONLY, SEED, MODEL_ARG, PRICE, PRICE_LIST, PRECISION, AT_MOST_CALLS]
+    shown = [ONLY, SEED, PROMPTS, MODEL_ARG, PRICE, PRICE_LIST, PRECISION, AT_MOST_CALLS]
     return [*shown, *(paid if paying else map(_hidden, paid))]
 
 

@@ -98,7 +98,7 @@ def _precision_differences(base: ComparisonSource, candidate: ComparisonSource) 
 
 
 def _provenance_differences(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
-    yield from _prompt_differences(provenance.prompts, other.prompts)
+    yield from _prompt_differences(provenance, other)
     yield from _item_differences(provenance, other, study)
     yield from options_differing(provenance.options, other.options, study)
     for role in study.role_names:
@@ -108,9 +108,12 @@ def _provenance_differences(provenance: Provenance, other: Provenance, study: An
         yield "precision", f"seeds differ ({provenance.seed} and {other.seed}): other draws, less precision"
 
 
-def _prompt_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
-    if changed := sorted({*prompts_changed(base, candidate)} & {*prompts_changed(candidate, base)}):
-        yield "instrument", f"prompts differ: {', '.join(changed)}"
+def _prompt_differences(base: Provenance, candidate: Provenance) -> Iterator[tuple[Kind, str]]:
+    first, second = base.prompts, candidate.prompts
+    replaced = {*(base.replaced or ()), *(candidate.replaced or ())}
+    if changed := sorted({*prompts_changed(first, second)} & {*prompts_changed(second, first)}):
+        named = [f"{name} (replaced, --prompts)" if name in replaced else name for name in changed]
+        yield "instrument", f"prompts differ: {', '.join(named)}"
 
 
 def _item_differences(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:

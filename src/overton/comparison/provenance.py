@@ -59,7 +59,10 @@ class AnswererRecord(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """How a run was asked. `items` maps ids to digests of what was asked; `cost` is in US dollars, of all calls."""
+    """How a run was asked. `items` maps ids to digests of what was asked; `cost` is in US dollars, of all calls.
+
+    `replaced` names the prompts that are not the study's own (`--prompts`); it is absent if all are.
+    """
 
     study: str
     prompts: dict[str, str]
@@ -70,6 +73,7 @@ class Provenance(msgspec.Struct, frozen=True):
     overton: str
     missing: dict[str, list[str]] = {}
     cost: float = 0.0
+    replaced: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
@@ -89,6 +93,7 @@ def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
         manifest.overton,
         manifest.missing,
         manifest.spent.cost,
+        manifest.replaced,
     )
 
 

@@ -500,6 +500,7 @@ def _lane_tasks(run: Run) -> list[TaskData]:
             prompts=manifest.prompts,
             overton=manifest.overton,
             left_out=manifest.left_out,
+            replaced=dict(study.replaced) or msgspec.UNSET,
         )
         for judge in judges
         for lane in ([entries] if study.together else [[entry] for entry in entries])

@@ -27,11 +27,12 @@ from overton.inspect.compat import HEADER, START, member_of
 from overton.inspect.log_format import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
 from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import Experiment
-from overton.runs.folder import FILE, Manifest, write_items
+from overton.runs.folder import FILE, Manifest, write_items, write_texts
 from overton.runs.replay import recall_records
 from overton.runs.run import Run
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.published import published_values
+from overton.studies.reworded import with_texts
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
@@ -241,6 +242,18 @@ _CALLS_PER_APPEND = 2_000
 """Calls passed to the journal at a time. Logs are read in between, outside any event loop: Inspect has its own."""
 
 
+def study_of(log: Log, study: AnyStudy) -> AnyStudy:
+    """The study with the texts that a log's task had in place of its own.
+
+    Raises:
+        InputError: they cannot take that place; names the log and the text.
+    """
+    try:
+        return with_texts(study, log.task.replaced or {})
+    except InputError as error:
+        raise error.placed(lambda _: str(log.path)) from None
+
+
 def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
     """Refuse logs that are not lanes of one run, or whose calls this version would make differently.
 
@@ -289,6 +302,7 @@ def _fill_folder(logs: Sequence[Log], run: Run) -> None:
             run_to_end(_append(journal, some))
     items = list(gathered.items.values())
     write_items(run.path, items)
+    write_texts(run.path, run.study.replaced)
     run.experiment = Experiment(run.study, items, options, manifest.seed)
     manifest.items = run.experiment.items_digest
     manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_describe_left_out(logs, gathered)]))
@@ -337,7 +351,8 @@ def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
         overton=task.overton,
         sessions=1,
         left_out=task.left_out,
-        as_published=published_values(study.published, task.options),
+        as_published=published_values(study.published, task.options) or msgspec.UNSET,
+        replaced=list(study.replaced) or msgspec.UNSET,
     )
 
 
@@ -351,7 +366,7 @@ def _describe_left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator
 
 def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
     """Everything that lanes of one run have in common and in which two logs differ."""
-    for what in ("study", "seed", "options", "prompts", "left_out"):
+    for what in ("study", "seed", "options", "prompts", "left_out", "replaced"):
         if getattr(log.task, what) != getattr(other.task, what):
             yield what
     yield from (role for role in study.role_names[1:] if log.task.models.get(role) != other.task.models.get(role))

@@ -30,7 +30,8 @@ CONDITION = "condition"
 class TaskData(msgspec.Struct, frozen=True):
     """A run without its items: the fields of the same names in a run's manifest.
 
-    `models` has one model for the study's first role, or with `together` all that meet: a log is one lane.
+    `models` has one model for the study's first role, or with `together` all that meet: a log is one lane. `replaced`
+    has the texts that replace the study's own, by name; it is absent if there are none.
     """
 
     study: str
@@ -41,6 +42,7 @@ class TaskData(msgspec.Struct, frozen=True):
     overton: str
     format: int = FORMAT
     left_out: str = ""
+    replaced: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class SampleData(msgspec.Struct, frozen=True):

@@ -98,6 +98,7 @@ def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
     if study.kind != "asks":
         reason = f"says that it is of {study.name}, which has no task in Inspect"
         raise InputError([Problem(str(logs[0].path), "", reason)])
+    study = import_logs.study_of(logs[0], study)
     import_logs.check_same_run(logs, study)
     folder = Path(out) if out is not None else fresh_folder(study.name)
     return import_logs.make_run(logs, study, folder)
@@ -150,7 +151,8 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
     }
     agents = {"agents": len(task.models[study.first])} if study.together else {}
     sources = {role: task.models[role][0].spec for role in study.retrieval if task.models.get(role)}
-    return own | agents | sources
+    replaced = {"prompts": task.replaced} if task.replaced else {}
+    return own | agents | sources | replaced
 
 
 def _spell_value(field: Field, value: Any) -> Any:

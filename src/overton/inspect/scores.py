@@ -15,6 +15,7 @@ from overton.inspect.ask import check_backend
 from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_scorer
 from overton.inspect.task import HostedStudy, answerers_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
+from overton.runs.prompt_folder import GivenPrompts
 from overton.runs.setup import set_up
 from overton.studies.measurement import Headline
 from overton.studies.null_conditions import chosen_nulls, split_nulls
@@ -99,6 +100,7 @@ def make(
     agents: int = 0,
     sources: Mapping[str, Sequence[str]] | None = None,
     source_args: Mapping[str, Mapping[str, str | Sequence[str]]] | None = None,
+    prompts: GivenPrompts | None = None,
     trials_at_once: int = 10,
     cache: bool = True,
     **options: Any,
@@ -115,9 +117,10 @@ def make(
     given = model_entries(found, seed, agents)
     named = {role: [entry.name for entry in entries] for role, entries in given.items()} | dict(sources or {})
     first = named.pop(found.first)
-    ready = set_up(found, models=first, others=named, items=items, only=only, source_args=source_args, **options)
+    asked: dict[str, Any] = {"items": items, "only": only, "source_args": source_args, "prompts": prompts, **options}
+    ready = set_up(found, models=first, others=named, **asked)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
-    roomy = found.with_demands(ready.experiment.options, {**named, found.first: first})
+    roomy = ready.experiment.study.with_demands(ready.experiment.options, {**named, found.first: first})
     models = model_entries(roomy, seed, agents)
     answerers = answerers_of(roomy, seed, agents, models, searched)
     hosted = HostedStudy(
@@ -244,7 +247,8 @@ def _judge_params(task: TaskData, figure: Figure) -> dict[str, Any]:
     judges = task.models.get(headline.judge(figure.name, task.options), [])
     if not judges or figure.name == _FAILED_FIGURE:
         return {}
-    prompts = [text for name, text in study.prompts().items() if name.startswith(headline.judge_prompts)]
+    texts = study.prompts() | (task.replaced or {})
+    prompts = [text for name, text in texts.items() if name.startswith(headline.judge_prompts)]
     return {
         "grader_model": {"model": inspect_name(judges[0].spec, judges[0].identity)},
         "grader_template": "\n\n".join(prompts),

@@ -200,6 +200,7 @@ class HostedStudy:
             prompts={name: digest(text) for name, text in study.prompts().items()},
             overton=__version__,
             left_out=self.left_out,
+            replaced=dict(study.replaced) or msgspec.UNSET,
         )
 
 

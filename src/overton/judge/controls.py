@@ -111,6 +111,8 @@ def _prepare_run(  # noqa: PLR0917
     else:
         raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
     given = {"study": name, "seed": seed, **models, **_controls_for(name, source)}
+    if source is not None and source.study.replaced:
+        given["prompts"] = source.study.replaced
     return _ControlRun(name, given, source)
 
 

@@ -126,7 +126,19 @@ def _prepare_run(  # noqa: PLR0917
     models = (
         {"models": judge, "model_args": model_args, "prices": prices} if judge else own_judge(opened, trust, model_args)
     )
-    return _RejudgingRun(name, {"study": name, "items": units, "seed": seed, **models})
+    return _RejudgingRun(name, {"study": name, "items": units, "seed": seed, **models, **_texts_of(opened)})
+
+
+def _texts_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """The argument with the texts that the runs have in place of their study's, so that their judge is asked alike.
+
+    Raises:
+        InputError: the runs differ in them.
+    """
+    first, *others = (run.study.replaced for run in runs)
+    if any(other != first for other in others):
+        raise InputError([Problem("runs", "", "replace different texts (--prompts): name runs that were asked alike")])
+    return {"prompts": first} if first else {}
 
 
 def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from overton.errors import InputError
 from overton.runs import answerers, dry_run
 from overton.runs.dry_run import Plan, PlanOption
 from overton.runs.precision import precision_of
+from overton.runs.prompt_folder import GivenPrompts
 from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
 from overton.studies.options import fields_of
 from overton.studies.registry import study_named
@@ -36,6 +37,7 @@ def plan(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     price_list: str | Path | None = None,
+    prompts: GivenPrompts | None = None,
     detect: Mapping[str, float] | None = None,
     power: float = 0.8,
     pilot: str | Path | None = None,
@@ -66,6 +68,7 @@ def plan(
     found = study_named(study)
     named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only, "seed": seed}
     named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
+    named |= {"prompts": prompts}
     ready = set_up(found, **named, **options)
     opened, planned = _open_and_plan(ready)
     # Reading a pilot needs tables and statistics, whose imports take several times as long as counting calls.

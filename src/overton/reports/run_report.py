@@ -267,6 +267,8 @@ def _warnings_of(run: Run) -> Iterator[str]:
         yield run.changed_records
     if manifest.precision is not None:
         yield f"{run.path.name} {unequal(weighted=is_weighted(run))}"
+    if run.replaced_texts:
+        yield f"{run.path.name} {run.replaced_texts}."
     if manifest.left_out:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():

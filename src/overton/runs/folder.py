@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -13,13 +14,15 @@ import msgspec
 
 from overton.calls import Price, Settings
 from overton.engine import Limits, Spending
-from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
+from overton.errors import InputError, Notice, Problem, Unreadable, UnreadableRun, command, reason_of
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
 from overton.studies.options import check_stored, fields_of, stored_options
 from overton.studies.precision import PrecisionTarget, StopState
+from overton.studies.prompts import own_texts
 from overton.studies.published import PublishedValues
+from overton.studies.reworded import problems_with, with_texts
 from overton.untrusted import converted, decode_json, no_links, read_bytes
 
 if TYPE_CHECKING:
@@ -137,7 +140,9 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
     a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
     provider refused a batch, which is created again only on request. `digests` are those of a run that has finished.
-    `as_published` is what the flag of that name stood for when the run started, None without the flag.
+    `as_published` is what the flag of that name stood for when the run started; it is absent without the flag.
+    `replaced` names the texts of its own that the run asked with in place of the study's; it is absent if there are
+    none, and their words are in `prompts.json`.
     """
 
     study: str
@@ -167,7 +172,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     precise: dict[str, StopState] = {}
     batch_refused: bool = False
     digests: RunDigests | None = None
-    as_published: PublishedValues | None = None
+    as_published: PublishedValues | msgspec.UnsetType = msgspec.UNSET
+    replaced: list[str] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def names(self) -> dict[str, list[str]]:
@@ -183,8 +189,10 @@ FILE = "manifest.json"
 ITEMS = "items.jsonl"
 JOURNAL = "journal.db"
 RECORDS = "records.parquet"
+PROMPTS = "prompts.json"
+"""The file with the texts that a run asks with in place of its study's own; only such a run has it."""
 
-_MAX_BYTES = {FILE: 2**28, ITEMS: 2**31}
+_MAX_BYTES = {FILE: 2**28, ITEMS: 2**31, PROMPTS: 2**25}
 """The most bytes of a file that is read whole."""
 _IMPOSSIBLE_AMOUNT = 2**53
 """More than any run reaches, in calls or dollars."""
@@ -198,6 +206,7 @@ class _ManifestHead(msgspec.Struct):
     dataset: int = 0
 
 
+_decode_texts = msgspec.json.Decoder(dict[str, str]).decode
 _decode_head, _decode_manifest = msgspec.json.Decoder(_ManifestHead).decode, msgspec.json.Decoder(Manifest).decode
 
 
@@ -280,8 +289,10 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     write_atomic(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
 
 
-def create_folder(path: Path, manifest: Manifest, items: Iterable[msgspec.Struct]) -> None:
-    """Make a new run folder.
+def create_folder(
+    path: Path, manifest: Manifest, items: Iterable[msgspec.Struct], texts: Mapping[str, str] | None = None
+) -> None:
+    """Make a new run folder; `texts` are those that replace the study's own.
 
     Raises:
         RunExists: something already exists there.
@@ -289,6 +300,7 @@ def create_folder(path: Path, manifest: Manifest, items: Iterable[msgspec.Struct
     """
     with new_folder(path) as fresh:
         write_items(fresh, items)
+        write_texts(fresh, texts or {})
         write_manifest(fresh, manifest)
 
 
@@ -359,6 +371,37 @@ def read_options(run: Path, study: AnyStudy, given: dict[str, Any]) -> Any:
     except InputError as error:
         raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
     return found
+
+
+def write_texts(run: Path, texts: Mapping[str, str]) -> None:
+    """Write the texts that replace a study's own, if there are any.
+
+    Raises:
+        RunError: they cannot be written.
+    """
+    if texts:
+        write_atomic(run / PROMPTS, [msgspec.json.format(msgspec.json.encode(texts, order="sorted"), indent=1)])
+
+
+def study_with_texts(run: Path, study: AnyStudy, manifest: Manifest) -> AnyStudy:
+    """The study with the texts that a run asks with in place of its own.
+
+    A text that this version has no place for is left out, with a warning: the run can be read, but not resumed.
+
+    Raises:
+        RunError: the file is missing or damaged, or has other texts than the manifest names.
+    """
+    if not manifest.replaced:
+        return study
+    path = run / PROMPTS
+    texts: dict[str, str] = _decode_content(path, _read_file(path), _decode_texts)
+    if strange := sorted(texts.keys() ^ {*manifest.replaced}):
+        raise UnreadableRun(str(Problem(str(path), strange[0], f"is not both in it and in 'replaced' of {FILE}")))
+    unfit = {problem.key: problem.reason for problem in problems_with(study, own_texts(study.prompts), texts)}
+    for name, reason in unfit.items():
+        said = f"{path}: {name} {reason}. Overton shows the study's own text, and cannot resume the run"
+        warnings.warn(said, Notice, stacklevel=2)
+    return study if "" in unfit else with_texts(study, {name: texts[name] for name in texts if name not in unfit})
 
 
 def stored_items(run: Path, item: type[msgspec.Struct]) -> Sequence[Any]:

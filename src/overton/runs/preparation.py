@@ -84,7 +84,8 @@ def prepare(
         limits=limits,
         left_out=left_out,
         precision=precision,
-        as_published=published_values(study.published, options),
+        as_published=published_values(study.published, options) or msgspec.UNSET,
+        replaced=list(study.replaced) or msgspec.UNSET,
     )
     return Prepared(experiment, manifest, models, wanted)
 
@@ -111,6 +112,8 @@ def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]
     """
     manifest, wanted = run.manifest, requests_of_run(run.manifest)
     check_trusted(run.study, run.path, wanted, trust)
+    if run.replaced_texts:
+        warnings.warn(f"{run.path.name} {run.replaced_texts}", Notice, stacklevel=3)
     for role, more in added.items():
         wanted[role] = [*wanted.get(role, ()), *more]
     models = _open_models(run.experiment, wanted, resumed=True)

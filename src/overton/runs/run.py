@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Reply
 from overton.engine import Journal, JournalMark, Spending, entries
-from overton.errors import InputError, Notice, Problem, RunMismatch, command
+from overton.errors import InputError, Notice, Problem, RunMismatch, command, list_names
 from overton.runs.experiment import Experiment
 from overton.runs.folder import (
     ITEMS,
     JOURNAL,
+    PROMPTS,
     RECORDS,
     Manifest,
     ModelEntry,
@@ -29,14 +30,20 @@ from overton.runs.folder import (
     rows_of,
     stored_items,
     stored_records,
+    study_with_texts,
 )
 from overton.runs.record_rows import check_no_repeats, missing_rows
 from overton.studies.null_conditions import prompts_changed
+from overton.studies.prompts import OwnText, own_texts
 from overton.studies.registry import study_named
+from overton.studies.reworded import with_texts
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_MOST_NAMED = 20
 
 
 class Run:
@@ -69,13 +76,14 @@ class Run:
 
     @property
     def study(self) -> AnyStudy:
-        """The study of the run.
+        """The study of the run, with the texts that the run replaced.
 
         Raises:
             InputError: it is not installed here.
+            RunError: the texts cannot be read.
         """
         if self._study is None:
-            self._study = study_named(self.manifest.study)
+            self._study = study_with_texts(self.path, study_named(self.manifest.study), self.manifest)
         return self._study
 
     @cached_property
@@ -142,6 +150,15 @@ class Run:
             return ""
         return f"{file} is not what this run wrote: it was changed since, and so may be every number."
 
+    @property
+    def replaced_texts(self) -> str:
+        """Which texts it asks with in place of its study's own, to follow its name; '' if it asks with all of these."""
+        names = self.manifest.replaced or []
+        if not names:
+            return ""
+        several = "texts of its own" if len(names) > 1 else "a text of its own"
+        return f"asks with {several} in place of the study's ({PROMPTS}): {list_names(names, _MOST_NAMED)}"
+
     def __repr__(self) -> str:
         left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"
         return f"Run({str(self.path)!r}: {self.manifest.study}, {self.manifest.status}{left})"
@@ -206,6 +223,27 @@ def open_run(path: str | Path | Run) -> Run:
     return found
 
 
+def with_texts_of(study: AnyStudy, runs: Sequence[Run]) -> AnyStudy:
+    """The study as these runs asked it together; a text that is not the same in all of them says so in its place."""
+    if study.replaced:
+        return study
+    names = sorted({name for run in runs for name in run.study.replaced})
+    own = own_texts(study.prompts) if names else {}
+    texts = {}
+    for name in (name for name in names if name in own and isinstance(own[name].value, str)):
+        found = {run.study.replaced.get(name, own[name].value) for run in runs}
+        texts[name] = found.pop() if len(found) == 1 else _differing_text(name, own[name])
+    return with_texts(study, texts) if texts else study
+
+
+def _differing_text(name: str, own: OwnText) -> str:
+    """A stand-in for a text that differs between runs, with the places that the text has to have."""
+    parts = [f"[{name} differs between these runs] "]
+    for place in dict.fromkeys(own.prompts.cut(own.key, own.value)[1::2]):
+        parts += [place, " "]
+    return own.prompts.spelled(own.key, parts)
+
+
 def items_of(runs: Sequence[Run]) -> list[Any]:
     """The items of all runs, each once.
 
@@ -235,7 +273,7 @@ def create_run(path: Path, manifest: Manifest, experiment: Experiment) -> Run:
         RunExists: something already exists there.
         RunError: it cannot be made.
     """
-    create_folder(path, manifest, experiment.items)
+    create_folder(path, manifest, experiment.items, experiment.study.replaced)
     return Run(path, manifest, experiment=experiment)
 
 

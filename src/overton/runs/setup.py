@@ -19,8 +19,10 @@ from overton.runs import answerers
 from overton.runs.answerers import ModelRequest, Requests
 from overton.runs.experiment import Experiment
 from overton.runs.items import opened_if_file, read_items
+from overton.runs.prompt_folder import GivenPrompts, read_prompts
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
 from overton.studies.published import is_wanted
+from overton.studies.reworded import with_texts
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted
 
@@ -172,13 +174,17 @@ def set_up(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     price_list: str | Path | None = None,
+    prompts: GivenPrompts | None = None,
     **options: Any,
 ) -> SetUp:
     """The arguments of `overton.run`, checked; the study's remarks on its options are issued as `Notice` warnings.
 
+    The experiment's study has the texts of `prompts` in place of its own.
+
     Raises:
         InputError: anything wrong with them.
     """
+    study = _with_given_texts(study, prompts)
     asked = _sort_arguments(study, models, items, options, others or {})
     chosen = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading)
     demands = chosen.demands(asked.named)
@@ -191,6 +197,18 @@ def set_up(
     for remark in chosen.remarks():
         warnings.warn(remark, Notice, stacklevel=3)
     return SetUp(Experiment(study, kept, chosen, seed), wanted, left_out)
+
+
+def _with_given_texts(study: AnyStudy, given: GivenPrompts | None) -> AnyStudy:
+    """The study with the texts that a user gives, and a notice if these are its own.
+
+    Raises:
+        InputError: they cannot be read, or cannot replace its own.
+    """
+    texts = read_prompts(study, given)
+    if given is not None and not texts:
+        warnings.warn(f"the prompts given are those of {study.name}: no text is replaced", Notice, stacklevel=4)
+    return with_texts(study, texts) if texts else study
 
 
 def chosen_options(

@@ -29,7 +29,7 @@ from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE
 from overton.runs.event_loop import run_to_end
-from overton.runs.folder import ITEMS, Manifest, Shard, Spent, write_manifest
+from overton.runs.folder import ITEMS, Manifest, Shard, Spent, write_manifest, write_texts
 from overton.runs.machine import check_machine
 from overton.runs.preparation import Prepared, prepare
 from overton.runs.progress import Watch
@@ -418,6 +418,7 @@ def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = F
     with new_folder(out) as fresh, ExitStack() as locked:
         spent = _total_spending(parts, [_lock_and_recover(part, locked) for part in parts])
         shutil.copyfile(parts[0].path / ITEMS, fresh / ITEMS)
+        write_texts(fresh, study.replaced)
         whole = Run(fresh, _merged_manifest(parts), study=study)
         whole.manifest.spent = run_to_end(_merge_journals(whole.journal_file, parts, spent))
         _merge_archives(fresh, parts)

@@ -20,6 +20,7 @@ from overton.runs.precision import precision_of
 from overton.runs.preparation import Prepared, open_again, prepare, reached_elsewhere, set_batched
 from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
+from overton.runs.prompt_folder import GivenPrompts
 from overton.runs.run import Run, check_unchanged, create_run, fresh_folder, open_run
 from overton.runs.session import missing_trials, run_session
 from overton.runs.setup import (
@@ -52,6 +53,7 @@ def run(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     price_list: str | Path | None = None,
+    prompts: GivenPrompts | None = None,
     batch: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
@@ -69,7 +71,8 @@ def run(
     `models` are those that the study is about, as 'provider/name' or, with a name of your choice, 'NAME=provider/name';
     `model_args` and `prices` go by the name. `items` is a path that the study can read, or items, or None for the
     starter items; `only` selects some by id. `out` defaults to a folder below `runs/` named by study and time.
-    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. With `batch`, all
+    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. `prompts` is a
+    folder with texts that replace the study's own (docs/recipes.md), or a mapping of texts by name. With `batch`, all
     models that allow it are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
     (requests, retries included) stop the run before they are exceeded.
 
@@ -101,6 +104,7 @@ def run(
         source_args=source_args,
         prices=prices,
         price_list=price_list,
+        prompts=prompts,
         **options,
     )
     with traceback_kept(folder):

@@ -10,15 +10,15 @@ import inspect
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import msgspec
 
 from overton.calls import Trial
 from overton.errors import OvertonError, Problem, StudyError
+from overton.studies.declaration_walk import DeclarationWalk
 from overton.studies.findings import Said
 from overton.studies.guards import (
     Check,
@@ -43,7 +43,6 @@ from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
 from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study, import_named
 
-_OVERTON = "overton"
 _UNNAMED = Guard("")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -79,68 +78,25 @@ def guarded(study: AnyStudy, guard: Guard) -> InstalledStudy:
     """The study with every function of its declaration guarded."""
     made = object.__new__(InstalledStudy)
     walk = _GuardWalk(guard, _checks(study) | {"Study.simulated": partial(_answerer, guard)})
-    for field in fields(Study):
-        object.__setattr__(made, field.name, walk.guarded(getattr(study, field.name), f"Study.{field.name}"))
     object.__setattr__(made, "guard", guard)
-    return made
+    return walk.fill(made, study)
 
 
 @dataclass(frozen=True)
-class _GuardWalk:
+class _GuardWalk(DeclarationWalk):
     """Guards what it finds; `checks` say what a function may return, by the class and field of the declaration."""
 
     guard: Guard
     checks: Mapping[str, Check]
 
-    def guarded(self, value: Any, place: str) -> Any:
-        """A value of the declaration, or one that its functions return, with the functions in it guarded."""
-        if isinstance(value, type) and issubclass(value, StudyOptions):
-            return self._options(value)
-        if isinstance(value, type | str | bytes):
-            return value
-        if isinstance(value, Mapping):
-            return {key: self.guarded(inner, place) for key, inner in value.items()}
-        if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
-            return type(value)(self.guarded(inner, place) for inner in value)
-        if is_dataclass(value) and type(value).__module__.partition(".")[0] == _OVERTON:
-            return self._inside(value)
-        return self._function(value, place) if callable(value) else value
-
-    def _inside(self, value: Any) -> Any:
-        made = copy(value)
-        for field in fields(value):
-            inner = getattr(value, field.name)
-            object.__setattr__(made, field.name, self.guarded(inner, f"{type(value).__name__}.{field.name}"))
-        return made
-
-    def _function(self, function: Callable[..., Any], place: str) -> Any:
+    def function(self, function: Callable[..., Any], place: str) -> Any:
         called, check = _CALLED.get(place, place.partition(".")[2]), self.checks.get(place, self._as_it_is)
         kind = GuardedAsync if place in _ASYNC else GuardedIteration if place in _LAZY else GuardedCall
         return kind(self.guard, called, function, check)
 
-    def _options(self, options: type[StudyOptions]) -> type[StudyOptions]:
-        """The options, their methods guarded."""
-        methods = {name: self._method(getattr(options, name), f"StudyOptions.{name}") for name in OPTION_METHODS}
-        made = msgspec.defstruct(
-            options.__name__,
-            [],
-            bases=(options,),
-            module=options.__module__,
-            namespace={"__doc__": options.__doc__, **methods, "complete": staticmethod(methods["complete"])},
-        )
-        return cast("type[StudyOptions]", made)
-
-    def _method(self, method: Callable[..., Any], place: str) -> Callable[..., Any]:
-        called = self._function(method, place)
-
-        def guarded_method(*given: Any) -> Any:
-            return called(*given)
-
-        return guarded_method
-
     def _as_it_is(self, value: Any) -> Any:
         """A value that may hold functions itself, as prompts and the questions of a run do."""
-        return self.guarded(value, "") if isinstance(value, Questions) or _are(JudgePrompt, value) else value
+        return self.walked(value, "") if isinstance(value, Questions) or _are(JudgePrompt, value) else value
 
 
 def guarded_command(name: str, call: str, package: str) -> Command:

@@ -173,6 +173,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
                 command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
+    replaced    texts of `prompts` that a run replaces, by name; no study declares any: see `overton.studies.reworded`
     """
 
     name: str
@@ -194,6 +195,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     nulls: tuple[Null, ...] = ()
     published: Published | None = None
     interface: int = 0
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Options and trials get the nulls added, and options the paper's design; a copy of the study has them once."""

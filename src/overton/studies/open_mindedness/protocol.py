@@ -33,6 +33,7 @@ from overton.studies.open_mindedness.questions import (
 )
 from overton.studies.open_mindedness.record import NullChange, Record, Stance
 from overton.studies.orders import OWN
+from overton.studies.prompts import remembered
 from overton.studies.questions import JudgeAnswer
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
@@ -240,14 +241,14 @@ def _evidence(wording: int, shown: Sequence[Argument]) -> tuple[str, list[str], 
     return opening, [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair], closing
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _wrapper(wording: int, count: int) -> tuple[str, tuple[str, ...], str]:
     words = f"evidence.wording.{wording}"
     headings = tuple(f"\n\n{prompts.fill(f'{words}.heading', number=number)}\n" for number in range(1, count + 1))
     return prompts.fill(f"{words}.opening"), headings, f"\n\n{prompts.fill(f'{words}.closing')}\n\n"
 
 
-@lru_cache(maxsize=2)
+@remembered(2)
 def _request(a_first: bool) -> str:
     return "\n\n" + prompts.fill(f"evidence.answer.{'a' if a_first else 'b'}_first")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from overton.calls import Message, assistant, system, user
-from overton.studies.prompts import Prompts, enclosing
+from overton.studies.prompts import Prompts, enclosing, remembered
 from overton.studies.stance_stability.context import EarlierTurn, ShownPage
 
 _safe = enclosing("source", "question", "answer", "earlier_question", "earlier_answer")
@@ -70,7 +69,7 @@ def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, st
     return {"earlier": shown, **_said(turn)}
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _judged_turn(turn: EarlierTurn) -> str:
     """An earlier turn for the judge, who sees it again with each later one."""
     return filled("judge", "turn", **_said(turn))
