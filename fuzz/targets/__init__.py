@@ -18,9 +18,9 @@ _FILES = {
         "page-reply",
     ),
     "files": (
-        "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",
-        "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf",
-        "index-about",
+        "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "mapping", "mapped-rows",
+        "domains", "transcripts", "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments",
+        "pages-folder", "gguf", "index-about",
     ),
     "tables": tuple(
         f"{study}-{form}"
