@@ -51,6 +51,8 @@ CHANGED: dict[str, dict[str, Any]] = {
             f"overton > {name} > call > path": ["positional or keyword", "str | Path | ~", "none"]
             for name in ("batches", "extend", "open_run", "resume")
         },
+        # Threads are sampled as published.
+        "overton.items > threads > call > as_published": ["keyword-only", "bool", "= False"],
     },
     # A plan times no calls: a run's progress says how long it will take.
     # Shell completion is Click's own, which needs no options.
@@ -58,6 +60,11 @@ CHANGED: dict[str, dict[str, Any]] = {
         **_TABLE["commands"],
         **{f"plan {name} > --time": GONE for name in _PLANNED},
         **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
+        "items threads > --as-published": {
+            **dict.fromkeys(("argument", "required", "repeatable", "hidden"), False),
+            **dict.fromkeys(("least", "most", "default")),
+            **{"type": "bool", "choices": [], "names": ["--as-published"], "off": [], "flag": True},
+        },
     },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
     "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},
