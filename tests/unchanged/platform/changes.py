@@ -31,6 +31,28 @@ _PLANNED = (
 # values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
+# How many questions topics have: for writing them, and wherever they are read.
+_QUESTIONS_FLAG = {
+    **dict.fromkeys(("argument", "required", "repeatable", "flag", "hidden"), False),
+    **dict.fromkeys(("least", "most", "default")),
+    **{"type": "str", "choices": [], "names": ["--questions"], "off": []},
+}
+_QUESTIONS_OPTION = {
+    **dict.fromkeys(("several", "optional", "needed", "extends", "repeats", "by position"), False),
+    **{"least": 8, "most": 100, "above": None, "none": "", "every": "", "flag": "--questions"},
+    **{"type": "int", "known": [], "default": 15, "unmentioned": None},
+}
+_OF_TOPICS = (
+    *(f"{command} stance-stability" for command in ("run", "plan", "split", "items check")),
+    *("items topics", "plan topics"),
+)
+_STANCE_PARAMETERS = (
+    *("any_questions", "cache", "calibrate", "calibrate_each", "context_characters", "history_characters", "items"),
+    *("judge_prompts", "judged_characters", "nulls", "only", "orderings", "page_characters", "pages", "pages_args"),
+    *("pages_per_turn", "questions", "retest", "search", "search_args", "seed", "shares", "temperatures", "topics"),
+    *("trials", "trials_at_once", "turns"),
+)
+
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
@@ -60,6 +82,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         **_TABLE["commands"],
         **{f"plan {name} > --time": GONE for name in _PLANNED},
         **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
+        **{f"{command} > --questions": _QUESTIONS_FLAG for command in _OF_TOPICS},
         "items threads > --as-published": {
             **dict.fromkeys(("argument", "required", "repeatable", "hidden"), False),
             **dict.fromkeys(("least", "most", "default")),
@@ -67,7 +90,14 @@ CHANGED: dict[str, dict[str, Any]] = {
         },
     },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
-    "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},
+    "study-options": {
+        **_TABLE["study-options"],
+        "pluralism > run > matching > known": ["together", "pairs"],
+        "stance-stability > run > items: questions": _QUESTIONS_OPTION,
+        "topics > run > questions": _QUESTIONS_OPTION,
+    },
+    "task-parameters": {"stance-stability > questions": ["keyword-only", None]},
+    "eval-stance-stability": {"task > 2": [*_STANCE_PARAMETERS]},
     # The key of a sheet is a label task, as pages have it, so that its labels correct numbers. Keys of 0.2.0 are read.
     "folder-labelled": {
         "sheet > keys > rows.key.json": {
