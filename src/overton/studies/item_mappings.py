@@ -60,9 +60,10 @@ _SOURCE = "the name of a column, {value = ...} for a value that all share, or {f
 class MappedField:
     """A key of an item's object, or of an object in one of its lists, that a mapping fills from a column.
 
-    kind    'id': a text or a whole number. 'text': unchanged, '' for an empty cell. 'whole': a whole number. 'count':
-            one, or a list, which counts as its length. 'ids': a list of ids, or one. 'counts': an object of whole or
-            decimal numbers, or a column for each of its keys. 'flag': true or false
+    kind    'id': a text or a whole number. 'text': unchanged, '' for an empty cell. 'whole': a whole number. 'sum':
+            one, or a list of them, which is added up. 'count': one, or a list, which counts as its length. 'ids': a
+            list of ids, or one. 'counts': an object of whole or decimal numbers, or a column for each of its keys.
+            'flag': true or false
     needed  a mapping must name it
     """
 

@@ -13,7 +13,7 @@ from overton.errors import InputError, Problem, list_names, quoted, suggestion
 from overton.studies.parsing import Notes, Text, kind_of, object_lines, read_value, read_whole
 from overton.studies.tables import FLAG_WORDS
 
-Kind = Literal["id", "text", "whole", "count", "ids", "counts", "flag"]
+Kind = Literal["id", "text", "whole", "sum", "count", "ids", "counts", "flag"]
 
 _MAX_ROWS = 5_000_000
 
@@ -111,10 +111,13 @@ def members_of(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def _step_into(value: Any, path: str) -> Any:
-    """The value at a dotted path within objects; None if it leads nowhere."""
+    """The value at a dotted path within objects, or a list of values through a list; None if it leads nowhere."""
     for key in path.split("."):
         value = opened_cell(value)
-        value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            value = [member.get(key) if isinstance(member, dict) else None for member in value]
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
@@ -156,6 +159,10 @@ def value_of(kind: Kind, value: Any) -> Any:
             return _id(value)
         case "whole":
             return _whole(value)
+        case "sum":
+            opened = opened_cell(value)
+            members = opened if isinstance(opened, list) else [value]
+            return sum(_whole(member) for member in members if member is not None)
         case "count":
             opened = opened_cell(value)
             return len(opened) if isinstance(opened, list | dict) else _whole(value)

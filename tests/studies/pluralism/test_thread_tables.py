@@ -135,6 +135,18 @@ def test_lists_within_objects_of_several_files_are_read_and_files_name_communiti
     assert [comment.id for comment in read_items(REFERENCING, mapping)[1].comments] == ["c1", "c2"]
 
 
+def test_votes_and_ids_within_the_members_of_a_viewpoint_are_added_up_and_listed(tmp_path: Path) -> None:
+    members = [{"id": "k1", "score": 12}, {"id": "k5", "score": -2}]
+    row = {
+        **POST,
+        "groups": [{"says": "Yes.", "members": members}, {"says": "No.", "members": [{"id": 7, "score": 3}]}],
+    }
+    text = f'table = "{write_rows(tmp_path, ".json", [row])}"\n{ABOUT}[viewpoints]\nlist = "groups"\nsummary = "says"\n'
+    text += 'votes = "members.score"\ncomments = "members.id"\nopinions = "members"\n'
+    (thread,) = read_items(STUDY, write_mapping(tmp_path, text))
+    assert thread.viewpoints == (Viewpoint("v1", "Yes.", 10, ("k1", "k5"), 2), Viewpoint("v2", "No.", 3, ("7",), 1))
+
+
 def test_lists_as_json_in_cells_and_as_plain_texts_are_read(tmp_path: Path) -> None:
     row = {**POST, "comments": json.dumps(["Everyone gains.", "Someone pays."]), "views": json.dumps({"p": "Yes."})}
     text = f'table = "{write_rows(tmp_path, ".csv", [row])}"\n{ABOUT}[comments]\nlist = "comments"\n'

@@ -37,7 +37,7 @@ PARTS = (
         (
             MappedField("id", "id"),
             MappedField("summary", needed=True),
-            MappedField("votes", "whole"),
+            MappedField("votes", "sum"),
             MappedField("comments", "ids"),
             MappedField("opinions", "count"),
         ),
