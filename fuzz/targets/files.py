@@ -57,6 +57,47 @@ class _Holder:
         self.items = items
 
 
+_MAPPING = """table = "rows.json"
+id = "post"
+title = "about.title"
+community = {value = "city"}
+
+[comments]
+list = "said"
+text = "body"
+votes = "score"
+
+[viewpoints]
+list = "views"
+summary = "words"
+comments = "of"
+"""
+_ROWS = (
+    b'[{"post": "a", "about": {"title": "Buses?"}, "said": [{"id": "c", "body": "Yes.", "score": 4}, '
+    b'{"body": "No.", "score": "2"}], "views": [{"words": "For it.", "of": ["c1"]}, {"words": "No.", "of": "c2"}]}]'
+)
+
+
+def _mapping(data: bytes) -> None:
+    """A mapping of a table that is as expected."""
+    _read_mapped(data, _ROWS)
+
+
+def _mapped_rows(data: bytes) -> None:
+    """A table of which a mapping says what is in it."""
+    _read_mapped(_MAPPING.encode(), data)
+
+
+def _read_mapped(mapping: bytes, rows: bytes) -> None:
+    folder = fresh()
+    folder.mkdir()
+    (folder / "mapping.toml").write_bytes(mapping)
+    (folder / "rows.json").write_bytes(rows)
+    for items in (REFERENCES, THREADS):
+        check_items(_Holder(items), folder / "mapping.toml")  # type: ignore[arg-type]
+        read_items(_Holder(items), folder / "mapping.toml")  # type: ignore[arg-type]
+
+
 _QUESTION = """key = "tone"
 asks = "How does it sound?"
 prompt = "<note>{text}</note> {labels}"
@@ -314,6 +355,8 @@ TARGETS = {
             lambda: _starter("deliberation", "dilemmas.jsonl"),
             mutations=(json_values,),
         ),
+        Target("mapping", _mapping, lambda: [_MAPPING.encode()]),
+        Target("mapped-rows", _mapped_rows, lambda: [_ROWS], mutations=(json_values,)),
         Target(
             "domains",
             _checked(lambda: _items_of("topics"), ".txt"),

@@ -16,7 +16,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.files.atomic import make_folder, write_atomic
-from overton.files.texts import texts_at
+from overton.files.texts import ItemFile, texts_at
 from overton.runs.items import check_items, read_items
 from overton.runs.items import read_items as read
 from overton.runs.items import write_items as write
@@ -188,7 +188,9 @@ def _likeness(items: Items[Any], path: Path) -> float:
 
 
 def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
-    """The keys of the first object of the texts that a study would read at `path`."""
+    """The keys of the first object of the texts that a study would read at `path`; those that a mapping names."""
+    if path.suffix == ".toml":
+        return items.mapping.keys(ItemFile(path)) if items.mapping else set()
     try:
         texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset)
     except InputError:

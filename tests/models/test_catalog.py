@@ -6,7 +6,7 @@ import pytest
 
 from overton.calls import Price, Usage
 from overton.models import parse_spec, price_of, prices_as_of
-from overton.models.catalog import family_of, price_table, reasons_of, series_of
+from overton.models.catalog import family_of, price_table, reasons_of, series_named, series_of
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,23 @@ def test_the_family_is_guessed_from_the_name(spec, family):
 )
 def test_series_are_related_as_in_the_paper(one, other, related):
     assert (series_of(parse_spec(one)) == series_of(parse_spec(other))) == related
+
+
+@pytest.mark.parametrize(
+    ("name", "series"),
+    [
+        ("openai/gpt-4o-mini", "openai 4o"),
+        ("gpt-4o", "openai 4o"),
+        ("o3-mini", "openai o3"),
+        ("claude-3-5-haiku-20241022", "anthropic 3.5"),
+        ("openrouter/meta-llama/llama-3.1-8b-instruct", "llama 3.1"),
+        ("gguf:Llama-3.2-1B.Q4_K_M.gguf", "llama 3.2"),
+        ("simulated/open-minded", "simulated"),
+        ("careful", "careful"),
+    ],
+)
+def test_the_series_of_a_name_in_a_table_is_that_of_the_model(name, series):
+    assert series_named(name) == series
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import zstandard
 from aiohttp import web
 
 import overton
+from overton.commands.pluralism import show_threads, threads
 from overton.engine import RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError
@@ -220,6 +221,16 @@ def dumped(folder: Path) -> tuple[Path, Path]:
     submissions.write_bytes(zstandard.ZstdCompressor().compress(lines[0]))
     replies.write_bytes(lines[1])
     return submissions, replies
+
+
+@pytest.mark.parametrize(
+    ("given", "years", "kept"), [({}, True, 4), ({"as_published": True}, False, 3), ({"year": 2017}, False, 1)]
+)
+def test_a_sample_says_if_its_posts_are_of_any_year(given: Any, years: bool, kept: int, tmp_path: Path) -> None:
+    submissions, comments = dumped(tmp_path)
+    sampled = threads([submissions], [comments], tmp_path / "t.jsonl", community="AskEconomics", **given)
+    assert any("of any year" in line for line in show_threads(sampled).lines) is years
+    assert sampled.steps[0].kept == kept
 
 
 def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampledThreads:
-    """Threads sampled from a forum: their file, the steps with what each kept, and which posts and comments could not
-    be read."""
+    """Threads sampled from a forum: their file, the steps with what each kept, which posts and comments could not be
+    read, and the year of the posts (None: any)."""
 
     path: Path
     threads: list[Thread]
     steps: tuple[SamplingStep, ...]
     unread: tuple[ReadCounts, ReadCounts]
+    year: int | None = None
 
 
 def threads(
@@ -46,20 +47,25 @@ def threads(
     max_comments: Annotated[int | None, Option("Most usable comments; by default table 2's number, or 50")] = None,
     sample: Annotated[int | None, Option("Threads to draw per community; by default table 2's number, or 500")] = None,
     replies: Annotated[bool, Option("Count replies to comments as comments, too")] = False,
+    as_published: Annotated[
+        bool, Option("Table 2's numbers and year, 2019, for its communities; options that are given replace them")
+    ] = False,
     seed: int = 0,
 ) -> SampledThreads:
     """Sample threads from forum dumps or answers of its API by table 2's rules, into the JSONL file `out`.
 
-    Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others; posts are of
-    any year unless `year` names one. Files are read twice. Names and identifiers are removed, as
-    `overton.studies.pluralism.references.sampling` describes.
+    Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others. Posts are of
+    any year unless `year` names one, or `as_published` takes table 2's year, 2019, as well. Files are read twice. Names
+    and identifiers are removed, as `overton.studies.pluralism.references.sampling` describes.
 
     Raises:
-        InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range.
+        InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range, or
+            table 2 does not name the community whose sample is to be as published.
     """
     target = _check_jsonl(Path(out))
     rules = sampling.rules_for(
         community,
+        as_published=as_published,
         year=year,
         min_comments=min_comments,
         max_comments=max_comments,
@@ -77,13 +83,15 @@ def threads(
     sampled = sampling.sample(
         surveyed, read_posts(posts, community=community), read_comments(said, community=community)
     )
-    return SampledThreads(write_objects(sampled.threads, target), sampled.threads, sampled.steps, unread)
+    return SampledThreads(write_objects(sampled.threads, target), sampled.threads, sampled.steps, unread, rules.year)
 
 
 def show_threads(sampled: SampledThreads) -> Done:
     """The steps with what each kept, what was read from the dumps, and the file."""
     steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
-    return Done(lines=[*steps, *notes_on(sampled.unread)], path=str(sampled.path))
+    any_year = ["Posts are of any year; the paper's are of 2019 (--year 2019, or --as-published)."]
+    lines = [*steps, *(any_year if sampled.year is None else []), *notes_on(sampled.unread)]
+    return Done(lines=lines, path=str(sampled.path))
 
 
 @dataclass(frozen=True)

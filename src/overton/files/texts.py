@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import msgspec
 
-from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of, suggestion
 from overton.files.atomic import make_folder, write_atomic
 from overton.files.tables import column_names, read_table
 from overton.untrusted import decode_text
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
+
+_MAX_TABLE_BYTES = 500_000_000
+"""A JSON file that a mapping names as a table is read whole, and at most this long."""
 
 _MAX_FILES = 10_000
 """A folder has at most this many files of items."""
@@ -141,6 +144,33 @@ def text_beside(path: Path | Traversable, name: str) -> ItemFile | None:
         )
     except OSError:
         return None  # problems with the path are reported by `texts_at`
+
+
+def table_beside(mapping: Path, name: str) -> ItemFile:
+    """The table that a mapping of columns names, in its own folder or below.
+
+    A mapping may come from somebody else, so it reaches no other files.
+
+    Raises:
+        InputError: there is no such file, it is outside of the folder, or it is not a table.
+    """
+    folder = mapping.parent
+    file = folder / name
+    try:
+        inside = file.resolve().is_relative_to(folder.resolve())
+        found = inside and file.is_file()
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, or an impossible character
+        inside, found = True, False
+    if not inside:
+        raise _place_error(
+            mapping, f"table {quoted(name)} is outside of its folder; put the mapping next to its tables"
+        )
+    if not found:
+        others = [other.name for other in folder.iterdir()] if folder.is_dir() else []
+        raise _place_error(mapping, f"table {quoted(name)} does not exist{suggestion(name, others)}")
+    if file.suffix not in (".csv", ".parquet", ".json", ".jsonl"):
+        raise _place_error(mapping, f"table {quoted(name)} is not a .csv, .parquet, .json or .jsonl file")
+    return ItemFile(file, largest=_MAX_TABLE_BYTES if file.suffix == ".json" else MAX_BYTES)
 
 
 def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:

@@ -154,6 +154,12 @@ def series_of(spec: Spec) -> str:
     return f"{family} {version[0].replace('-', '.')}" if version else family
 
 
+def series_named(name: str) -> str:
+    """`series_of` a model that a table names, with its provider or without: 'openai/gpt-4o', 'gpt-4o'."""
+    provider, slash, own = name.partition("/")
+    return series_of(Spec(name, provider if slash else "", own or provider))
+
+
 def reasons_of(spec: Spec) -> bool:
     """Whether the model reasons before it answers, guessed from its name: its output then needs more room."""
     return bool(_REASONING_NAMES.search(_bare_name(spec)))

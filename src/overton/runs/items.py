@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
+from overton.files.texts import ItemFile, table_beside, text_beside, texts_at, write_objects
 from overton.runs.folder import check_formats
 from overton.studies.items import Items, usable
 from overton.studies.options import Field, fields_of, options_of
@@ -101,7 +102,22 @@ def _reading_options(items: Items[Any], where: Path | Traversable, given: Mappin
 
 
 def _parse_items(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
-    parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
+    parsed = _parse_at(items, where, options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed
     return ParsedItems((), [*parsed.findings, problem_as_error(Problem(str(where), "", f"contains no {items.plural}"))])
+
+
+def _parse_at(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
+    """The items at a path: in tables that a mapping names, or in files of the study's own layouts.
+
+    Raises:
+        InputError: there is nothing, or a table whose columns are in no mapping.
+    """
+    if items.mapping is not None and isinstance(where, Path) and where.suffix not in items.suffixes:
+        if where.suffix == ".toml":
+            return items.mapping.parse(ItemFile(where), partial(table_beside, where))
+        if where.suffix in (".csv", ".parquet") and where.is_file():
+            advice = f"name a TOML file that says what its columns are ({items.mapping.docs})"
+            raise InputError([Problem(str(where), "", f"is a table: {advice}")])
+    return items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)

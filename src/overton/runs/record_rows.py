@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from overton.studies.study import AnyStudy
     from overton.studies.tables import RawTable
 
+_MODEL, _FAMILY = "model", "family"
+
 
 _MAX_NAMED_TRIALS = 3
 """Trials that a message names."""
@@ -32,8 +34,31 @@ _OWNER_COLUMNS = ("model", JUDGE)
 
 
 def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
-    """A table as measures read it: every row once, by its first judge, without null conditions."""
-    return design_alone(led_alone(_refuse_repeats_when_read(study, table), study.several), study.nulls)
+    """A table as measures read it: every row once, by its first judge, without null conditions.
+
+    If measures read families of models and the table has none, they are guessed from the models' names, as a run's are.
+    """
+    once = _refuse_repeats_when_read(study, table)
+    return _with_families(study, design_alone(led_alone(once, study.several), study.nulls))
+
+
+def _with_families(study: AnyStudy, table: RawTable) -> RawTable:
+    kinds = () if study.measuring is None else study.measuring.read
+    declared = any(column.name == _FAMILY for kind in kinds for column in kind.columns)
+    if not declared or _FAMILY in table.columns or _MODEL not in table.columns:
+        return table
+
+    def read() -> pl.DataFrame:
+        import polars as pl
+
+        from overton.models.catalog import series_named
+
+        frame = table.frame()
+        named = [name for name in frame[_MODEL].unique().to_list() if isinstance(name, str) and name]
+        families = pl.DataFrame({_MODEL: named, _FAMILY: [*map(series_named, named)]})
+        return frame.join(families, _MODEL, how="left", maintain_order="left") if named else frame
+
+    return replace(table, columns=(*table.columns, _FAMILY), frame=read)
 
 
 def _refuse_repeats_when_read(study: AnyStudy, table: RawTable) -> RawTable:

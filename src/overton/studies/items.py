@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from overton.errors import InputError
+from overton.studies.item_mappings import ItemMapping
 from overton.studies.options import NoOptions
 from overton.studies.parsing import Parse, ParsedItems, Text, json_lines
 from overton.studies.sections import (
@@ -84,7 +85,8 @@ class Items(Generic[Item]):
     what belongs there. `spelled` gives an item in words: a line shown in place of its id wherever people read, and
     lines that say more about it. `subjects` gives the subjects of starter items, by `about(item)`: what the study
     compares by, mostly the item's id. A profile puts items of several studies on one subject together. `facets` are
-    properties of items by which numbers are given. `plural` is the word for several, also in the option that names a
+    properties of items by which numbers are given. `mapping` reads items from tables in which others keep them, as a
+    TOML file says that is given in place of items. `plural` is the word for several, also in the option that names a
     file of them: by default the noun with an s.
     """
 
@@ -103,6 +105,7 @@ class Items(Generic[Item]):
     about: Callable[[Item], str] = field(default=lambda item: str(item.id))
     facets: tuple[Facet, ...] = ()
     plural: str = ""
+    mapping: ItemMapping[Item] | None = None
 
     def __post_init__(self) -> None:
         """Without a parser of its own, a file has one item a line."""

@@ -330,7 +330,7 @@ def read_whole(text: Text, notes: Notes) -> str | None:
 
 def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     """The JSON object in `text`; None, with a note, if it is not one, or is nested too deeply."""
-    value = _parse_value(text, notes)
+    value = read_value(text, notes)
     if isinstance(value, dict):
         return value
     if not notes.failed:
@@ -338,7 +338,7 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     return None
 
 
-def _parse_value(text: str, notes: Notes) -> Any:
+def read_value(text: str, notes: Notes) -> Any:
     """The JSON value in `text`; None, with a note, if it is not one, or is nested too deeply."""
     if _depth(text) > MAX_DEPTH:
         notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
@@ -396,7 +396,7 @@ def _objects_over_lines(text: Text) -> Iterator[ObjectLine]:
     """The object that a whole text is, or those of its list."""
     notes = Notes(text.name)
     content = read_whole(text, notes)
-    value = None if content is None else _parse_value(content, notes)
+    value = None if content is None else read_value(content, notes)
     if notes.failed or not isinstance(value, list):
         yield _object_line(None if notes.failed else value, notes)
         return

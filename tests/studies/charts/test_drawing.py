@@ -10,7 +10,20 @@ from jsonschema import ValidationError
 
 from overton.statistics import Estimate
 from overton.studies.chart_layout import NARROW, WIDE, ChartLayout, in_layout
-from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
+from overton.studies.charts import (
+    Axis,
+    Bar,
+    BarPart,
+    Dot,
+    GridCell,
+    LinePoint,
+    bars,
+    difference_axis,
+    dots,
+    grid,
+    lines,
+    series_of,
+)
 from overton.studies.charts.drawing import label_height, shortened, wrapped
 
 NAMES = st.lists(st.text("ab/→ ", min_size=1, max_size=200), unique_by=lambda name: " ".join(name.split()))
@@ -26,6 +39,21 @@ def test_different_names_stay_different(names: list[str]) -> None:
 def test_lines_are_no_longer_than_the_limit_unless_two_names_would_look_alike(names: list[str]) -> None:
     for name, shown in wrapped(names, 40).items():
         assert max(map(len, shown.split("\n"))) <= 40 or shown.replace("\n", " ") == " ".join(name.split())
+
+
+def test_no_two_of_81_series_have_the_same_colour_and_shape() -> None:
+    series = series_of([f"condition {number}" for number in range(81)])
+    assert len({(entry.colour, entry.shape) for entry in series}) == 81
+    assert len({entry.colour for entry in series[:9]}) == len({entry.shape for entry in series[:9]}) == 9
+    assert all(earlier.shape != later.shape for earlier, later in zip(series, series[9:], strict=False))
+
+
+def test_lines_without_marks_differ_in_colour_or_dashes() -> None:
+    series = series_of([f"model {number}" for number in range(20)])
+    points = [LinePoint(x, number, Estimate(0.5, 0.4, 0.6, 5, "exact")) for number in range(20) for x in (0, 1)]
+    (view,) = lines(points, series, Axis("x", 0, 1, "value"), Axis("y", 0, 1, "share"), marks=False)["layer"]
+    colours, dashes = (view["encoding"][channel]["scale"]["range"] for channel in ("color", "strokeDash"))
+    assert len({(colour, tuple(dash)) for colour, dash in zip(colours, dashes, strict=True)}) == 20
 
 
 def test_a_name_is_broken_where_it_has_spaces_and_cut_where_it_has_none() -> None:

@@ -1,10 +1,12 @@
 from collections.abc import Callable
 from math import isnan
+from pathlib import Path
 
 import polars as pl
 import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
+import overton
 from overton.statistics import Estimate
 from overton.studies.frame import Analysis
 from overton.studies.open_mindedness.measures import analyze
@@ -65,6 +67,31 @@ def test_without_families_pairs_are_neither_within_nor_between(rows: Rows) -> No
     analysis = analyze(table)
     assert [cells["same_family"] for cells in analysis.counts["families"]] == [None]
     assert "no such pair" in medians(analysis)[0].method
+
+
+def by_four(rows: Rows, *names: str) -> pl.DataFrame:
+    """Records of four models, of which the first two agree and the last two agree."""
+    shares = ([1, 2, 3], [2, 4, 6], [3, 2, 1], [6, 4, 2])
+    return pl.concat([part for name, own in zip(names, shares, strict=True) for part in shown(rows, name, "x", own)])
+
+
+def test_families_in_a_table_are_read(rows: Rows, tmp_path: Path) -> None:
+    families = pl.DataFrame({"model": ["a", "b", "c"], "family": ["f", "f", "g"]})
+    file = tmp_path / "records.parquet"
+    by_four(rows, "a", "b", "c", "d").join(families, "model", how="left").write_parquet(file)
+    analysis = overton.analyze("open-mindedness", file)
+    related = {(row["first"], row["second"]): row["same_family"] for row in analysis.counts["families"]}
+    assert (related["a", "b"], related["a", "c"], related["a", "d"], related["c", "d"]) == (True, False, None, None)
+    within, between = medians(analysis)
+    assert (within.n, between.n) == (1, 2)
+
+
+def test_families_of_a_table_without_them_are_guessed_from_names(rows: Rows, tmp_path: Path) -> None:
+    file = tmp_path / "records.parquet"
+    by_four(rows, "openai/gpt-4o", "gpt-4o-mini", "claude-3-5-haiku", "claude-opus-4").write_parquet(file)
+    within, between = medians(overton.analyze("open-mindedness", file))
+    assert (within.value, within.n) == (pytest.approx(1), 1)  # Claude 3.5 and Claude 4 are not the same family
+    assert between.n == 5
 
 
 def test_medians_are_over_pairs_within_and_between_families(rows: Rows) -> None:

@@ -69,6 +69,42 @@ def test_every_wording_has_a_row_and_the_baseline_both_intervals(rows: Callable[
     assert like.low <= these.low <= these.high <= like.high
 
 
+def test_definition_2_asks_each_template_whether_its_most_common_answer_changes(
+    rows: Callable[..., pl.DataFrame],
+) -> None:
+    """Template 1 never changes on a, and does on b; 2 changes on a, and lacks a configuration on b; 5 turns from other
+    to con on a, and a tie goes to con, as before, on b."""
+    answers = {
+        ("a", 1): {"baseline": (2, 0, 0)} | dict.fromkeys(SCORED, (3, 1, 0)),
+        ("a", 2): {"baseline": (2, 1, 0)} | dict.fromkeys(SCORED, (3, 1, 0)) | {"balanced": (1, 2, 0)},
+        ("a", 5): {"baseline": (0, 1, 2)} | dict.fromkeys(SCORED, (0, 2, 0)),
+        ("b", 1): {"baseline": (2, 0, 0)} | dict.fromkeys(SCORED, (2, 0, 0)) | {"one-sided-con": (0, 1, 2)},
+        ("b", 2): {"baseline": (2, 0, 0)} | {name: (2, 0, 0) for name in SCORED if name != "balanced"},
+        ("b", 5): {"baseline": (0, 2, 0)} | dict.fromkeys(SCORED, (1, 1, 0)),
+    }
+    asked = [
+        rows(condition, *counted, issue=issue, template=template)
+        for (issue, template), by_condition in answers.items()
+        for condition, counted in by_condition.items()
+    ]
+    model = ModelNumbers(analyze(pl.concat(asked), resamples=200))
+    found = {template: model("responsive", template, facet="wording") for template in ("1", "2", "5")}
+    assert {template: (number.value, number.n) for template, number in found.items()} == {
+        "1": (0.5, 2),
+        "2": (1.0, 1),
+        "5": (0.5, 2),
+    }
+    templates = [(row["responsive_templates"], row["unresponsive_templates"]) for row in model.table("issues")]
+    assert templates == [("2, 5", "1"), ("1", "5")]
+
+
+def test_definition_2_is_unknown_where_a_configuration_was_not_asked(rows: Callable[..., pl.DataFrame]) -> None:
+    asked = [rows("baseline", 2, template=1), rows("balanced", 2, template=1), rows("balanced", 0, 2, template=2)]
+    model = ModelNumbers(analyze(pl.concat([*asked, rows("baseline", 2, template=2)]), resamples=200))
+    assert model("responsive", "2", facet="wording").value == 1
+    assert "no issue has answers" in model("responsive", "1", facet="wording").method
+
+
 def test_counts_do_not_tell_wordings_apart(published_counts: pl.DataFrame) -> None:
     model = ModelNumbers(analyze(published_counts), "gpt-4o")
     assert not model.table("wordings")

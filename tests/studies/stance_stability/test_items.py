@@ -16,6 +16,7 @@ from overton.files.texts import MAX_BYTES
 from overton.runs.items import check_items, read_items, write_items
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.items import (
+    CHALLENGING,
     Kind,
     ProbingQuestion,
     Topic,
@@ -346,6 +347,18 @@ def test_the_rules_for_questions_hold_for_files_too(lines: Any) -> None:
         "topics.jsonl: line 1, questions: question 1 is labelled trade-off, but no word of it says so",
     ]
     assert len(read_items(STUDY, path, any_questions=True)[0].questions) == 14
+
+
+def test_the_rules_hold_for_another_number_of_questions(lines: Any) -> None:
+    questions = [{"text": text, "kind": kind} for text, kind in WRITTEN]
+    challenging = [question for question in questions if question["kind"] in CHALLENGING][:4]
+    others = [question for question in questions if question["kind"] not in CHALLENGING][:6]
+    path = lines(topic(questions=challenging + others))
+    assert said(path, questions=10) == []
+    assert len(read_items(STUDY, path, questions=10)[0].questions) == 10
+    assert "there are 10 questions, not 12" in said(path, questions=12)[0]
+    too_many = lines(topic(questions=[*challenging, *(entry for entry in others[:4])]))
+    assert "; 3 must" in said(too_many, questions=8)[-1]
 
 
 def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:

@@ -34,29 +34,12 @@ _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.j
 # Each paper's own run, data and numbers brought new options, commands, files and keys of manifests: all paths that are
 # new, gone or have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
 _PAPERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("papers.json").read_text("utf-8"))
-# Texts of a study can be replaced wherever it asks: `--prompts`, and the argument `prompts` in Python.
-_ASKING, _MAKING = _PLANNED[:5], _PLANNED[5:10]
-_TAKE_PROMPTS = (
-    *(f"{verb} {name}" for verb in ("run", "plan", "split") for name in _ASKING),
-    *(f"{verb} {name}" for verb in ("items", "plan") for name in _MAKING),
-    *("judge stance-stability", "judge table", "plan judge-stance-stability", "plan table"),
-)
-_CALLS_TAKE_PROMPTS = (
-    *(f"overton > {name}" for name in ("run", "plan", "split")),
-    *(f"overton.items > {name.replace('-', '_')}" for name in _MAKING),
-    *(f"overton.judge > {name}" for name in ("stance_stability", "table")),
-)
-_PROMPTS = {
-    **{"argument": False, "required": False, "type": "path", "choices": [], "least": None, "most": None},
-    **{"repeatable": False, "default": None, "names": ["--prompts"], "off": [], "flag": False, "hidden": False},
-}
 
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
     "python-names": {
         **_TABLE["python-names"],
-        **{f"{name} > call > prompts": ["keyword-only", "~ | None", "= None"] for name in _CALLS_TAKE_PROMPTS},
         "overton.calls > Trial > members > condition_name": "property",
         "overton.calls > Trial > members > plan_key": "property",
         "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
@@ -77,7 +60,6 @@ CHANGED: dict[str, dict[str, Any]] = {
     # Shell completion is Click's own, which needs no options.
     "commands": {
         **_TABLE["commands"],
-        **{f"{name} > --prompts": _PROMPTS for name in _TAKE_PROMPTS},
         **{f"plan {name} > --time": GONE for name in _PLANNED},
         **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
     },

@@ -42,6 +42,7 @@ _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
 )
+_TURN = 4
 _TICK_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": "f"}
 """Without digits: Vega then writes as many as distinguish the ticks, where a fixed number would round them."""
 
@@ -71,10 +72,19 @@ class Dot:
 
 
 def series_of(names: Sequence[str]) -> list[Series]:
-    """Up to nine series in colours and shapes of their own; beyond that they repeat."""
+    """Series of which no two have the same colour and shape: up to nine differ in both, up to 81 in one of them."""
     return [
-        Series(name, SERIES[index % len(SERIES)], _SHAPES[index % len(_SHAPES)]) for index, name in enumerate(names)
+        Series(name, SERIES[index % len(SERIES)], _SHAPES[turned(index, len(_SHAPES))])
+        for index, name in enumerate(names)
     ]
+
+
+def turned(index: int, count: int) -> int:
+    """Which of so many shapes (or dashes) a series has: each time that the colours repeat, another one goes with each.
+
+    Colours are as many, and the turn has no divisor in common with their number: pairs repeat only after all of them.
+    """
+    return (index + _TURN * (index // count)) % count
 
 
 @form

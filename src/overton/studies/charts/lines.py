@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from overton.statistics import Estimate
 from overton.studies.chart_layout import current_layout
 from overton.studies.charts.axes import Axis, drawn_interval, finite_ends
-from overton.studies.charts.dots import Series, colour, legend
+from overton.studies.charts.dots import Series, colour, legend, turned
 from overton.studies.charts.drawing import (
     PADDING,
     are_names_above,
@@ -109,7 +109,7 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
     """One line per series; without marks, series are distinguished by dashes as well as colours."""
     import altair as alt
 
-    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
+    dashes = [_DASHES[turned(index, len(_DASHES))] for index in range(len(series))]
     scale = alt.Scale(domain=[line.name for line in series], range=dashes)
     channel = (
         {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend([line.name for line in series], **_MARKS))}

@@ -6,7 +6,8 @@ The starter dilemmas were written for Overton. No crowd ever voted on them: thei
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log2
 from textwrap import shorten
@@ -15,6 +16,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from overton.errors import quoted
+from overton.studies.item_mappings import ItemMapping, MappedField, MappedObject, MappedPart, MappingNotes
 from overton.studies.items import Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
@@ -75,7 +77,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Dilemma]:
-    """The dilemmas in their order: a title and a text that are not empty, and counts that a crowd can have cast."""
+    """The dilemmas in their order."""
     notes: list[Notes] = []
     items: list[Dilemma] = []
     named: list[tuple[str, Notes]] = []
@@ -83,15 +85,22 @@ def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Dilemma]:
         notes.append(noted)
         if data is None:
             continue
-        note_unknown(data, Dilemma, noted)
-        found = {key: _said(data, key, noted) for key in ("id", "title", "text")}
-        note_id(found["id"], noted)
-        crowd = _crowd(data.get("crowd"), noted)
-        named.append((found["id"], noted))
-        if not noted.failed:
-            items.append(Dilemma(**found, crowd=crowd))
+        name = data.get("id")
+        named.append((name if isinstance(name, str) and name.strip() else "", noted))
+        if (dilemma := _dilemma(data, noted)) is not None:
+            items.append(dilemma)
     note_repeated(named)
     return ParsedItems(items, findings_of(notes))
+
+
+def _dilemma(data: dict[str, Any], notes: Notes) -> Dilemma | None:
+    """A dilemma with a title and a text that are not empty, and counts that a crowd can have cast; None, noted, if it
+    is not one."""
+    note_unknown(data, Dilemma, notes)
+    found = {key: _said(data, key, notes) for key in ("id", "title", "text")}
+    note_id(found["id"], notes)
+    crowd = _crowd(data.get("crowd"), notes)
+    return None if notes.failed else Dilemma(**found, crowd=crowd)
 
 
 def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
@@ -138,6 +147,53 @@ def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
     return verdict, count
 
 
+def _make(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
+    """A dilemma in our own layout; its crowd's counts are those of the table, or of the comments with a verdict."""
+    made = read.only("id", "title", "text")
+    counts: dict[str, Any] | None = read.get("crowd")
+    total = read.get("comment_count")
+    if counts is not None and "comment_count" in read.columns:
+        if total is None or not all(0 <= share <= 1 for share in counts.values()):
+            asked = "makes the crowd's numbers proportions, which must be between 0 and 1"
+            notes.problems.append(read.note("comment_count", "is empty" if total is None else asked))
+            return None
+        counts = {word: round(share * total) for word, share in counts.items()}
+    elif counts is None and "comments" in read:
+        counts = dict(Counter(_verdicts(read["comments"], notes)))
+    if counts is None:
+        return made
+    known = {word.strip().upper(): int(count) if count % 1 == 0 else count for word, count in counts.items()}
+    crowd = {"counts": known, "simulated": read.get("simulated", False)}
+    return made.only(*made, crowd=MappedObject(read.file, read.row, {"counts": read.columns.get("crowd", "")}, crowd))
+
+
+def _verdicts(comments: Sequence[MappedObject], notes: MappingNotes) -> Iterator[str]:
+    """The verdicts of comments that give one."""
+    for comment in comments:
+        word = comment.get("verdict", "").strip().upper()
+        if word in VERDICTS:
+            yield word
+        else:
+            notes.odd["comments left out because they give none of the five verdicts"] += 1
+
+
+_MAPPING = ItemMapping(
+    "dilemma",
+    (
+        MappedField("id", "id"),
+        MappedField("title", needed=True),
+        MappedField("text", needed=True),
+        MappedField("crowd", "counts"),
+        MappedField("comment_count", "whole"),
+        MappedField("simulated", "flag"),
+    ),
+    (MappedPart("comments", (MappedField("verdict", needed=True),), plain="verdict"),),
+    _make,
+    _dilemma,
+    "docs/dilemmas.md",
+)
+
+
 def _blank() -> Dilemma:
     return Dilemma(
         "my-dilemma",
@@ -154,12 +210,13 @@ def _spelled(dilemma: Dilemma) -> list[str]:
 DILEMMAS = Items(
     Dilemma,
     "dilemma",
-    "JSONL file of dilemmas",
+    "JSONL file of dilemmas, or a TOML mapping of a table",
     parse=_parse,
     dataset="dilemmas.jsonl",
     starter=partial(starter_file, "overton.studies.deliberation", "dilemmas.jsonl"),
     blank=_blank,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.deliberation"),
+    mapping=_MAPPING,
 )
 """Dilemmas, with their crowds' verdicts where known."""

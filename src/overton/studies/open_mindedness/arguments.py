@@ -82,6 +82,14 @@ def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level
         )
 
 
+def families_in(records: pl.DataFrame) -> dict[str, str]:
+    """The families of models that a table made elsewhere names, by model."""
+    if "family" not in records.columns:
+        return {}
+    named = records.select("model", "family").drop_nulls().unique("model", keep="first", maintain_order=True)
+    return dict(named.iter_rows())
+
+
 def same_family(families: Mapping[str, str], first: str, second: str) -> bool | None:
     """Whether two models are of one family; None if that of either is not known."""
     return families[first] == families[second] if first in families and second in families else None

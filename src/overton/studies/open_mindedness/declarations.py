@@ -76,6 +76,16 @@ def _contrary(name: str, title: str, first: str, second: str) -> Measure:
     return Issues(name, title, DIFFERENCE, kind="points", nothing=nothing, source=_PUBLISHED)
 
 
+RESPONSIVE = Measure(
+    "responsive",
+    "Issues on which the answer changes",
+    units="wordings",
+    nothing="no issue has answers to this wording in the baseline and all configurations",
+    source=_PUBLISHED,
+)
+"""Definition 2, by wording of the question: does the most common answer R(k, t) differ between two configurations?"""
+
+
 CONTRARY = (
     _contrary("contrary_con", "One con among pro", "one-sided-pro", "convincing-pro"),
     _contrary("contrary_pro", "One pro among con", "one-sided-con", "convincing-con"),

@@ -16,8 +16,9 @@ import polars as pl
 
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts
-from overton.studies.open_mindedness.declarations import ONE_SIDE, SHIFTS
+from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, TEMPLATES, AnswerCounts
+from overton.studies.open_mindedness.declarations import ONE_SIDE, RESPONSIVE, SHIFTS
+from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.position_bias import FollowedPull, ModelPulls, following, measure_pulls, unmeasured
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import (
@@ -29,6 +30,7 @@ from overton.studies.open_mindedness.score import (
     crossed_issues,
     flips_from,
     issue_scores,
+    plurality,
     scored_places,
 )
 from overton.studies.open_mindedness.shares import ShareTable, answered_shares, corrected_shares, whole
@@ -173,6 +175,30 @@ def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
         "unmoved_by_one_sided": 1 - one_sided,
         "strong_prior": _where_known(pro, (largest >= _STRONG_PRIOR) & (pro + con > 0)),
     }
+
+
+def responsive_wordings(arrays: ModelArrays) -> Floats:
+    """Definition 2 by issue and template [issues, 6]: whether R(k, t), the most common of pro, con and other among the
+    answers to one template, differs between two of the baseline and the five configurations of equation 1.
+
+    1 or 0; NaN if none is known to differ and some have no answers, or if the answers follow something else than the
+    arguments. Ties are broken as for issues.
+    """
+    cells = arrays.cells
+    nothing = np.full((len(cells.issues), TEMPLATES), np.nan)
+    if cells.design is None or arrays.withheld:
+        return nothing
+    answers = cells.design.by_template(arrays.model)
+    names = [name for name in PUBLISHED if name in cells.conditions]
+    counts = answers[:, [cells.conditions.index(name) for name in names]]
+    n = counts.sum(-1)
+    with np.errstate(invalid="ignore"):
+        response = plurality(counts / n[..., None])
+    known = n > 0
+    highest, lowest = (np.where(known, response, empty) for empty in (-1, len(STANCES)))
+    differs = highest.max(1, initial=-1) > lowest.min(1, initial=len(STANCES))
+    complete = known.all(1) & (len(names) == len(PUBLISHED))
+    return np.where(differs, 1.0, np.where(complete, 0.0, nothing))
 
 
 def contrary_issues(table: ShareTable) -> dict[str, Floats]:
@@ -323,8 +349,11 @@ def _units(
 
 
 def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | None:
-    """One row for each issue of a model in each of the six wordings of the question: shares at the baseline and the
-    cross-fitted score of this wording's answers alone; None if the table does not distinguish them."""
+    """One row for each issue of a model in each of the six wordings of the question: shares at the baseline, the
+    cross-fitted score of this wording's answers alone, and whether they change.
+
+    None if the table does not distinguish the wordings.
+    """
     found = []
     for arrays in every:
         cells, baseline, places = (
@@ -334,7 +363,7 @@ def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | N
         )
         if cells.design is None or baseline is None:
             continue
-        answers = cells.design.by_template(arrays.model)
+        answers, responsive = cells.design.by_template(arrays.model), responsive_wordings(arrays)
         for template in wording_counts(arrays):
             own = answers[:, :, int(template) - 1]
             n, score = own[:, baseline].sum(-1), np.full(len(own), np.nan)
@@ -344,6 +373,7 @@ def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | N
                 rng = np.random.default_rng((arrays.jackknife.seed, len(arrays.asked)))
                 score[arrays.asked] = crossed(own[arrays.asked][:, places], rng)[:, 0]
             columns = {"pro": pro, "other": other, "open_mindedness_cross_fitted": score}
+            columns[RESPONSIVE.name] = responsive[:, int(template) - 1]
             found.append(_table(arrays, columns, condition="", wording=template))
     return _units(found, finisher, ("wording",)) if found else None
 

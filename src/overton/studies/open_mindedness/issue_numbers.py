@@ -31,6 +31,7 @@ from overton.studies.open_mindedness.issue_arrays import (
     ModelArrays,
     flips_of,
     moved_issues,
+    responsive_wordings,
 )
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.position_bias import LetterAndPosition, follows, letter_or_position, of_one_issue
@@ -43,6 +44,11 @@ NO_TEMPLATES = "a table of counts does not have the templates: records do"
 
 _METHODS = {"plain": "Wilson", "letter_balanced": "Wilson, corrected for letter and order"}
 LETTER_OR_POSITION = ("same_letter", "same_position", "letter_over_position")
+
+
+def _templates_where(found: Floats) -> str:
+    """The templates, from 1, for which this is true, in words."""
+    return ", ".join(str(template) for template, is_so in enumerate(found.tolist(), 1) if is_so)
 
 
 def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) -> list[Estimate]:
@@ -287,6 +293,7 @@ class IssueNumbers(ModelArrays):
         """The model's rows of the table 'issues'."""
         moved = {name: column.tolist() for name, column in moved_issues(self).items()}
         unmoved = moved.pop("unmoved_by_one_sided")
+        responsive = responsive_wordings(self)
         for issue in self.asked:
             plain, corrected = (
                 self.sides[name].baseline_cells(issue) if name in self.sides else {} for name in _METHODS
@@ -307,6 +314,8 @@ class IssueNumbers(ModelArrays):
                 **{f"{name}_letter_balanced": corrected.get(name) for name in plain},
                 **{name: None if isnan(values[issue]) else bool(values[issue]) for name, values in moved.items()},
                 "moved_by_one_sided": None if isnan(unmoved[issue]) else not unmoved[issue],
+                "responsive_templates": _templates_where(responsive[issue] == 1),
+                "unresponsive_templates": _templates_where(responsive[issue] == 0),
                 **follow,
                 **compared,
                 "why_not_corrected": "" if self._is_corrected(issue) else self.why_uncorrected,

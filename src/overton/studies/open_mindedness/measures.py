@@ -28,6 +28,7 @@ from overton.studies.open_mindedness.declarations import (
     ONE_SIDE,
     OTHER_SHARE,
     OTHERS,
+    RESPONSIVE,
     SCORES,
     SHIFTS,
     STANCE_SHARES,
@@ -70,7 +71,7 @@ _GROUPINGS = (
     _balanced((*SCORES, LEANING)),
     _balanced(SCORES, {"subset": "subset"}),
     _balanced((*STANCE_SHARES, SHIFTS[0])),
-    Grouping(_of("wordings", STANCE_SHARES[0], OTHER_SHARE, CROSS_FITTED), _WORDING),
+    Grouping((*_of("wordings", STANCE_SHARES[0], OTHER_SHARE, CROSS_FITTED), RESPONSIVE), _WORDING),
     Grouping(OF_FREE),
     Grouping((*_of("free_in", *OF_PAIRS), *FREE_SIDES), _CONFIGURATION),
 )

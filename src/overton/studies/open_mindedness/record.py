@@ -174,6 +174,7 @@ RECORDS = TableKind.of(
     (
         TableField("model", "name", "who answered", needed=True, filled=True),
         TableField("held", "flag", "whether a grammar held its answers to their form", usual=False),
+        TableField("family", "name", "the model's family, as in figure 6; by default guessed from its name"),
         *Record.__struct_fields__,
     ),
     checks=(_unfilled,),

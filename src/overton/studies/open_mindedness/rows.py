@@ -39,6 +39,7 @@ from overton.studies.open_mindedness.arguments import (
     argument_shares,
     argument_table,
     draw_dependence,
+    families_in,
 )
 from overton.studies.open_mindedness.free_answers import free_counts, free_units
 from overton.studies.open_mindedness.issue_arrays import (
@@ -417,7 +418,7 @@ def _numbers_of(frame: Frame) -> AnswerNumbers:
 def other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
     """Numbers of single issues and of each model, and tables that need more than the units."""
     made = _numbers_of(frame)
-    families = {model.name: model.family for model in results.models}
+    families = {model.name: model.family for model in results.models} | families_in(results.records)
     yield from made.rows(frame, families)
     if made.agreement is not None:
         yield from (TableRow("families", row) for row in made.agreement.families(families, made.arguments))

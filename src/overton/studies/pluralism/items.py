@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from overton.errors import quoted
+from overton.studies.item_mappings import ItemMapping
 from overton.studies.items import Facet, Items, starter_file, starter_subjects
 from overton.studies.parsing import (
     Notes,
@@ -20,6 +21,7 @@ from overton.studies.parsing import (
     take_required,
     take_text,
 )
+from overton.studies.pluralism.thread_tables import FIELDS, PARTS, make_reference, make_thread
 
 
 class ThreadComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -226,18 +228,19 @@ def _spelled(thread: Thread | ReferenceThread) -> list[str]:
 THREADS = Items(
     Thread,
     "thread",
-    "JSONL file of threads, or a folder of them",
+    "JSONL file of threads, a folder of them, or a TOML mapping of a table",
     parse=each_line(_thread),
     dataset="threads.jsonl",
     blank=_blank_thread,
     spelled=_spelled,
+    mapping=ItemMapping("thread", FIELDS, PARTS, make_thread, _thread, "docs/threads.md"),
 )
 """Threads as people wrote them."""
 
 REFERENCES = Items(
     ReferenceThread,
     "thread",
-    "threads with reference viewpoints: JSONL, or a run of items references",
+    "threads with reference viewpoints: JSONL, a run of items references, or a TOML mapping of a table",
     parse=each_line(_reference),
     dataset="references.jsonl",
     # The starter threads with viewpoints that were found and summarised by hand.
@@ -246,5 +249,6 @@ REFERENCES = Items(
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.pluralism"),
     facets=(Facet("community", "Community"),),
+    mapping=ItemMapping("thread", FIELDS, PARTS, make_reference, _reference, "docs/threads.md"),
 )
 """Threads with the viewpoints that were found in them."""

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import partial
-from math import ceil, floor
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -95,13 +94,13 @@ class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 QUESTIONS = 15
-"""How many questions a topic has."""
+"""How many questions a topic has, as published."""
+
+FEWEST_QUESTIONS, MOST_QUESTIONS = 8, 100
+"""Of fewer questions, 30 to 40% may be between two whole numbers; of many more, a writer loses count."""
 
 _LONGEST = 200
 """The most characters of a question."""
-
-_FEWEST_CHALLENGING, _MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
-"""How many ask for counter-evidence, criticise method, pose a counterfactual or demand a trade-off: 30 to 40%."""
 
 _SAME = 0.8
 """Two questions that share at least this much of their words count as one (see `alike`)."""
@@ -141,14 +140,14 @@ OVERALL = (
 """Words of a question that asks for the overall view: our choice, taken from the starter topics' questions."""
 
 
-def text_problems(texts: Sequence[str]) -> list[str]:
+def text_problems(texts: Sequence[str], count: int = QUESTIONS) -> list[str]:
     """What is wrong with a topic's questions apart from their kinds, in words that can be sent to their writer.
 
-    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
+    There must be `count` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
     starts with how, why, what or the like, perhaps after a condition, and not with an auxiliary like a yes/no
     question), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
     """
-    problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
+    problems = [] if len(texts) == count else [f"there are {len(texts)} questions, not {count}"]
     words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
     for number, text in enumerate(texts, 1):
         problems += [f"question {number} {reason}" for reason in _reasons(text)]
@@ -159,20 +158,33 @@ def text_problems(texts: Sequence[str]) -> list[str]:
     return problems
 
 
-def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
-    """What is wrong with a topic's questions: `text_problems`, labels that their words contradict (see `kinds`), and a
-    number of challenging ones outside `_FEWEST_CHALLENGING` to `_MOST_CHALLENGING`.
+def challenging_range(count: int) -> tuple[int, int]:
+    """How many of so many questions ask for counter-evidence, criticise method, pose a counterfactual or demand a
+    trade-off: the fewest and the most that are 30 to 40% of them."""
+    return -(-3 * count // 10), 4 * count // 10
+
+
+def problems_of(questions: Sequence[ProbingQuestion], count: int = QUESTIONS) -> list[str]:
+    """What is wrong with a topic's questions, of which there must be `count`: `text_problems`, labels that their words
+    contradict (see `kinds`), and a number of challenging ones outside `challenging_range`.
     """
-    problems = text_problems([question.text for question in questions])
+    problems = text_problems([question.text for question in questions], count)
     doubts = [(number, doubt(question)) for number, question in enumerate(questions, 1)]
     problems += [f"question {number} {reason}" for number, reason in doubts if reason]
     challenging = sum(question.kind in CHALLENGING for question in questions)
-    if not _FEWEST_CHALLENGING <= challenging <= _MOST_CHALLENGING:
+    fewest, most = challenging_range(count)
+    if not fewest <= challenging <= most:
         problems.append(
             f"{challenging} questions ask for counter-evidence, criticise methodology, pose a counterfactual or demand"
-            f" a trade-off; {_FEWEST_CHALLENGING} or {_MOST_CHALLENGING} must"
+            f" a trade-off; {_listed_range(fewest, most)} must"
         )
     return problems
+
+
+def _listed_range(fewest: int, most: int) -> str:
+    if most - fewest > 1:
+        return f"{fewest} to {most}"
+    return f"{fewest} or {most}" if fewest < most else str(fewest)
 
 
 def _reasons(text: str) -> list[str]:
@@ -349,23 +361,32 @@ class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     any_questions: Annotated[bool, Option("Accept any questions, not only fifteen by the rules of appendix A.2")] = (
         False
     )
+    questions: Annotated[
+        int,
+        Option(
+            "Questions that each topic has by the rules of appendix A.2, 30 to 40% of them challenging",
+            least=FEWEST_QUESTIONS,
+            most=MOST_QUESTIONS,
+        ),
+    ] = QUESTIONS
 
 
 def _parse(texts: Sequence[Text], reading: TopicRules) -> ParsedItems[Topic]:
     """The topics in their order.
 
-    Every topic's questions must pass the rules of appendix A.2 (`problems_of`: fifteen, open, not leading,
-    30 to 40% challenging, ...); with `any_questions`, any number of questions of any form is accepted.
+    Every topic's questions must pass the rules of appendix A.2 (`problems_of`: fifteen or as many as `questions` says,
+    open, not leading, 30 to 40% challenging, ...). With `any_questions`, any number of questions of any form is
+    accepted.
     """
     lines = list(object_lines(texts, noun="topic"))
     objects = [(data, noted) for data, noted in lines if data is not None]
-    topics = [_topic(data, noted, not reading.any_questions) for data, noted in objects]
+    topics = [_topic(data, noted, reading) for data, noted in objects]
     ids = [(name.strip() if isinstance(name := data.get("id"), str) else "", noted) for data, noted in objects]
     note_repeated(ids)
     return ParsedItems([topic for topic in topics if topic is not None], findings_of([noted for _, noted in lines]))
 
 
-def _topic(data: dict[str, Any], notes: Notes, published_rules: bool) -> Topic | None:
+def _topic(data: dict[str, Any], notes: Notes, reading: TopicRules) -> Topic | None:
     note_unknown(data, Topic, notes)
     texts = {key: take_required(data, key, notes) or "" for key in ("id", "domain", "topic", "proposition")}
     belief = take_one_of(get_args(Belief), data.get("initial_belief"), "initial_belief", notes)
@@ -374,7 +395,7 @@ def _topic(data: dict[str, Any], notes: Notes, published_rules: bool) -> Topic |
     questions = tuple(taken.values())
     note_id(texts["id"], notes)
     if not notes.failed:
-        reasons = problems_of(questions) if published_rules else []
+        reasons = [] if reading.any_questions else problems_of(questions, reading.questions)
         for reason in reasons or ([] if questions else ["there are none"]):
             notes.error("questions", reason)
     if notes.failed or belief is None or strength is None:

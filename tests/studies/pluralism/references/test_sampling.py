@@ -175,6 +175,19 @@ def test_table_2_has_numbers_for_its_communities_which_can_be_replaced() -> None
     assert rules_for("elsewhere") == rules_for(None) == SamplingOptions(None, 10, 50, 500)
 
 
+def test_as_published_takes_the_year_of_table_2_unless_another_is_given() -> None:
+    assert rules_for("AmItheAsshole", as_published=True) == SamplingOptions(2019, 10, 50, 500)
+    assert rules_for("r/politicaldiscussion", as_published=True) == SamplingOptions(2019, 8, 70, 212)
+    given = rules_for("AskEconomics", as_published=True, year=2021, sample=3, replies=True)
+    assert given == SamplingOptions(2021, 8, 70, 3, replies=True)
+
+
+@pytest.mark.parametrize("community", [None, "elsewhere"])
+def test_as_published_is_refused_for_communities_that_are_not_in_table_2(community: str | None) -> None:
+    with pytest.raises(InputError, match="table 2 has numbers for AmItheAsshole"):
+        rules_for(community, as_published=True)
+
+
 @pytest.mark.parametrize(
     "given", [{"min_comments": 0}, {"min_comments": 9, "max_comments": 8}, {"sample": 0}, {"year": 19}]
 )

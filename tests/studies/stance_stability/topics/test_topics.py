@@ -9,7 +9,14 @@ import pytest
 
 from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
-from overton.studies.stance_stability.items import CHALLENGING, problems_of
+from overton.studies.stance_stability.items import (
+    CHALLENGING,
+    FEWEST_QUESTIONS,
+    MOST_QUESTIONS,
+    challenging_range,
+    problems_of,
+)
+from overton.studies.stance_stability.prompts import PROMPTS
 from overton.studies.stance_stability.topics import (
     PUBLISHED,
     STUDY,
@@ -64,6 +71,48 @@ async def make(kit: Any, *lines: Any, topic: Any = None, count: int = 1, **more:
 
 def others(*numbers: int) -> dict[str, list[str]]:
     return {f"writer/{number}": [questions(), kinds()] for number in numbers}
+
+
+EIGHT = [QUESTIONS[place] for place in (0, 1, 2, 3, 4, 5, 6, 8)]
+"""Three of eight are challenging, the only number that is 30 to 40%."""
+
+
+async def test_as_many_questions_are_asked_for_and_checked_as_the_option_says(kit: Any) -> None:
+    texts, labels = [text for text, _ in EIGHT], [kind for _, kind in EIGHT]
+    answers = [questions(), questions(texts), kinds(labels)]
+    stage = kit.stage({"writer": [topics("Free buses")], "writer/1": answers})
+    (trial,) = STUDY.trials([Domain.named("Transport")], TopicsOptions(per_domain=1, questions=8), 7)
+    (record,) = await STUDY.conduct(trial, stage)
+    assert (record.status, record.attempts, len(record.questions)) == ("written", 2, 8)
+    first, again, labelled = stage.by("writer/1")
+    assert '"questions": array of 8 strings' in first.messages[0].content
+    assert "there are 15 questions, not 8" in again.messages[-1].content
+    assert first.form.schema["properties"]["questions"]["minItems"] == 8
+    assert labelled.form.schema["properties"]["kinds"]["maxItems"] == 8
+    assert problems_of(record.questions, 8) == []
+    assert problems_of(record.questions) == ["there are 8 questions, not 15", *problems_of(record.questions)[1:]]
+
+
+async def test_fifteen_questions_are_asked_for_in_the_published_words(kit: Any) -> None:
+    _, stage = await make(kit, topics("Free buses"))
+    first, labelled = stage.by("writer/1")
+    assert first.messages[0].content == PROMPTS.fill("questions.ask", topic="Free buses", domain="Public Transport")
+    assert first.form.schema["properties"]["questions"]["minItems"] == 15
+    assert labelled.form.schema["properties"]["kinds"]["minItems"] == 15
+
+
+@pytest.mark.parametrize(("count", "least", "most"), [(8, 3, 3), (10, 3, 4), (15, 5, 6), (50, 15, 20), (100, 30, 40)])
+def test_a_share_of_30_to_40_percent_is_challenging(count: int, least: int, most: int) -> None:
+    assert challenging_range(count) == (least, most)
+
+
+def test_every_number_of_questions_that_the_option_allows_has_a_number_of_challenging_ones() -> None:
+    assert all(least <= most for least, most in map(challenging_range, range(FEWEST_QUESTIONS, MOST_QUESTIONS + 1)))
+
+
+def test_a_writer_of_more_questions_gets_room_for_them() -> None:
+    assert TopicsOptions().demands({}).tokens == TopicsOptions(questions=8).demands({}).tokens == {}
+    assert TopicsOptions(questions=50).demands({}).tokens == {"writer": 5000}
 
 
 async def test_a_topic_with_good_questions_is_written(kit: Any) -> None:

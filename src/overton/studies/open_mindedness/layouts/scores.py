@@ -67,10 +67,15 @@ _BY_WORDING = TableOf(
         MeasureColumn("pro", "Pro share at the baseline"),
         MeasureColumn("other", "Other"),
         MeasureColumn("open_mindedness_cross_fitted", "Open-mindedness"),
+        MeasureColumn("responsive", "Answer changes"),
         CountColumn("answers", "Answers", "wordings"),
     ],
     RowsOf("wording", "Template"),
-    note="Means over issues. Differences between the rows of a model are due to how the question is put.",
+    note=(
+        "Means over issues. Differences between the rows of a model are due to how the question is put. 'Answer "
+        "changes' is definition 2: the share of issues on which the most common answer to this template, pro, con or "
+        "other, is not the same without arguments and in all five configurations. Few answers change by chance."
+    ),
 )
 
 

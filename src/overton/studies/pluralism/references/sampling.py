@@ -131,14 +131,21 @@ PUBLISHED: Mapping[str, SamplingOptions] = {
 """The rules of table 2, by community in lower case."""
 
 
-def rules_for(community: str | None, **given: int | bool | None) -> SamplingOptions:
+def rules_for(community: str | None, *, as_published: bool = False, **given: int | bool | None) -> SamplingOptions:
     """Table 2's numbers for a community, or the defaults if it has none, overridden by `given`.
 
-    The year is never taken from the table: a dump of another year would give nothing.
+    The year (2019) is taken from the table only `as_published`: a dump of another year would give nothing.
+
+    Raises:
+        InputError: `as_published` for a community that is not in table 2, or a number is out of range.
     """
-    rules = PUBLISHED.get((community or "").removeprefix("r/").casefold(), SamplingOptions())
+    rules = PUBLISHED.get((community or "").removeprefix("r/").casefold())
+    if rules is None and as_published:
+        reason = "table 2 has numbers for AmItheAsshole, AskEconomics and PoliticalDiscussion only: name one of them"
+        raise InputError([Problem("--community", community or "", reason)])
+    rules = rules or SamplingOptions()
     chosen = {name: value for name, value in given.items() if value is not None}
-    return msgspec.structs.replace(rules, **{"year": None, **chosen})
+    return msgspec.structs.replace(rules, **{"year": rules.year if as_published else None, **chosen})
 
 
 class SamplingStep(msgspec.Struct, frozen=True):

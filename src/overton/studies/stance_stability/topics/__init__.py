@@ -9,7 +9,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -20,10 +20,18 @@ from overton.calls import Ask, Trial
 from overton.errors import CallFailed, Problem, quoted
 from overton.studies.asking import side_by_side
 from overton.studies.items import Items
-from overton.studies.options import Option, StudyOptions
+from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
+from overton.studies.stance_stability.items import (
+    FEWEST_QUESTIONS,
+    MOST_QUESTIONS,
+    QUESTIONS,
+    Belief,
+    ProbingQuestion,
+    Strength,
+    Topic,
+)
 from overton.studies.stance_stability.topics.writer import Proposal, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
 
@@ -102,9 +110,26 @@ Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 
 
 class TopicsOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """How many topics of each domain are made (the paper has 95 to 104, see `PUBLISHED`)."""
+    """How many topics of each domain are made, and how many questions of each; the paper has 95 to 104 topics (see
+    `PUBLISHED`) and 15 questions."""
 
     per_domain: Annotated[int, Option("Topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
+    questions: Annotated[
+        int,
+        Option(
+            "Questions for each topic, 30 to 40% of them challenging; 15 in the paper",
+            least=FEWEST_QUESTIONS,
+            most=MOST_QUESTIONS,
+        ),
+    ] = QUESTIONS
+
+    def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
+        """Room for a reply with more questions than usual."""
+        return Demands(tokens={"writer": _TOKENS_OF_QUESTION * self.questions} if self.questions > QUESTIONS else {})
+
+
+_TOKENS_OF_QUESTION = 100
+"""Output tokens of a question of at most 200 characters, with the JSON around it."""
 
 
 class DomainTrial(Trial, frozen=True):
@@ -112,6 +137,7 @@ class DomainTrial(Trial, frozen=True):
 
     domain: str
     topics: int
+    questions: int = QUESTIONS
 
 
 class MadeTopic(msgspec.Struct, frozen=True):
@@ -141,7 +167,14 @@ class MadeTopic(msgspec.Struct, frozen=True):
 
 def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Iterator[DomainTrial]:
     for domain in domains:
-        yield DomainTrial(f"{domain.id}/topics", domain.id, seed, domain=domain.name, topics=options.per_domain)
+        yield DomainTrial(
+            f"{domain.id}/topics",
+            domain.id,
+            seed,
+            domain=domain.name,
+            topics=options.per_domain,
+            questions=options.questions,
+        )
 
 
 async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
@@ -163,7 +196,7 @@ def _row(trial: DomainTrial, proposal: Proposal, status: Making) -> MadeTopic:
 async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) -> MadeTopic:
     row = _row(trial, proposal, "written")
     try:
-        written = await write_questions(ask, f"writer/{number}", proposal.topic, trial.domain)
+        written = await write_questions(ask, f"writer/{number}", proposal.topic, trial.domain, trial.questions)
     except CallFailed as failed:
         return msgspec.structs.replace(row, status="failed", problems=(str(failed),))
     return msgspec.structs.replace(

@@ -7,6 +7,7 @@ requested again if they fail.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Annotated, Any, cast, get_args
 
 import msgspec
@@ -142,16 +143,21 @@ class _Labels(msgspec.Struct, frozen=True):
 _FORM = Form(schema=schema_of(_Draft))
 _LABEL_FORM = Form(schema=schema_of(_Labels))
 
+_COUNT = "array of {} strings"
+"""The words of the published prompt that say how many questions to write; it has 15."""
 
-async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:
-    """Ask for a topic's questions until they pass every check, at most `_ATTEMPTS` times, saying what was wrong.
+
+async def write_questions(ask: Ask, speaker: str, topic: str, domain: str, count: int = QUESTIONS) -> Written:
+    """Ask for `count` questions about a topic until they pass every check, at most `_ATTEMPTS` times.
+
+    Each further request says what was wrong.
 
     Raises:
         CallFailed: a call failed for good.
     """
 
     async def read(reply: Reply) -> Reading[Written]:
-        draft, problems = _read(reply.text)
+        draft, problems = _read(reply.text, count)
         if draft is None or problems:
             return _wrong(problems)
         questions, problems = await _labelled(ask, speaker, topic, draft.questions)
@@ -163,17 +169,30 @@ async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Wr
     answered = await ask_until_read(
         ask,
         "writer",
-        [user(prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain))],  # as published, word for word
+        [user(_request(topic, domain, count))],
         read,
         attempts=_ATTEMPTS,
         complaint=lambda problems: prompts.filled("questions", "complaint", problems=problems),
         repeated=as_it_came,
-        form=_FORM,
+        form=_with_count(_FORM, "questions", count),
         speaker=speaker,
     )
     if answered.failure:
         raise answered.failure
     return msgspec.structs.replace(answered.value or Written(0), attempts=answered.attempts)
+
+
+def _request(topic: str, domain: str, count: int) -> str:
+    """The published prompt, word for word but for how many questions it asks for."""
+    text = prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
+    return text.replace(_COUNT.format(QUESTIONS), _COUNT.format(count), 1)
+
+
+def _with_count(form: Form, name: str, count: int) -> Form:
+    """The form with so many members in its list of this name."""
+    schema = deepcopy(form.schema) or {}
+    schema["properties"][name] |= {"minItems": count, "maxItems": count}
+    return Form(schema=schema)
 
 
 def _wrong(problems: Sequence[str]) -> Reading[Written]:
@@ -187,7 +206,7 @@ async def _labelled(
     numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
     def read(reply: Reply) -> Reading[tuple[ProbingQuestion, ...]]:
-        kinds, problem = _kinds(reply.text)
+        kinds, problem = _kinds(reply.text, len(texts))
         if problem:
             return Reading.invalid(_listed([problem]))
         questions = tuple(ProbingQuestion(text, kind) for text, kind in zip(texts, kinds, strict=False))
@@ -204,16 +223,18 @@ async def _labelled(
         attempts=_LABEL_ATTEMPTS,
         complaint=lambda problems: prompts.filled("topics", "kinds_complaint", problems=problems),
         repeated=as_it_came,
-        form=_LABEL_FORM,
+        form=_with_count(_LABEL_FORM, "kinds", len(texts)),
         speaker=speaker,
     )
     if answered.failure:
         raise answered.failure
     questions = answered.last.value or ()
-    return questions, problems_of(questions) if questions else ["the kinds of the questions could not be told"]
+    return questions, problems_of(questions, len(texts)) if questions else [
+        "the kinds of the questions could not be told"
+    ]
 
 
-def _read(text: str) -> tuple[_Draft | None, list[str]]:
+def _read(text: str, count: int) -> tuple[_Draft | None, list[str]]:
     reading = parse_json(text, _Draft)
     if reading.value is None:
         return None, [f"it cannot be read: {reading.problem}"]
@@ -228,17 +249,17 @@ def _read(text: str) -> tuple[_Draft | None, list[str]]:
         )
         if _plain(value) not in known
     ]
-    return draft, problems + text_problems(draft.questions)
+    return draft, problems + text_problems(draft.questions, count)
 
 
-def _kinds(text: str) -> tuple[list[Kind], str]:
+def _kinds(text: str, count: int) -> tuple[list[Kind], str]:
     reading = parse_json(text, _Labels)
     if reading.value is None:
         return [], reading.problem
     named = [_plain(kind) for kind in reading.value.kinds]
     kinds = [kind for name in named for kind in KINDS if kind == name]
-    if len(named) != QUESTIONS:
-        return [], f"there are {len(named)} kinds, not {QUESTIONS}"
+    if len(named) != count:
+        return [], f"there are {len(named)} kinds, not {count}"
     if len(kinds) != len(named):
         return [], f"{', '.join(sorted(set(named) - set(KINDS)))[:200]} are no kinds"
     return kinds, ""
