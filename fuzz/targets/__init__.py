@@ -18,7 +18,9 @@ _FILES = {
         "page-reply",
     ),
     "files": (
-        "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts", "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf", "index-about", "prompt-file", "prompt-mapping", "prompt-text", "mapping", "mapped-rows",
+        "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",
+        "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf",
+        "index-about", "prompt-file", "prompt-mapping", "prompt-text", "mapping", "mapped-rows",
     ),
     "tables": tuple(
         f"{study}-{form}"

@@ -137,7 +137,7 @@ _PROMPTS = b"""closing = "So:"
 [published]
 overview = "You are {{ agent }}, with {{ others }}."
 """
-_MAPPING = b"""folder = "theirs"
+_PROMPT_MAPPING = b"""folder = "theirs"
 marks = "{name}"
 [texts."system.published.overview"]
 file = "talk.txt"
@@ -156,7 +156,7 @@ def _prompts(name: str) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
         folder = fresh()
         (folder / "theirs").mkdir(parents=True)
-        kept = {"prompts.toml": _MAPPING, "theirs/talk.txt": _TALK} if name != "system.toml" else {}
+        kept = {"prompts.toml": _PROMPT_MAPPING, "theirs/talk.txt": _TALK} if name != "system.toml" else {}
         for file, content in {**kept, name: data}.items():
             (folder / file).write_bytes(content)
         study = study_named("deliberation")
@@ -379,7 +379,7 @@ TARGETS = {
         ),
         Target("question", _question, lambda: [_QUESTION.encode()]),
         Target("prompt-file", _prompts("system.toml"), lambda: [_PROMPTS]),
-        Target("prompt-mapping", _prompts("prompts.toml"), lambda: [_MAPPING]),
+        Target("prompt-mapping", _prompts("prompts.toml"), lambda: [_PROMPT_MAPPING]),
         Target("prompt-text", _prompts("theirs/talk.txt"), lambda: [_TALK]),
         Target("posts", _dumped(read_posts), lambda: _dumps(_POST, "t3"), mutations=_PACKED),
         Target("comments", _dumped(read_comments), lambda: _dumps(_COMMENT, "t1"), mutations=_PACKED),
