@@ -190,7 +190,7 @@ def _likeness(items: Items[Any], path: Path) -> float:
 def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
     """The keys of the first object of the texts that a study would read at `path`."""
     try:
-        texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset)
+        texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset, folders=items.folders)
     except InputError:
         return set()
     for text in texts[:_MAX_TRIED_OBJECTS]:

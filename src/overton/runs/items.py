@@ -101,7 +101,8 @@ def _reading_options(items: Items[Any], where: Path | Traversable, given: Mappin
 
 
 def _parse_items(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
-    parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
+    texts = texts_at(where, suffixes=items.suffixes, dataset=items.dataset, folders=items.folders)
+    parsed = items.parsed(texts, options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed
     return ParsedItems((), [*parsed.findings, problem_as_error(Problem(str(where), "", f"contains no {items.plural}"))])
