@@ -42,33 +42,29 @@ def test_a_clone_has_the_issues_of_both_folders_once() -> None:
     assert [issue.id for issue in read_items(STUDY, CLONE, relabel=True)] == [TRAMS, CLOCK, MARKET]
 
 
-def test_the_corrected_file_of_an_issue_is_read_unless_the_original_is_wanted(clone: Path) -> None:
+def test_the_corrected_file_of_an_issue_is_read(clone: Path) -> None:
     change(clone / "data" / f"{TRAMS}.json", question="Original?")
-    for generation, question in (("corrected", "Should the Trams"), ("original", "Original?")):
-        (trams, _, _) = read_items(STUDY, clone, relabel=True, generation=generation)
+    for path, question in ((clone, "Should the Trams"), (clone / "data", "Original?")):
+        (trams, _, _) = read_items(STUDY, path, relabel=True)
         assert trams.question.startswith(question)
 
 
 def test_that_an_issue_is_there_twice_is_said() -> None:
-    assert ("clone", "", "has 1 issues both in data and in data_new; those in data_new are read (generation)") in (
-        findings(CLONE)
-    )
-    assert ("clone", "", "has 1 issues both in data_new and in data; those in data are read (generation)") in (
-        findings(CLONE, generation="original")
-    )
+    said = "1 of the issues are in data and in data_new; data_new's files are read"
+    assert ("clone", "", said) in findings(CLONE)
+    assert not any("data_new" in reason for *_, reason in findings(CLONE / "data"))
 
 
 def test_each_folder_can_be_read_alone() -> None:
     assert list(marks(CLONE / "data_new")) == [TRAMS]
     assert list(marks(CLONE / "data", relabel=True)) == [TRAMS, CLOCK, MARKET]
-    assert not any("both" in reason for *_, reason in findings(CLONE / "data"))
 
 
 def test_wrong_marks_are_refused_or_relabelled_and_corrected_ones_need_neither() -> None:
     assert marks(CLONE / "data_new") == {TRAMS: "ppppcc"}
     with pytest.raises(InputError, match="by its wording A is the con side"):
-        marks(CLONE, generation="original")
-    relabelled = marks(CLONE, generation="original", relabel=True)
+        marks(CLONE / "data")
+    relabelled = marks(CLONE / "data", relabel=True)
     assert relabelled == {TRAMS: "ppppcc", CLOCK: "ppppcc", MARKET: "ppppcc"}
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -70,10 +70,6 @@ class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Option("Mark a paraphrase by its wording if the file's mark contradicts it; otherwise such a file is refused"),
     ] = False
-    generation: Annotated[
-        Literal["corrected", "original"],
-        Option("Which file of an issue to read if a clone of MillStone's repository has two: data_new's, or data's"),
-    ] = "corrected"
 
 
 def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool = True) -> ParsedItems[Issue]:
@@ -92,7 +88,7 @@ def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
     others = [noted]
-    texts = _of_one_generation(texts, reading.generation, others)
+    texts = _of_one_generation(texts, others)
     drafts = sorted(_drafts(texts, others), key=lambda draft: _natural(draft.id))
     for draft in drafts:
         add_positions(draft, table)
@@ -104,24 +100,21 @@ def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool
     return ParsedItems(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
 
 
-def _of_one_generation(texts: Sequence[Text], generation: str, others: list[Notes]) -> list[Text]:
-    """The texts without the other file of an issue that is in both folders of a clone; a note counts these."""
+def _of_one_generation(texts: Sequence[Text], others: list[Notes]) -> list[Text]:
+    """The texts without an issue's original file if a clone has a corrected one, too; a note counts these issues."""
+    original, corrected = FOLDERS
     folders = [_folder_of(text).rpartition("/")[2] if text.in_folder else "" for text in texts]
-    original, corrected = (
-        {text.stem for text, folder in zip(texts, folders, strict=True) if folder == name} for name in FOLDERS
-    )
-    twice = original & corrected
+    named = [(text, folder, text.stem) for text, folder in zip(texts, folders, strict=True)]
+    twice = {stem for _, folder, stem in named if folder == original} & {
+        stem for _, folder, stem in named if folder == corrected
+    }
     if not twice:
         return list(texts)
-    left_out, read = FOLDERS if generation == "corrected" else FOLDERS[::-1]
     notes = Notes(_folder_of(texts[0]).rpartition("/")[0])
-    notes.warning(
-        "", f"has {len(twice)} issues both in {left_out} and in {read}; those in {read} are read (generation)"
-    )
+    reason = f"{len(twice)} of the issues are in {original} and in {corrected}; {corrected}'s files are read"
+    notes.warning("", reason)
     others.append(notes)
-    return [
-        text for text, folder in zip(texts, folders, strict=True) if not (folder == left_out and text.stem in twice)
-    ]
+    return [text for text, folder, stem in named if not (folder == original and stem in twice)]
 
 
 def _folder_of(text: Text) -> str:
