@@ -31,11 +31,15 @@ _PLANNED = (
 # values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
+# The commands 'items procon' and 'items positions', and topics for tables of counts, are new.
+_MILLSTONE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("millstone.json").read_text("utf-8"))
+
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
     "python-names": {
         **_TABLE["python-names"],
+        **_MILLSTONE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
         "overton.calls > Trial > members > plan_key": "property",
         "overton.models > Model > class > keep_in": ["Callable[[str], None] | None", "= None"],
@@ -56,11 +60,18 @@ CHANGED: dict[str, dict[str, Any]] = {
     # Shell completion is Click's own, which needs no options.
     "commands": {
         **_TABLE["commands"],
+        **_MILLSTONE["commands"],
+        # Without files, it takes the numbers that follow from printed ones.
+        "reproduce > files > required": False,
         **{f"plan {name} > --time": GONE for name in _PLANNED},
         **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
     },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
-    "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},
+    "study-options": {
+        **_TABLE["study-options"],
+        **_MILLSTONE["study-options"],
+        "pluralism > run > matching > known": ["together", "pairs"],
+    },
     # The key of a sheet is a label task, as pages have it, so that its labels correct numbers. Keys of 0.2.0 are read.
     "folder-labelled": {
         "sheet > keys > rows.key.json": {
