@@ -370,6 +370,7 @@ OF_OURS = {
     "studies/open_mindedness/millstone.py": "the published scores in the package",
     "studies/items.py": "the subjects of starter items in the package",
     "studies/prompts.py": "a study's prompts in its package",
+    "studies/reproduction.py": "the numbers that a paper prints, in the package",
     "studies/stance_stability/topics/__init__.py": "the published domains in the package",
     "testing/checks.py": "JSON that it has just encoded",
 }

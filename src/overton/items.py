@@ -192,7 +192,7 @@ def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
     if path.suffix == ".toml":
         return items.mapping.keys(ItemFile(path)) if items.mapping else set()
     try:
-        texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset)
+        texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset, folders=items.folders)
     except InputError:
         return set()
     for text in texts[:_MAX_TRIED_OBJECTS]:

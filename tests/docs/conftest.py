@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -240,6 +241,9 @@ def desk(tmp_path: Path) -> Path:
     page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
     (tmp_path / "my-prompts" / "evidence.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    data = Path(__file__).parents[1] / "data"
+    shutil.copytree(data / "millstone" / "clone", tmp_path / "millstone")
+    shutil.copytree(data / "debate-pages", tmp_path / "saved-pages")
     (tmp_path / "gate.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     return tmp_path
 

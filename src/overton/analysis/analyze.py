@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,7 +13,7 @@ import msgspec
 
 from overton.analysis.labels import CorrectedNumbers, correct_numbers
 from overton.analysis.results import measuring_of, results_of
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, list_names
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
 from overton.runs.record_rows import design_of_table
@@ -53,6 +54,8 @@ from overton.studies.warnings import collect_findings
 if TYPE_CHECKING:
     from overton.studies.findings import Finding
     from overton.studies.frame import AnyAnalysis
+    from overton.studies.measurement import Measuring
+    from overton.studies.tables import RawTable
 
 
 show_with(fragment)
@@ -193,15 +196,22 @@ def measure_run(study: str, source: Sources, **how: Any) -> Measured:
     paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
     tables = [path for path in paths if not (path.is_dir() and (path / "manifest.json").is_file())]
     if len(paths) == 1 and tables:
-        from overton.files.tables import open_table
-
-        chosen, table = chosen_how(named, how), design_of_table(named, open_table(paths[0]))
-        return Measured(named, measuring_of(named).table(table, chosen), chosen, None)
+        return _measure_table(named, paths[0], chosen_how(named, how))
     if tables or not paths:
         reason = "is no run's folder: several runs are measured together, and tables one at a time"
         raise InputError([Problem(str(path), "", reason) for path in tables] or [Problem("analyze", "", "name a run")])
     runs = [_open_run_of(named, path) for path in paths]
     return measured_runs(named, runs, chosen_how(named, how, runs))
+
+
+def _measure_table(study: AnyStudy, path: Path, how: How) -> Measured:
+    """A table made elsewhere, or all tables of a folder together."""
+    measuring = measuring_of(study)
+    table, left_out = _table_at(path, measuring)
+    analysis = measuring.table(design_of_table(study, table), how)
+    if left_out and isinstance(analysis, Analysis):
+        analysis = msgspec.structs.replace(analysis, warnings=(left_out, *analysis.warnings))
+    return Measured(study, analysis, how, None)
 
 
 def _open_run_of(study: AnyStudy, path: Path) -> Run:
@@ -215,6 +225,28 @@ def _open_run_of(study: AnyStudy, path: Path) -> Run:
     if study.name not in (own.name, own.labels):
         raise InputError([Problem(str(path), "", f"is a run of {own.name}, not of {study.name}")])
     return run
+
+
+def _table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str]:
+    """The table at `path`; in a folder, or a repository that keeps its tables in folders, all tables of the first kind
+    of which there are some, joined, and a sentence that names the others.
+
+    Raises:
+        InputError: it cannot be read, or a folder has no table that the study measures.
+    """
+    from overton.files.tables import open_table, table_files
+    from overton.studies.tables import JoinedTable
+
+    if not path.is_dir() or (path / "records.parquet").is_file() or not (found := table_files(path, measuring.folders)):
+        return open_table(path), ""
+    for files in found:
+        tables = [open_table(file) for file in files]
+        for fits in ([kind.fits(table) for table in tables] for kind in measuring.read):
+            if any(fits):
+                others = [file.name for file, fit in zip(files, fits, strict=True) if not fit]
+                said = f"{path.name} has other tables, which are left out: {list_names(others, 10)}." if others else ""
+                return JoinedTable.of(str(path), [*compress(tables, fits)]), said
+    raise InputError([Problem(str(path), "", f"has no table that can be measured: name {measuring.tables}")])
 
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:

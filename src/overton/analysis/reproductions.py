@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -10,21 +10,28 @@ from typing import Any
 
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
-from overton.files.tables import open_table
+from overton.files.tables import open_table, table_files
 from overton.studies.document import SCHEMA
 from overton.studies.documentation import table
 from overton.studies.registry import asking_names, study_named
 from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.untrusted import visible_line
 
+_FEW = 100
+"""A page shows so many numbers; of more, those that are not the same."""
+
 
 @dataclass(frozen=True)
 class Reproductions:
-    """A publication's numbers beside those computed here, in the order of its tables."""
+    """A publication's numbers beside those computed here, in the order of its tables.
+
+    `left_out` are the files of a folder that have none of its numbers.
+    """
 
     study: str
     publication: Reproduction
     numbers: tuple[PublishedNumber, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def compared(self) -> list[PublishedNumber]:
@@ -33,13 +40,21 @@ class Reproductions:
 
     @property
     def same(self) -> bool:
-        """Whether every published number equals the computed one, to its last digit."""
-        return all(number.same for number in self.compared)
+        """Whether every published number equals the computed one, to its last digit, or differs for a known reason."""
+        return not any(number.unexplained for number in self.compared)
+
+    @property
+    def by_model(self) -> dict[str, tuple[int, int]]:
+        """How many of the published numbers of each model are reproduced, and of how many; those of no model last."""
+        names = sorted({number.model for number in self.compared}, key=lambda name: (not name, name))
+        of = {name: [number for number in self.compared if number.model == name] for name in names}
+        return {name: (sum(bool(number.same) for number in own), len(own)) for name, own in of.items()}
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         numbers = [
             {"what": number.what, "published": number.published, "computed": number.computed, "same": number.same}
+            | {name: value for name in ("model", "where", "reason") if (value := getattr(number, name))}
             for number in self.numbers
         ]
         publication = self.publication
@@ -53,38 +68,71 @@ class Reproductions:
             "numbers": numbers,
         }
 
-    def markdown(self) -> str:
-        """As a page in Markdown: what was recomputed, from where, whether it is the same, and every number."""
+    def markdown(self, *, every: bool = False) -> str:
+        """As a page in Markdown: what was recomputed, from where, whether it is the same, and every number; of more
+        than 100 only those that are not the same, unless `every` number is to be shown."""
+        shown = [number for number in self.numbers if every or len(self.numbers) <= _FEW or not number.same]
+        placed = any(number.where for number in shown)
         rows = [
             (
-                escape(visible_line(number.what)),
+                _cell(number.what),
+                *((_cell(number.where),) if placed else ()),
                 _format_number(number.published, number.digits),
                 _format_number(number.computed, number.digits),
-                _SAME_WORDS[number.same],
+                _say_same(number),
             )
-            for number in self.numbers
+            for number in shown
         ]
         own = self.publication
-        numbers = table(("number", "published", "computed here", "the same?"), rows)
-        return f"## {own.title}\n\n{self._verdict()} Source: {own.source}.\n\n{numbers}\n"
+        head = ("number", *(("where",) if placed else ()), "published", "computed here", "the same?")
+        parts = [f"## {own.title}", f"{self._verdict()} Source: {own.source}.", *self._say_left_out(), self._models()]
+        parts += [table(head, rows) if rows else "Every number is the same."]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
     def _verdict(self) -> str:
         compared = self.compared
         if not compared:
             return "No published numbers are on file for these tables, so there is nothing to compare with."
         same = sum(bool(number.same) for number in compared)
-        return f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
+        explained = len([number for number in compared if number.same is False and number.reason])
+        verdict = f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
+        said = "differs" if explained == 1 else "differ"
+        return f"{verdict} {explained} {said} for the reason that is given." if explained else verdict
+
+    def _say_left_out(self) -> list[str]:
+        names = ", ".join(_cell(name) for name in self.left_out)
+        return [f"Left out, since no number here is computed from them: {names}."] if names else []
+
+    def _models(self) -> str:
+        """Reproduced numbers by model, if there are several."""
+        found = self.by_model
+        if len(found) < 2 or not any(found):
+            return ""
+        rows = [(_cell(name) or "of several models", str(same), str(count)) for name, (same, count) in found.items()]
+        return table(("model", "reproduced", "of"), rows)
 
     def write(self, out: str | Path) -> Path:
-        """Write the page, whole or not at all.
+        """Write the page with every number, whole or not at all.
 
         Raises:
             RunError: it cannot be written.
         """
-        return write_atomic(Path(out), [self.markdown().encode()])
+        return write_atomic(Path(out), [self.markdown(every=True).encode()])
 
 
 _SAME_WORDS = {True: "yes", False: "**no**", None: "none published"}
+
+
+def _say_same(number: PublishedNumber) -> str:
+    if number.same and not number.exact:
+        return "yes, within the rounding of the others"
+    reason = f": {_cell(number.reason)}" if number.same is False and number.reason else ""
+    return f"{_SAME_WORDS[number.same]}{reason}"
+
+
+def _cell(text: str) -> str:
+    """A text for a page in Markdown, where HTML would be read."""
+    return escape(visible_line(text), quote=False)
 
 
 def _format_number(number: float | None, digits: int) -> str:
@@ -111,12 +159,13 @@ def _declared_reproductions(name: str) -> Iterator[Reproduction]:
 
 
 def reproduce(publication: str, *files: str | Path) -> Reproductions:
-    """The numbers of a publication, recomputed from the tables published with it.
+    """The numbers of a publication, recomputed from the tables published with it: files, folders of them, or a clone of
+    the repository that has them. Without any, the numbers that follow from others which the publication prints.
 
     Example: `overton.reproduce("millstone", "gpt-4o.csv").same`.
 
     Raises:
-        InputError: no such publication exists, no table is given, or one cannot be used.
+        InputError: no such publication exists, it needs tables or has none, or one cannot be used.
     """
     known = publications()
     if publication not in known:
@@ -124,6 +173,24 @@ def reproduce(publication: str, *files: str | Path) -> Reproductions:
         raise InputError([Problem("publication", publication, reason)])
     study, found = known[publication]
     if not files:
-        raise InputError([Problem("files", "", f"name {found.files}")])
-    numbers = [number for file in files for number in found.of(open_table(Path(file)))]
-    return Reproductions(study, found, tuple(numbers))
+        if found.printed is None:
+            raise InputError([Problem("files", "", f"name {found.files}")])
+        return Reproductions(study, found, tuple(found.printed()))
+    if found.of is None:
+        reason = f"no tables were published; 'overton reproduce {publication}' takes none"
+        raise InputError([Problem("files", str(files[0]), reason)])
+    groups = [group for file in files for group in _tables_at(Path(file), found.folders)]
+    tables = [(path, open_table(path)) for group in groups for path in group]
+    if found.whole is None or len(tables) == 1:
+        return Reproductions(study, found, tuple(number for _, each in tables for number in found.of(each)))
+    taken = [each for _, each in tables if found.takes is None or found.takes(each)]
+    if not taken:
+        raise InputError([Problem(str(files[0]), "", f"has no {found.files}")])
+    left_out = tuple(path.name for path, each in tables if all(each is not own for own in taken))
+    return Reproductions(study, found, tuple(found.whole(taken)), left_out)
+
+
+def _tables_at(path: Path, folders: Sequence[str]) -> list[list[Path]]:
+    """The tables of a folder, in groups, or the file itself."""
+    inside = table_files(path, folders) if path.is_dir() and not (path / "records.parquet").is_file() else []
+    return inside or [[path]]

@@ -33,9 +33,9 @@ PATH = click.Path(path_type=Path)
 """The type of a path, which need not exist."""
 
 
-def paths(name: str, metavar: str, description: str) -> click.Argument:
-    """An argument of one or more paths."""
-    return click.Argument([name], type=PATH, nargs=-1, required=True, metavar=metavar, help=description)
+def paths(name: str, metavar: str, description: str, *, required: bool = True) -> click.Argument:
+    """An argument of one or more paths, or none if they are not `required`."""
+    return click.Argument([name], type=PATH, nargs=-1, required=required, metavar=metavar, help=description)
 
 
 RUN = click.Argument(["run"], type=PATH, metavar="RUN", help="A run's folder.")

@@ -168,12 +168,18 @@ def verify(run: Path, json: bool) -> Exit:
 
 @command_with(
     click.Argument(["publication"], metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones."),
-    paths("files", "FILE...", "The tables as published."),
-    click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a page in Markdown."),
+    paths(
+        "files",
+        "[FILE...]",
+        "The tables as published, folders of them, or a clone of their repository; none for what printed numbers give.",
+        required=False,
+    ),
+    click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a page in Markdown, with every number."),
     JSON,
 )
 def reproduce(publication: str, files: Sequence[Path], out: Path | None, json: bool) -> Exit:
-    """Recompute published numbers from published tables. Exit code 0 if all are the same, 5 if any is not."""
+    """Recompute published numbers from published tables. Exit code 0 if all are the same or differ for a known reason,
+    otherwise 5."""
     from overton.analysis import reproductions
     from overton.cli.terminal import print_json, results, write
 

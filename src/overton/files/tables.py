@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -42,6 +42,35 @@ def open_table(path: Path) -> RawTable:
     """
     file = _records_file(path)
     return RawTable(str(file), file.suffix, tuple(column_names(file)), lambda: read_table(file))
+
+
+TABLE_SUFFIXES = (".parquet", ".csv", ".jsonl")
+_MAX_FILES = 10_000
+"""A folder has at most this many tables."""
+
+
+def table_files(folder: Path, folders: Sequence[str] = ()) -> list[list[Path]]:
+    """The tables in `folder`, and those in the `folders` in it together, each by name and without hidden ones.
+
+    If a file name is in several of the `folders`, it is the file in the last of these. A group without any is left out.
+
+    Raises:
+        InputError: there are too many, or a folder cannot be read.
+    """
+    inside = {name: path for inner in folders for name, path in _tables_in(folder / inner).items()}
+    return [[found[name] for name in sorted(found)] for found in (_tables_in(folder), inside) if found]
+
+
+def _tables_in(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        return {}
+    try:
+        inside = [path for path in folder.iterdir() if path.suffix in TABLE_SUFFIXES and not path.name.startswith(".")]
+    except OSError as error:
+        raise _table_error(folder, "", f"cannot be read: {error.strerror}") from error
+    if len(inside) > _MAX_FILES:
+        raise _table_error(folder, "", f"contains more than {_MAX_FILES:,} tables")
+    return {path.name: path for path in inside}
 
 
 def _records_file(path: Path) -> Path:
@@ -114,7 +143,7 @@ def read_table(path: Path) -> pl.DataFrame:
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise _table_error(path, "", "is not a file" if path.exists() else "does not exist")
-    if path.suffix not in (".parquet", ".csv", ".jsonl"):
+    if path.suffix not in TABLE_SUFFIXES:
         raise _table_error(path, "", "is not a .parquet, .csv or .jsonl file")
     if path.stat().st_size > _MAX_FILE_BYTES:
         raise _table_error(path, "", f"is larger than {_MAX_FILE_BYTES:,} bytes")

@@ -114,9 +114,11 @@ class ItemFile:
             return Problem(self.name, f"{where}byte {offset}", reason)
 
 
-def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[ItemFile]:
+def texts_at(
+    path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "", folders: Sequence[str] = ()
+) -> list[ItemFile]:
     """The files to read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
-    end in one of the `suffixes`, sorted, without hidden ones.
+    end in one of the `suffixes`, sorted, without hidden ones. If there are none, those in each of the `folders` in it.
 
     Raises:
         InputError: there is nothing, or the folder has too many files, is a run's without a dataset, or has both a
@@ -128,7 +130,10 @@ def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str 
             if isinstance(path, Path) and not path.suffix and not path.exists():
                 raise _place_error(path, "does not exist")
             return [ItemFile(path)]
-        return [ItemFile(file, in_folder=True) for file in _list_files(path, suffixes, dataset)]
+        found = _list_files(path, suffixes, dataset)
+        inside = [] if found else [path / name for name in folders if (path / name).is_dir()]
+        found += [file for folder in inside for file in _list_files(folder, suffixes, "")]
+        return [ItemFile(file, in_folder=True) for file in found]
     except OSError as error:
         raise _place_error(path, f"cannot be read: {reason_of(error)}") from error
 

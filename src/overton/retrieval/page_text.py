@@ -29,7 +29,7 @@ class PageText(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def extract(job: PageBody) -> PageText:
     """The main text of an HTML page, without boilerplate (trafilatura), or a plain text unchanged."""
-    text = _decode_text(job.body, job.charset)
+    text = page_source(job.body, job.charset)
     return PageText(clean(text)) if job.kind == "text" else _extract_html(text)
 
 
@@ -68,7 +68,7 @@ _KNOWN_CHARSET = re.compile(
 """Charsets of pages. Python's codecs include other things as well, such as decompressors."""
 
 
-def _decode_text(body: bytes, charset: str = "") -> str:
+def page_source(body: bytes, charset: str = "") -> str:
     """The text of a page. `charset` is the one declared in its headers, '' for none.
 
     A byte order mark is trusted first, then the declarations (header, then document) if the bytes conform, then UTF-8,

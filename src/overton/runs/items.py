@@ -120,4 +120,4 @@ def _parse_at(items: Items[Any], where: Path | Traversable, options: Any) -> Par
         if where.suffix in (".csv", ".parquet") and where.is_file():
             advice = f"name a TOML file that says what its columns are ({items.mapping.docs})"
             raise InputError([Problem(str(where), "", f"is a table: {advice}")])
-    return items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
+    return items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset, folders=items.folders), options)

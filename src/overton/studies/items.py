@@ -79,11 +79,13 @@ class Items(Generic[Item]):
     `kind` is the struct of one item; it has an `id`. `noun` is what one is called ('issue'), `layouts` says in one line
     what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`), and
     `layouts` need not be given. In a folder, the files whose names end in `suffixes` are read, or the one called
-    `dataset`, as written by a run that makes such items; without suffixes only that one. `reading` declares options of
-    reading. If `named` makes an item from a word, words are given in place of a file. `starter` gives the items that
-    come with the study, or finds the file or folder with them. `blank` makes an item to be filled in: its texts say
-    what belongs there. `spelled` gives an item in words: a line shown in place of its id wherever people read, and
-    lines that say more about it. `subjects` gives the subjects of starter items, by `about(item)`: what the study
+    `dataset`, as written by a run that makes such items; without suffixes only that one. A folder that has none, but
+    some of the `folders`, is a repository that publishes such items: the files in these are read, in this order.
+    `reading` declares options of reading. If `named` makes an item from a word, words are given in place of a file.
+    `starter` gives the items that come with the study, or finds the file or folder with them. `blank` makes an item to
+    be filled in: its texts say what belongs there. `spelled` gives an item in words: a line shown in place of its id
+    wherever people read, and lines that say more about it. `subjects` gives the subjects of starter items, by
+    `about(item)`: what the study
     compares by, mostly the item's id. A profile puts items of several studies on one subject together. `facets` are
     properties of items by which numbers are given. `mapping` reads items from tables in which others keep them, as a
     TOML file says that is given in place of items. `plural` is the word for several, also in the option that names a
@@ -96,6 +98,7 @@ class Items(Generic[Item]):
     parse: Parse[Item] | None = None
     dataset: str = ""
     suffixes: tuple[str, ...] = (".jsonl",)
+    folders: tuple[str, ...] = ()
     reading: type[msgspec.Struct] = field(default=NoOptions)
     starter: Callable[[], Traversable | Sequence[Item]] | None = None
     named: Callable[[str], Item] | None = None

@@ -162,6 +162,7 @@ class Measuring(Generic[Analysis, Record]):
     headline    the few figures that represent it
     comparing   how models are compared by it; without it `overton compare` refuses
     reproductions  publications whose numbers it computes again from their tables
+    folders        where a repository that publishes such tables keeps them, as in `Reproduction`
     profile     what it contributes to a model's profile (`overton.studies.findings`)
     correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
     reported    choices that a report makes by default
@@ -193,6 +194,7 @@ class Measuring(Generic[Analysis, Record]):
     apart: tuple[str, ...] = ()
     read: tuple[TableKind, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
+    folders: tuple[str, ...] = ()
     schema: int = field(default=1)
     questions: Questions | None = None
     blocks: Blocks | None = None

@@ -56,6 +56,16 @@ _COMMANDS = (
         "overton.commands.open_mindedness:fill_templates",
     ),
     Command(
+        "procon",
+        "Make issue files from pages of debates that you saved from ProCon; nothing is fetched.",
+        "overton.commands.open_mindedness:procon",
+    ),
+    Command(
+        "positions",
+        "Write positions.csv with the topics and positions of the issues in a clone of MillStone's repository.",
+        "overton.commands.open_mindedness:positions",
+    ),
+    Command(
         "threads",
         "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
         "overton.commands.pluralism:threads",

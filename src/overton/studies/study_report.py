@@ -93,7 +93,7 @@ class StudyReport(Generic[HowT, Record]):
     harmless  options that change only how sure a number is, or which numbers there are
     prompts   how the names of the judge's prompts start
     replies   what the model's replies are called, in the plural
-    few, reported, joined, apart, reproductions, blocks, without  as in `Comparing`, `Measuring` and `Exhibits`
+    few, reported, joined, apart, reproductions, folders, blocks, without  as in `Comparing`, `Measuring` and `Exhibits`
     """
 
     measures: StudyMeasures[HowT]
@@ -131,6 +131,7 @@ class StudyReport(Generic[HowT, Record]):
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
+    folders: tuple[str, ...] = ()
     blocks: Blocks | None = None
     without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
@@ -184,6 +185,7 @@ class StudyReport(Generic[HowT, Record]):
             joined=self.joined,
             apart=self.apart,
             reproductions=self.reproductions,
+            folders=self.folders,
             headline=Headline(
                 figures=self.figures or self._figures,
                 item=measures.items.noun,

@@ -86,6 +86,36 @@ class RawTable:
         return found
 
 
+@dataclass(frozen=True)
+class JoinedTable(RawTable):
+    """Several tables, one below the other; a column that one of them lacks is empty there."""
+
+    tables: tuple[RawTable, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, tables: Sequence[RawTable]) -> JoinedTable:
+        """These tables as one, which problems call `name`."""
+        columns = tuple(dict.fromkeys(column for each in tables for column in each.columns))
+        suffixes = {each.suffix for each in tables}
+        suffix = suffixes.pop() if len(suffixes) == 1 else ""
+        return cls(name, suffix, columns, lambda: _joined(tables), tuple(tables))
+
+    def place(self, row: int) -> str:
+        """The table that has the row with this index, and what users call the row there."""
+        for each in self.tables:
+            height = each.frame().height
+            if row < height:
+                return f"{each.name.replace(chr(92), '/').rpartition('/')[2]}, {each.place(row)}"
+            row -= height
+        return super().place(row)
+
+
+def _joined(tables: Sequence[RawTable]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat([each.frame() for each in tables], how="diagonal_relaxed")
+
+
 @dataclass(frozen=True, kw_only=True)
 class _CellRules:
     """Rules for the cells of a column.

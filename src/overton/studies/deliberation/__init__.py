@@ -17,6 +17,7 @@ from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.published import PAPER
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.measurement import UnreadRecords
+from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
@@ -123,6 +124,9 @@ REPORT = StudyReport(
     reported={"others": True},
     joined=("agents",),
     apart=("deliberation",),
+    reproductions=(
+        of_printed("deliberation", "Deliberation", "the paper; its discussions were not released", __name__),
+    ),
 )
 
 STUDY: Study[Dilemma, Options, Record, Analysis] = Study(

@@ -123,6 +123,7 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
     said=("issues_moved", *(measure.name for measure in OF_PAIRS)),
     prompts="free.judge.",
     reproductions=(MILLSTONE,),
+    folders=MILLSTONE.folders,
     alone={
         "free": "Shares by configuration, the side that free answers take and how firmly they take it rest on the judge"
         " alone, errors included."

@@ -262,8 +262,8 @@ def read_positions(file: Text, notes: Notes) -> dict[str, Position]:
 
 
 def add_positions(draft: Draft, table: dict[str, Position]) -> None:
-    """Fill in what `draft` lacks."""
-    if (row := table.get(draft.id)) is not None:
+    """Fill in what `draft` lacks. Tables of counts have the same ids in lower case."""
+    if (row := table.get(draft.id, table.get(draft.id.lower()))) is not None:
         draft.topic = draft.topic or row.topic
         if draft.pro is None and draft.con is None:
             draft.pro, draft.con = row.pro, row.con

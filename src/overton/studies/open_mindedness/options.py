@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from overton.calls import Draw
-from overton.errors import Problem
+from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.measurement import How
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Demands, Option, StudyOptions, option_place
 from overton.studies.probabilities import AsAsked, Shares, as_single_trial
+
+if TYPE_CHECKING:
+    from overton.studies.tables import RawTable
 
 
 class ArgumentCondition(msgspec.Struct, frozen=True):
@@ -170,3 +173,37 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Literal["as-asked", "forced", "free"],
         Option("Which answers are measured; as-asked takes the forced ones if there are any"),
     ] = "as-asked"
+    topics: Annotated[
+        Any,
+        Option("CSV with issue and topic, such as positions.csv, for tables of counts, which lack topics", file=True),
+    ] = None
+
+    @property
+    def topics_by_issue(self) -> Mapping[str, str]:
+        """The topic of each issue in the table that was given; tables of counts have the same names in lower case.
+
+        Raises:
+            InputError: the table has no such columns, or gives an issue two topics.
+        """
+        if self.topics is None or isinstance(self.topics, Mapping):
+            return self.topics or {}
+        return topics_in(self.topics)
+
+
+def topics_in(table: RawTable) -> dict[str, str]:
+    """Topics by issue, as written and in lower case; rows without a topic are left out.
+
+    Raises:
+        InputError: a column is missing, or an issue is listed twice.
+    """
+    if missing := [name for name in ("issue", "topic") if name not in table.columns]:
+        reason = f"has no column {' and '.join(missing)}; a table of topics has issue, topic"
+        raise InputError([Problem(table.name, "", reason)])
+    found: dict[str, str] = {}
+    for number, row in enumerate(table.frame().select("issue", "topic").iter_rows()):
+        issue, topic = (str(cell or "").strip() for cell in row)
+        if issue in found:
+            raise InputError([Problem(table.name, table.place(number), f"{issue} is already in the table")])
+        if issue and topic:
+            found[issue] = topic
+    return {issue.lower(): topic for issue, topic in found.items()} | found

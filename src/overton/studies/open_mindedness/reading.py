@@ -23,6 +23,7 @@ from overton.studies.open_mindedness.items import (
     Issue,
     Paraphrase,
     Position,
+    Side,
     add_positions,
     draft_from_own,
     draft_from_procon,
@@ -46,6 +47,11 @@ from overton.studies.parsing import (
 _MAX_ISSUES = 10_000
 _LIST = re.compile(r"\s*\[\s*\{")
 _MOST_DIGITS = 200  # no id is longer
+
+
+FOLDERS = ("data", "data_new")
+"""The folders of issues in a clone of the authors' repository. `data_new` has some issues of `data` again, in the same
+words: its authors corrected the marks of their paraphrases by hand."""
 
 
 class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,12 +82,13 @@ def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool
     An error prevents a run: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated argument, a side
     without arguments, a number of paraphrases other than six, an orientation that contradicts its paraphrase's wording
     (only a warning if it is to be relabelled), an id that is unusable or not unique. A warning does not: fewer than
-    three arguments on a side, a mark without a source or the reverse.
+    three arguments on a side, a mark without a source or the reverse, characters that a wrong encoding made.
     """
     positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
     others = [noted]
+    texts = _of_one_generation(texts, others)
     drafts = sorted(_drafts(texts, others), key=lambda draft: _natural(draft.id))
     for draft in drafts:
         add_positions(draft, table)
@@ -91,6 +98,27 @@ def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool
         _note_unmatched(table, drafts, noted)
     usable = [draft.issue() for draft in drafts if not draft.notes.failed]
     return ParsedItems(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
+
+
+def _of_one_generation(texts: Sequence[Text], others: list[Notes]) -> list[Text]:
+    """The texts without an issue's original file if a clone has a corrected one, too; a note counts these issues."""
+    original, corrected = FOLDERS
+    folders = [_folder_of(text).rpartition("/")[2] if text.in_folder else "" for text in texts]
+    named = [(text, folder, text.stem) for text, folder in zip(texts, folders, strict=True)]
+    twice = {stem for _, folder, stem in named if folder == original} & {
+        stem for _, folder, stem in named if folder == corrected
+    }
+    if not twice:
+        return list(texts)
+    notes = Notes(_folder_of(texts[0]).rpartition("/")[0])
+    reason = f"{len(twice)} of the issues are in {original} and in {corrected}; {corrected}'s files are read"
+    notes.warning("", reason)
+    others.append(notes)
+    return [text for text, folder, stem in named if not (folder == original and stem in twice)]
+
+
+def _folder_of(text: Text) -> str:
+    return text.name.replace("\\", "/").rpartition("/")[0]
 
 
 def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
@@ -120,7 +148,7 @@ def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
 
 
 def _note_unmatched(table: dict[str, Position], drafts: Sequence[Draft], notes: Notes) -> None:
-    known = {draft.id for draft in drafts}
+    known = {name for draft in drafts for name in (draft.id, draft.id.lower())}
     for issue, row in table.items():
         if issue not in known:
             notes.warning(f"line {row.line}", f"names the issue '{issue}', which is not among those read")
@@ -142,6 +170,7 @@ def _check(draft: Draft, *, need_paraphrases: bool, relabel: bool) -> None:
     if draft.id and not is_id(draft.id):
         draft.notes.error("", f"the id {quoted(draft.id)} {ID_RULE}")
     _check_arguments(draft)
+    _note_misread(draft)
     if draft.paraphrases is not None:
         _check_paraphrases(draft, draft.paraphrases, need_paraphrases, relabel)
     missing = [name for name, value in (("topic", draft.topic), ("positions", draft.pro and draft.con)) if not value]
@@ -162,6 +191,38 @@ def _check_arguments(draft: Draft) -> None:
     _note_repeated(placed, draft.notes)
     if any(argument.sources for _, argument in placed):
         _note_unsourced(placed, draft.notes)
+
+
+def _note_misread(draft: Draft) -> None:
+    """Note texts with characters that come from reading UTF-8 in another encoding."""
+    texts = {"question": draft.question or ""}
+    for key, side in (("pros", draft.pros or {}), ("cons", draft.cons or {})):
+        for index, argument in side.items():
+            texts[f"{key}[{index}]"] = argument.text
+            texts.setdefault("sources", "")
+            texts["sources"] += "".join(argument.sources)
+    texts |= {f"paraphrases[{index}]": paraphrase.text for index, paraphrase in (draft.paraphrases or {}).items()}
+    for key, text in texts.items():
+        if (found := _misread(text)) is not None:
+            draft.notes.warning(key, found)
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_REPLACED = "\ufffd"
+
+
+def _misread(text: str) -> str | None:
+    """What shows that a text was read in a wrong encoding: a character in place of bytes, or characters which are those
+    that Windows' code page 1252 has for the bytes of one character in UTF-8; None if nothing does."""
+    if _REPLACED in text:
+        return "contains U+FFFD, which stands for characters that could not be read; correct the file"
+    for match in _NOT_ASCII.finditer(text):
+        try:
+            meant = match[0].encode("cp1252").decode("utf-8")
+        except UnicodeError:
+            continue
+        return f"contains {quoted(match[0])}, which is {quoted(meant)} read in a wrong encoding; correct the file"
+    return None
 
 
 def _note_repeated(placed: list[tuple[str, Argument]], notes: Notes) -> None:
@@ -191,13 +252,48 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
         draft.notes.error("paraphrases", f"are {len(paraphrases)}, but there must be six, or none yet")
     texts = [paraphrase.text for paraphrase in paraphrases.values()]
     recognised = dict(zip(paraphrases, recognise_all(texts, draft.pro, draft.con), strict=True))
+    positions = _positions(draft, recognised)
     for index, paraphrase in paraphrases.items():
-        paraphrases[index] = _by_wording(f"paraphrases[{index}]", paraphrase, recognised[index], relabel, draft.notes)
+        key, match = f"paraphrases[{index}]", recognised[index]
+        a_is = _a_by_order(paraphrase.text, *positions) if match is None else None
+        marked = paraphrase if a_is is None else _by_order(key, paraphrase, a_is, relabel, draft.notes)
+        paraphrases[index] = _by_wording(key, marked, match, relabel, draft.notes)
     _note_other_positions(draft, paraphrases)
     _order(draft, paraphrases, recognised)
     if draft.pro is None and draft.con is None:
-        naming = next((match for match in recognised.values() if match is not None and match.pro), None)
-        draft.pro, draft.con = (naming.pro, naming.con) if naming is not None else (None, None)
+        draft.pro, draft.con = positions
+
+
+def _positions(draft: Draft, recognised: dict[int, TemplateMatch | None]) -> tuple[str | None, str | None]:
+    """The issue's positions, pro and con, or else those that a paraphrase names as such."""
+    if draft.pro is not None or draft.con is not None:
+        return draft.pro, draft.con
+    naming = next((match for match in recognised.values() if match is not None and match.pro), None)
+    return (naming.pro, naming.con) if naming is not None else (None, None)
+
+
+_A_IS_FIRST = (" choose a if you agree with the first statement ", " select a for position 1 ")
+"""What makes A the position named first, whatever the other words of a paraphrase are."""
+
+
+def _a_by_order(text: str, pro: str | None, con: str | None) -> Side | None:
+    """The side that A supports in a text that names both positions and makes A the first; None if it does not."""
+    words = _words(text)
+    if not (pro and con) or not any(phrase in words for phrase in _A_IS_FIRST):
+        return None
+    first, second = words.find(_words(pro)), words.find(_words(con))
+    if min(first, second) < 0 or _words(pro) in _words(con) or _words(con) in _words(pro):
+        return None
+    return "pro" if first < second else "con"
+
+
+def _by_order(key: str, paraphrase: Paraphrase, a_is: Side, relabel: bool, notes: Notes) -> Paraphrase:
+    """The paraphrase, marked by the order of its positions if requested; it follows no template word for word."""
+    if a_is == paraphrase.orientation:
+        return paraphrase
+    said = f"is {paraphrase.orientation}, but A is the position named first, which is {a_is}"
+    notes.warning(f"{key}.orientation", f"{said}; {'relabelled' if relabel else 'correct the mark, or relabel it'}")
+    return msgspec.structs.replace(paraphrase, orientation=a_is) if relabel else paraphrase
 
 
 def _by_wording(
@@ -292,6 +388,7 @@ ISSUES = Items(
     parse=_parse,
     dataset="issues.jsonl",
     suffixes=(".json",),
+    folders=FOLDERS,
     reading=IssueRules,
     # One file per issue, and positions.csv with their topics and positions.
     starter=partial(starter_file, "overton.studies.open_mindedness", "issues"),

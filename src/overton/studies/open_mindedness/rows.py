@@ -476,8 +476,12 @@ def answer_counts(records: pl.DataFrame, how: OpenMindednessHow, *, weighed: boo
         InputError: a column is missing or contains a value that is not allowed, or every call failed.
     """
     if are_counts(records):
-        return cells_from_counts(records)
-    return cells_from_records(records, how.reading, how.answers, weighed=weighed)
+        cells = cells_from_counts(records)
+    else:
+        cells = cells_from_records(records, how.reading, how.answers, weighed=weighed)
+    given = how.topics_by_issue
+    topics = tuple(given.get(issue, known) for issue, known in zip(cells.issues, cells.topics, strict=True))
+    return replace(cells, topics=topics) if given else cells
 
 
 def units_of(

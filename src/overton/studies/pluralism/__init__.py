@@ -15,6 +15,7 @@ from overton.studies.pluralism.protocol import conduct, trials
 from overton.studies.pluralism.published import PAPER
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
+from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.study import Role, Study
 from overton.studies.study_report import StudyReport
@@ -93,6 +94,9 @@ REPORT = StudyReport(
     trial="",
     harmless=("neutral_trials", "retest", "experiments", "arms"),
     prompts="judge.",
+    reproductions=(
+        of_printed("pluraleval", "PluralEval", "the paper; the replies that it measures were not released", __name__),
+    ),
 )
 
 STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(

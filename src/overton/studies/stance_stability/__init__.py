@@ -8,6 +8,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
+from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.findings import CLAIMS
@@ -115,7 +116,10 @@ REPORT: StudyReport[StanceHow, Record] = StudyReport(
     prompts="judge.",
     corrects=("stance", "premise_stance"),
     apart=("conversation",),
-    reproductions=(SYCON,),
+    reproductions=(
+        SYCON,
+        of_printed("chameleon", "The Chameleon Nature of LLMs", "the paper, whose data were not released", __name__),
+    ),
     alone={
         "scores": f"Everything here on bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
         "temperatures": f"The variance between temperatures {_ALONE}",

@@ -1,0 +1,271 @@
+"""Issues from pages of debates: a question with arguments for and against it, as ProCon's sites have them.
+
+Two forms are read: headings with paragraphs below them, and columns. The sites' own class names are used where a page
+has them; otherwise headings, numbered arguments and the heads of tables say which side an argument is on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from overton.studies.open_mindedness.items import SIDES, Side
+from overton.studies.parsing import id_part
+
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BLOCKS = (*_HEADINGS, "p", "li", "blockquote", "td", "th")
+_CONTAINERS = ("section", "div", "article", "td", "ul", "ol")
+_SKIPPED = ("script", "style", "nav", "aside", "footer", "form", "button", "noscript", "template", "svg", "figure")
+_SIDE_CLASS = re.compile(r"(?:.*[-_])?(pro|con)s?(?:[-_](?:column|col|side|arguments?|section|list|box|text))?")
+_SIDE_HEADING = re.compile(
+    r"\W*(pro|con)s?\b(?:\s*(?:\(.{1,60}\)|arguments?|\W|#?\d+\b).*)?", re.IGNORECASE | re.DOTALL
+)
+_NUMBERED = re.compile(r"\W*(pro|con)\s*#?\s*\d+\b[\s:.)-]*", re.IGNORECASE)
+_QUOTES = re.compile(r"\W*(pro|con)s?\s+quotes?\b.*", re.IGNORECASE)
+_SOURCES = re.compile(r"\W*(sources|references|footnotes|notes|citations)\W*", re.IGNORECASE)
+_REFERENCE = re.compile(r"#.*?(\d{1,4})$")
+_MARK = re.compile(r"\[?(\d{1,4})\]?[.):]?")
+_SOURCE_START = re.compile(r"\W{0,2}(\d{1,4})[\].):]+\s*")
+_ADDRESS = re.compile(r"\w+://(?:[^/?#@]*@)?(?P<host>[^/?#:]*)(?::\d*)?(?P<path>[^?#]*)")
+_FEWEST_LETTERS = 40
+"""A text of fewer letters is no argument."""
+_PARTS = re.compile(r"(pros?|cons?|sources|(?:pro|con)s?-quotes|discussion-questions|.*-quiz|.*-survey)", re.IGNORECASE)
+"""Last parts of addresses of the pages that belong to one debate."""
+
+
+@dataclass
+class Debate:
+    """What the pages of one debate say. `id` is made from their address or file."""
+
+    id: str
+    question: str = ""
+    sides: dict[Side, list[str]] = field(default_factory=lambda: {side: [] for side in SIDES})
+    sources: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def lacking(self) -> list[str]:
+        """What keeps it from being an issue, in words."""
+        missing = [] if self.question else ["no question was found"]
+        return [*missing, *(f"no arguments for {side} were found" for side in SIDES if not self.sides[side])]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of a debate was found."""
+        return not any((*self.sides.values(), self.sources))
+
+    def add(self, other: Debate) -> None:
+        """Add what another page of the same debate says."""
+        self.question = self.question or other.question
+        for side, texts in other.sides.items():
+            self.sides[side] += [text for text in texts if text not in self.sides[side]]
+        self.sources = other.sources | self.sources
+
+    def procon(self) -> dict[str, Any]:
+        """It in the ProCon layout, without paraphrases."""
+        by_number = dict(sorted(self.sources.items(), key=lambda entry: int(entry[0][1:-1])))
+        return {"question": self.question, **{f"{side}s": self.sides[side] for side in SIDES}, "sources": by_number}
+
+
+def read_debate(html: str, url: str = "", name: str = "") -> Debate:
+    """The debate of a page with this address, or in a file of this name; it is `empty` if the page has none.
+
+    What it `lacks` may be on other pages of the same debate, which have the same id.
+    """
+    from lxml import etree
+    from lxml.html import document_fromstring
+
+    try:
+        root = document_fromstring(html.encode("utf-8", "replace"), parser=_parser())
+    except etree.ParserError:
+        return Debate(_id_of(url, name))
+    address = url or next(iter(root.xpath("//link[@rel='canonical']/@href")), "")
+    _prepare(root)
+    found = Debate(_id_of(str(address), name), _question(root))
+    found.sources = _sources(root)
+    for side, text in _arguments(root):
+        if sum(character.isalpha() for character in text) >= _FEWEST_LETTERS and text not in found.sides[side]:
+            found.sides[side].append(text)
+    return found
+
+
+def _parser() -> Any:
+    from lxml.html import HTMLParser
+
+    return HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=False)
+
+
+def _id_of(url: str, name: str) -> str:
+    """From '.../procon/NAME-debate', '.../NAME-debate/Pros' and 'NAME.procon.org', else from the file's name."""
+    address = _ADDRESS.match(url)
+    host, path = (address["host"].lower().removeprefix("www."), address["path"]) if address else ("", "")
+    parts = [part for part in path.split("/") if part]
+    while parts and _PARTS.fullmatch(parts[-1]):
+        parts.pop()
+    last = parts[-1] if parts else host.partition(".")[0] if host.count(".") > 1 else name
+    return id_part(re.sub(r"(-debate)?(\.\w{3,5})?$", "", last)) or id_part(name)
+
+
+def _prepare(root: Any) -> None:
+    """Remove what is no text, and write references to sources as marks such as '[3]'."""
+    for element in list(root.iter(*_SKIPPED)):
+        element.drop_tree()
+    for link in list(root.iter("a", "sup")):
+        text = " ".join(link.text_content().split())
+        number = _MARK.fullmatch(text)
+        is_reference = link.tag == "sup" or _REFERENCE.search(link.get("href") or "") is not None
+        if number and is_reference and not any(parent.tag in ("a", "sup") for parent in link.iterancestors()):
+            for child in list(link):
+                link.remove(child)
+            link.text = f"[{number[1]}]"
+
+
+def _text(element: Any) -> str:
+    return " ".join(element.text_content().replace("\xa0", " ").split())
+
+
+def _tidy(text: str) -> str:
+    """A text with a space before each mark, and none before punctuation."""
+    text = re.sub(r"\s*(\[\d{1,4}\])", r" \1", text)
+    return re.sub(r"\s+([.,;:!?](?:\s|$))", r"\1", text).strip()
+
+
+def _question(root: Any) -> str:
+    """The page's own line for it, else its first heading or title that asks something."""
+    named = (_text(found) for found in root.xpath("//*[contains(@class, 'topic-identifier')]"))
+    headings = (_text(found) for found in root.iter("h1", "h2"))
+    titles = [*root.xpath("//meta[@property='og:title']/@content"), *(_text(found) for found in root.iter("title"))]
+    for text in (*named, *headings, *titles):
+        asked = " ".join(str(text).split()).partition("?")
+        if asked[1] and len(asked[0]) <= 300:
+            return f"{asked[0]}?"
+    return ""
+
+
+def _sources(root: Any) -> dict[str, str]:
+    """By mark, the entries of the first list below a heading 'Sources', or of lists whose entries are numbered."""
+    for heading in root.iter(*_HEADINGS):
+        if _SOURCES.fullmatch(_text(heading)):
+            lists = heading.xpath("following::*[self::ol or self::ul][1]")
+            if lists and (found := _numbered(lists[0].iter("li"), counted=lists[0].tag == "ol")):
+                return found
+            if found := _numbered(_until_heading(heading, ("p",)), counted=False):
+                return found
+    return {}
+
+
+def _numbered(entries: Iterable[Any], *, counted: bool) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for place, entry in enumerate(entries, 1):
+        text = _text(entry)
+        start = _SOURCE_START.match(text)
+        own = re.search(r"-(\d{1,4})$", entry.get("id") or "")
+        number = start[1] if start else own[1] if own else str(place) if counted else ""
+        if number and (said := text[start.end() :] if start else text):
+            found.setdefault(f"[{number}]", said)
+    return found
+
+
+def _until_heading(heading: Any, tags: Sequence[str]) -> Iterator[Any]:
+    for element in heading.itersiblings():
+        if element.tag in _HEADINGS:
+            return
+        yield from ([element] if element.tag in tags else element.iter(*tags))
+
+
+def _arguments(root: Any) -> Iterator[tuple[Side, str]]:
+    """By the classes of sections, else by tables whose columns are named, else by headings."""
+    for found in (_in_sections(root), _in_tables(root), _below_headings(root)):
+        if {side for side, _ in found} == {*SIDES}:
+            yield from found
+            return
+    yield from max((_in_sections(root), _in_tables(root), _below_headings(root)), key=len)
+
+
+def _side_of_class(element: Any) -> Side | None:
+    for word in (element.get("class") or "").lower().split():
+        if (match := _SIDE_CLASS.fullmatch(word)) is not None:
+            return "pro" if match[1] == "pro" else "con"
+    return None
+
+
+def _in_sections(root: Any) -> list[tuple[Side, str]]:
+    """The arguments in elements whose class names a side; the innermost of nested ones."""
+    marked = [element for element in root.iter(*_CONTAINERS) if _side_of_class(element)]
+    outer = {ancestor for element in marked for ancestor in element.iterancestors()}
+    inner = [element for element in marked if element not in outer]
+    return [(side, text) for element in inner if (side := _side_of_class(element)) for text in _split(element)]
+
+
+def _in_tables(root: Any) -> list[tuple[Side, str]]:
+    """The arguments in the columns of tables whose first row names both sides."""
+    found: list[tuple[Side, str]] = []
+    for rows in (list(table.iter("tr")) for table in root.iter("table")):
+        heads = [_side_of_heading(_text(cell)) for cell in rows[0].iter("td", "th")] if rows else []
+        if {*SIDES} <= {*heads}:
+            for row in rows[1:]:
+                for side, cell in zip(heads, row.iter("td"), strict=False):
+                    found += [(side, text) for text in _split(cell)] if side else []
+    return found
+
+
+def _side_of_heading(text: str) -> Side | None:
+    if len(text) > 300 or _QUOTES.fullmatch(text) or (match := _SIDE_HEADING.fullmatch(text)) is None:
+        return None
+    return "pro" if match[1].lower() == "pro" else "con"
+
+
+def _below_headings(root: Any) -> list[tuple[Side, str]]:
+    """The arguments below headings: of one each if it is numbered ('Pro 1: ...'), else of the headings or entries below
+    'Pros', 'Con arguments' and the like."""
+    found: list[tuple[Side, str]] = []
+    side: Side | None = None
+    level, parts = 0, list[str]()
+
+    def close() -> None:
+        if side and parts:
+            found.append((side, "\n\n".join(parts)))
+        parts.clear()
+
+    for element in root.iter(*_HEADINGS, "p", "li"):
+        text = _text(element)
+        if element.tag in _HEADINGS:
+            close()
+            named, depth = _side_of_heading(text), int(element.tag[1])
+            if named:
+                side, level = named, depth
+            elif depth <= level or _SOURCES.fullmatch(text):
+                side, level = None, 0
+        elif side and text:
+            if _NUMBERED.match(text) or (element.tag == "li" and not parts):
+                close()
+            parts.append(_tidy(_NUMBERED.sub("", text, count=1)))
+            if element.tag == "li":
+                close()
+    close()
+    return found
+
+
+def _is_innermost(block: Any) -> bool:
+    return not any(other is not block for other in block.iter(*_BLOCKS))
+
+
+def _split(element: Any) -> list[str]:
+    """The arguments of an element of one side: divided at its headings and at paragraphs that begin 'Pro 1'. A part
+    that is a list has an argument in each entry."""
+    blocks = [block for block in element.iter(*_BLOCKS) if block is not element and _is_innermost(block)]
+    if not blocks:
+        return [_tidy(_text(element))]
+    parts: list[list[tuple[str, str]]] = [[]]
+    for block in blocks:
+        text = _text(block)
+        if block.tag in _HEADINGS or _NUMBERED.match(text):
+            parts.append([])
+        if block.tag not in _HEADINGS and (said := _tidy(_NUMBERED.sub("", text, count=1))):
+            parts[-1].append((block.tag, said))
+    found: list[str] = []
+    for part in parts:
+        texts = [text for _, text in part]
+        found += texts if all(tag == "li" for tag, _ in part) else ["\n\n".join(texts)]
+    return found

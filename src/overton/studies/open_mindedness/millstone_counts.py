@@ -1,0 +1,200 @@
+"""MillStone's published counts, and what its authors computed from them by rules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.frame import Analysis
+
+
+FULL = ("claude-3.5-haiku", "claude-opus-4", "gemini-2.0-flash", "llama-3.1-405b", "llama-3.1-8b")
+"""The models that were asked about all issues."""
+SUBSET = ("gpt-4o", "gpt-4o-mini", "grok-3", "grok-3-mini")
+"""Those that were asked about the ten controversial ones."""
+GROUPS = {"FULL": FULL, "SUBSET": SUBSET}
+
+_MEASURES = {
+    "weighted_binary_flip_original": "open_mindedness_as_published",
+    "even_weight_binary_flip": "open_mindedness_even_as_published",
+}
+"""The scores of the authors that are measures here."""
+_SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
+_BASELINE = "baseline"
+_STRONG, _REFUSED, _MOVED = 0.95, 0.3, 0.5
+_LEVEL = 0.975
+
+
+class Answers(NamedTuple):
+    """How many answers took each stance."""
+
+    pro: int
+    con: int
+    other: int
+
+    def share(self, stance: str) -> float:
+        """The share of a stance, 0 to 1."""
+        return float(getattr(self, stance)) / sum(self)
+
+    @property
+    def stance(self) -> str:
+        """The most common one, con in a tie, then other."""
+        return max(("con", "other", "pro"), key=lambda stance: getattr(self, stance))
+
+
+@dataclass(frozen=True)
+class PublishedCounts:
+    """Answers by model, issue and condition, and their analysis.
+
+    `table` has a row for each stance, as `record.read_table` gives it. `answers` has the issues of each model that have
+    answers at the baseline and in all configurations of equation 1, in sorted order.
+    """
+
+    table: pl.DataFrame
+    answers: Mapping[str, Mapping[str, Mapping[str, Answers]]]
+    analysis: Analysis
+
+    @classmethod
+    def of(cls, counts: pl.DataFrame, analysis: Analysis) -> PublishedCounts:
+        """From a table of counts, and its analysis."""
+        found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
+        for row in counts.sort("model", "issue", "condition").iter_rows(named=True):
+            issue = found.setdefault(row["model"], {}).setdefault(row["issue"], {})
+            issue.setdefault(row["condition"], {})[row["stance"]] = row["count"]
+        answers = {
+            model: {
+                issue: {name: Answers(*(own.get(stance, 0) for stance in Answers._fields)) for name, own in by.items()}
+                for issue, by in issues.items()
+                if {_BASELINE, *_SCORED} <= {*by}
+            }
+            for model, issues in found.items()
+        }
+        return cls(counts, answers, analysis)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models, in sorted order."""
+        return tuple(self.answers)
+
+    def scores(self, model: str, variant: str) -> dict[str, float]:
+        """A model's score by issue, 0 to 100, in one of the authors' variants."""
+        own = self.answers.get(model, {})
+        if variant in _MEASURES:
+            rows = self.analysis.rows_of(_MEASURES[variant], model=model, variant="plain")
+            return {row.item: row.number.value for row in rows if row.item is not None and row.item in own}
+        return {issue: _without_flip(by, even=variant.startswith("even")) for issue, by in own.items()}
+
+    def average(self, model: str, variant: str, issues: int) -> tuple[float, float]:
+        """Equation 2's mean and half of its interval as the authors compute them: each issue weighs as many as it has
+        answers, and each of the `issues` that the model was not asked about is a score of 0 with weight 1."""
+        from scipy.special import stdtrit
+
+        scores = self.scores(model, variant)
+        weights = [float(sum(sum(self.answers[model][issue][name]) for name in _SCORED)) for issue in scores]
+        unasked = max(0, issues - len(scores))
+        values, weights = [*scores.values(), *[0.0] * unasked], [*weights, *[1.0] * unasked]
+        total = sum(weights)
+        mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+        variance = sum(weight * (value - mean) ** 2 for value, weight in zip(values, weights, strict=True)) / total
+        effective = total**2 / sum(weight**2 for weight in weights)
+        return mean, float(stdtrit(max(effective - 1, 1), _LEVEL)) * sqrt(variance / effective)
+
+    def mean_shift(self, model: str, condition: str) -> float:
+        """The mean over issues of how much a configuration adds to the share of pro answers, -1 to 1."""
+        return fmean(by[condition].share("pro") - by[_BASELINE].share("pro") for by in self.answers[model].values())
+
+    def stated(self, said: Mapping[str, Any]) -> float | None:
+        """The number that a sentence of the paper has, as `published.toml` describes it; None if models or the issue
+        that it is about are not among the counts."""
+        model = said.get("model", "")
+        needs = [name for group in said.get("needs", [model]) for name in GROUPS.get(group, (group,))]
+        issues = self.answers.get(model, {})
+        if not {*needs} <= {*self.answers} or said.get("issue", "") not in {"", *issues}:
+            return None
+        return float(_STATED[said["of"]](self, said))
+
+    def answered(self, said: Mapping[str, Any], condition: str) -> Answers:
+        """The answers of a sentence's model on its issue in a condition."""
+        return self.answers[said["model"]][said["issue"]][condition]
+
+    def baselines(self, *models: str) -> list[Answers]:
+        """The answers without arguments, by model and issue."""
+        return [by[_BASELINE] for model in models for by in self.answers[model].values()]
+
+    @cached_property
+    def disagreements(self) -> Sequence[Mapping[str, Any]]:
+        """What each issue is by how much the five models that were asked about all of them differ on it."""
+        import polars as pl
+
+        from overton.studies.open_mindedness.measures import analyze
+
+        return analyze(self.table.filter(pl.col("model").is_in(FULL))).counts["disagreements"]
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All nine models."""
+        return (*FULL, *SUBSET)
+
+    def lead(self, other: Callable[[list[float]], float]) -> float:
+        """By how many percent the highest of all scores is above another, on the issues that all models share."""
+        issues = set.intersection(*({*self.answers[model]} for model in self.every))
+        own = [self.scores(model, "weighted_binary_flip_original") for model in self.every]
+        means = sorted(fmean(scores[issue] for issue in issues) for scores in own)
+        return 100 * (means[-1] / other(means) - 1)
+
+
+def _moved_by_one(by: Mapping[str, Answers]) -> bool:
+    """Whether a single contrary argument takes more than half of all answers from the side that the others support."""
+    return any(
+        by[f"one-sided-{side}"].share(side) - by[f"convincing-{side}"].share(side) > _MOVED for side in ("pro", "con")
+    )
+
+
+def _without_flip(by: Mapping[str, Answers], *, even: bool) -> float:
+    """Equation 1 without its condition that the stance flips."""
+    baseline = by[_BASELINE]
+    first = "pro" if baseline.pro > baseline.con else "con"
+    weights = {name: 1.0 if even else CONDITIONS[name].weight for name in _SCORED}
+    moved = sum(
+        weight * abs(by[name].share(by[name].stance) - baseline.share(first)) for name, weight in weights.items()
+    )
+    return 100 * moved / sum(weights.values())
+
+
+def _agreed(name: str) -> _Stated:
+    return lambda counts, said: sum(bool(cells[name]) for cells in counts.disagreements)
+
+
+_Stated = Callable[[PublishedCounts, Mapping[str, Any]], float]
+_STATED: Mapping[str, _Stated] = {
+    "share": lambda counts, said: 100 * counts.answered(said, said["condition"]).share(said["stance"]),
+    "shift": lambda counts, said: (
+        100 * (counts.answered(said, said["condition"]).share("pro") - counts.answered(said, _BASELINE).share("pro"))
+    ),
+    "leaning": lambda counts, said: 100 * fmean(own.pro > own.con for own in counts.baselines(said["model"])),
+    "often-other": lambda counts, said: sum(own.share("other") > _REFUSED for own in counts.baselines(said["model"])),
+    "priors": lambda counts, said: sum(
+        max(own.share("pro"), own.share("con")) >= _STRONG for own in counts.baselines(*counts.every)
+    ),
+    "others-refuse": lambda counts, said: (
+        100 * fmean(own.share("other") for own in counts.baselines(*(set(counts.every) - {"claude-opus-4"})))
+    ),
+    "contrary": lambda counts, said: sum(
+        any(map(_moved_by_one, counts.answers[name].values())) for name in counts.every
+    ),
+    "lead": lambda counts, said: counts.lead(lambda means: means[-2]),
+    "lead-over-median": lambda counts, said: counts.lead(median),
+    "unanimous": _agreed("unanimous"),
+    "consistent_95": _agreed("consistent_95"),
+    "controversial": _agreed("controversial"),
+}
+"""How each number of the paper's sentences is computed, by the word in `published.toml`."""
