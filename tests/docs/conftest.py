@@ -235,6 +235,7 @@ def desk(tmp_path: Path) -> Path:
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")
     write_dumps(tmp_path)
+    write_wildscope(tmp_path)
     for published in PUBLISHED:
         (tmp_path / published.name).write_bytes(published.read_bytes())
     (tmp_path / "my-prompts").mkdir()
@@ -283,3 +284,24 @@ def write_dilemmas() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
         for k, verdict in enumerate(verdicts)
     ]  # fmt: skip
     return posts, comments
+
+
+WILDSCOPE = """table = "wildscope.json"
+id = "id"
+title = "title"
+text = "body"
+community = "subreddit"
+
+[viewpoints]
+list = "clusters"
+summary = "summary"
+votes = "votes"
+"""
+
+
+def write_wildscope(folder: Path) -> None:
+    """A thread with its clusters in the shape that PluralEval describes, and the mapping that reads it."""
+    clusters = [{"summary": f"One can say thing number {k} about hedges.", "votes": 90 - 10 * k} for k in range(6)]
+    post = {"id": "w1", "title": "How high may a hedge be?", "body": "We disagree.", "subreddit": "AskEconomics"}
+    (folder / "wildscope.json").write_text(json.dumps([post | {"clusters": clusters}]))
+    (folder / "wildscope.toml").write_text(WILDSCOPE)

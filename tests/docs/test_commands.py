@@ -150,3 +150,8 @@ def test_links_between_pages_lead_somewhere() -> None:
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if "://" not in link:
                 assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda page: page.stem)
+def test_a_papers_page_is_short(page: Path) -> None:
+    assert len(page.read_text("utf-8").splitlines()) <= 80
