@@ -22,7 +22,7 @@ from overton.studies.options import fields_of
 from overton.studies.registry import asking_names, study_named
 
 STUDIES = asking_names()
-SHARED = {"items", "only", "seed", "trials_at_once", "cache"}
+SHARED = {"prompts", "items", "only", "seed", "trials_at_once", "cache"}
 
 
 @pytest.fixture(autouse=True)

@@ -235,6 +235,13 @@ def test_links_are_not_followed_in_the_projects_form(tmp_path: Path) -> None:
     place = own_form(tmp_path, system='closing = "So:"')
     (place / "messages.toml").symlink_to(place / "system.toml")
     assert problem_of(place)[0] == "messages.toml"
+    (place / "messages.toml").unlink()
+    (tmp_path / "mine").symlink_to(place)
+    assert read_prompts(STUDY, tmp_path / "mine") == {"system.closing": "So:"}  # the user named this one
+    (place / "below").symlink_to(tmp_path / "other")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "system.toml").write_text('closing = "So:"')
+    assert problem_of(place)[0] == "system.toml"
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:

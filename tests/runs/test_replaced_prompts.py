@@ -239,13 +239,19 @@ def test_a_text_that_this_version_has_no_place_for_is_left_out(stopped: overton.
     path, manifest = stopped.path / PROMPTS, stopped.path / "manifest.json"
     path.write_text(path.read_text().replace("system.closing", "system.ending"))
     manifest.write_text(manifest.read_text().replace("system.closing", "system.ending"))
-    with pytest.warns(
-        Notice, match=r"system\.ending is not a text that deliberation sends.*\. Overton shows the study's own"
-    ):
+    with pytest.warns(Notice, match=r"system\.ending: Overton shows its own text, .* It is not a text that"):
         found = open_run(stopped.path)
     assert found.study.replaced.keys() == {"system.published.overview"}
     with pytest.warns(Notice), pytest.raises(RunMismatch, match=r"prompt system\.ending: differs"):
         overton.resume(stopped.path)
+
+
+def test_a_strange_name_in_the_file_of_texts_is_shown_safely(stopped: overton.Run) -> None:
+    path, manifest = stopped.path / PROMPTS, stopped.path / "manifest.json"
+    for file in (path, manifest):
+        file.write_text(file.read_text().replace('"system.closing"', '"system\\u001b[2J.closing"'))
+    with pytest.warns(Notice, match=r"system\[U\+001B\]\[2J\.closing: Overton shows its own text"):
+        assert open_run(stopped.path).study.replaced.keys() == {"system.published.overview"}
 
 
 def test_a_run_without_texts_of_its_own_reads_none(tmp_path: Path, ids: list[str]) -> None:

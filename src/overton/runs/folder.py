@@ -23,7 +23,7 @@ from overton.studies.precision import PrecisionTarget, StopState
 from overton.studies.prompts import own_texts
 from overton.studies.published import PublishedValues
 from overton.studies.reworded import problems_with, with_texts
-from overton.untrusted import converted, decode_json, no_links, read_bytes
+from overton.untrusted import converted, decode_json, no_links, read_bytes, visible_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -399,7 +399,7 @@ def study_with_texts(run: Path, study: AnyStudy, manifest: Manifest) -> AnyStudy
         raise UnreadableRun(str(Problem(str(path), strange[0], f"is not both in it and in 'replaced' of {FILE}")))
     unfit = {problem.key: problem.reason for problem in problems_with(study, own_texts(study.prompts), texts)}
     for name, reason in unfit.items():
-        said = f"{path}: {name} {reason}. Overton shows the study's own text, and cannot resume the run"
+        said = f"{path}: {visible_line(name)}: Overton shows its own text, and cannot resume the run. It {reason}"
         warnings.warn(said, Notice, stacklevel=2)
     return study if "" in unfit else with_texts(study, {name: texts[name] for name in texts if name not in unfit})
 

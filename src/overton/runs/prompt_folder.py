@@ -125,7 +125,7 @@ def _read_own_form(study: AnyStudy, own: Mapping[str, OwnText], folder: Path) ->
         files = sorted({f"{name.partition('.')[0]}.toml" for name in own})
         raise InputError([Problem(str(folder), "", f"has no TOML file; those of {study.name} are {', '.join(files)}")])
     for path in paths:
-        if path.is_symlink() or path.parent.is_symlink():
+        if path.is_symlink() or (path.parent != folder and path.parent.is_symlink()):
             found.problems.append(Problem(str(path), "", "is or is in a symbolic link, which is not followed"))
             continue
         prefix = ".".join(path.relative_to(folder).with_suffix("").parts)

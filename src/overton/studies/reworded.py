@@ -22,7 +22,6 @@ from overton.studies.prompts import PUBLISHED, OwnText, Replacements, own_texts
 from overton.studies.questions import JudgePrompt, Questions
 from overton.studies.sections import Exhibits
 from overton.studies.study import AnyStudy
-from overton.untrusted import visible_line
 
 MOST_CHARACTERS = 200_000
 """Most characters of a text that replaces another; the longest published prompt has 4,000."""
@@ -67,7 +66,7 @@ def problems_with(study: AnyStudy, own: Mapping[str, OwnText], texts: Mapping[st
         return
     for name, text in texts.items():
         if (reason := _why_unfit(study, own, name, text)) is not None:
-            yield Problem(study.name, visible_line(name), reason)
+            yield Problem(study.name, name, reason)
 
 
 def _why_unfit(study: AnyStudy, own: Mapping[str, OwnText], name: str, text: str) -> str | None:
