@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
 
-_MAX_TABLE_BYTES = 500_000_000
+_MAX_TABLE_BYTES = 200_000_000
 """A JSON file that a mapping names as a table is read whole, and at most this long."""
 
 _MAX_FILES = 10_000
