@@ -15,7 +15,7 @@ _FILES = {
     ),
     "web": (
         "serper", "google", "brave", "searxng", "web-page", "robots", "address", "redirect", "html", "hits-reply",
-        "page-reply",
+        "page-reply", "debate-page", "saved-warc", "topic-notebook",
     ),
     "files": (
         "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",

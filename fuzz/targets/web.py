@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -13,18 +14,22 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from warcio.warcwriter import WARCWriter
 from yarl import URL
 
 from fuzz.mutating import inside, json_values
-from fuzz.room import ended, fresh
+from fuzz.room import ended, file_of, fresh
 from fuzz.trying import Target
 from overton.calls import Answerer, Hit, Hits, Page, Reply, Request, Settings, hits_of, page_of, user
 from overton.calls.model import Model
+from overton.commands.open_mindedness import procon
 from overton.errors import OvertonError
 from overton.retrieval import open_pages, open_search, web
 from overton.retrieval.address_guard import check_address, join_address
 from overton.retrieval.limits import FetchLimits, PageSkipped
 from overton.retrieval.page_text import PageBody, PageText, extract
+from overton.retrieval.saved_pages import saved_pages
+from overton.studies.open_mindedness.topic_map import topics_in_notebook
 
 __all__ = ["TARGETS", "InProcess", "exchange_of"]
 
@@ -150,6 +155,45 @@ _HTML = (
     "who live near a line say that they use them at least once a week.</p><table><tr><td>1</td><td>2</td></tr></table>"
     "<ul><li>one</li><li>two é</li></ul><blockquote>They are quiet.</blockquote><p>Others would rather have buses, "
     "which go where no rails are, and cost less to begin with.</p></article><!-- c --><script>x</script></body></html>"
+).encode()
+
+
+_DEBATE = (
+    b'<html><head><link rel="canonical" href="https://a.b.org/procon/Trams-debate"></head><body>'
+    b'<h1>Should trams run?</h1><section class="pro"><h2>Pro 1: They do.</h2>'
+    b"<p>They carry whoever stands in the rain on the way to work.<sup>1</sup></p></section>"
+    b"<table><tr><th>Pro</th><th>Con</th></tr><tr><td>Pro 2: They carry"
+    b" more people than any bus of the town does.</td><td><ol><li>Con 1: They stop wherever the"
+    b' rails end, and rails are dear.</li></ol></td></tr></table><h2>Sources</h2><ol><li id="r-1">Tram Office</li></ol>'
+)
+
+
+def _debate(data: bytes) -> None:
+    """A saved page, and issue files made of it."""
+    folder = fresh()
+    procon(file_of(data, ".html"), folder)
+
+
+def _saved_archive(data: bytes) -> None:
+    list(saved_pages(file_of(data, ".warc.gz")))
+
+
+def _archives() -> list[bytes]:
+    """Responses of the seeds of pages, each a record compressed by itself."""
+    sink = io.BytesIO()
+    writer = WARCWriter(sink, gzip=True)
+    for exchange in (exchange_of(_DEBATE), exchange_of(gzip.compress(_DEBATE), "Content-Encoding: gzip")):
+        record = writer.create_warc_record("https://a.b.org/Trams", "response", io.BytesIO(exchange), len(exchange))
+        writer.write_record(record)
+    return [sink.getvalue()]
+
+
+_NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "code", "source": ["high_level_topic_map = {\n", "'Transport': ['Trams', 'buses'],\n", "}\n"]}
+        ]
+    }
 ).encode()
 
 
@@ -297,6 +341,9 @@ TARGETS = {
         Target("robots", _robots, lambda: [exchange_of(_ROBOTS, kind="text/plain"), *_pages()[4:8]], tokens=_TOKENS),
         Target("address", _address, lambda: [one.encode() for one in _ADDRESSES]),
         Target("redirect", _redirect, lambda: [one.encode() for one in _ADDRESSES], documented=(PageSkipped,)),
+        Target("debate-page", _debate, lambda: [_DEBATE], mutations=(inside(),), tokens=_TOKENS),
+        Target("saved-warc", _saved_archive, _archives),
+        Target("topic-notebook", lambda data: topics_in_notebook(data.decode("utf-8", "replace")), lambda: [_NOTEBOOK]),
         Target(
             "html", _extracted, lambda: [_HTML, _HTML.decode().encode("utf-16")], mutations=(inside(),), tokens=_TOKENS
         ),

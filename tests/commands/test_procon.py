@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from io import BytesIO
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -112,6 +113,36 @@ def test_the_sites_own_form_gives_texts_marks_and_sources() -> None:
 
 def test_numbered_paragraphs_are_sources_where_there_is_no_list() -> None:
     assert read_debate(COLUMNS).sources == {"[1]": 'Harbour Office, "Winter," 2029', "[2]": "Ostra Post, May 2, 2030"}
+
+
+def test_entries_that_hold_paragraphs_are_arguments_of_their_own() -> None:
+    entries = "".join(f"<li><p>{text}</p></li>" for text in FERRY)
+    found = read_debate(f"<h1>Keep it?</h1><h2>Pros</h2><ul>{entries}</ul><h2>Cons</h2><p>{BRIDGE[0]}</p>", name="a")
+    assert found.sides == {"pro": FERRY, "con": BRIDGE[:1]}
+
+
+def test_only_the_number_that_an_argument_begins_with_is_removed() -> None:
+    said = "A reply to Pro 1: nobody needs the ferry once the bridge has been built."
+    found = read_debate(f"<h1>Keep it?</h1><h2>Pros</h2><p>{FERRY[0]}</p><h2>Cons</h2><p>Con 1: {said}</p>", name="a")
+    assert found.sides["con"] == [said]
+
+
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [
+        pytest.param("<div class='pro'>", "<div>", id="nested sections"),
+        pytest.param("<table><tr><th>Pro<th>Con<tr><td>", "", id="nested tables"),
+        pytest.param("<ol><li>", "", id="nested lists"),
+        pytest.param("<h2>Sources</h2>", "<p>1. a</p>", id="headings"),
+        pytest.param("", "." * 50, id="punctuation"),
+        pytest.param("<script>x</script>a", "", id="scripts"),
+    ],
+)
+def test_a_page_of_half_a_megabyte_takes_no_longer_for_its_form(before: str, between: str) -> None:
+    whole = (before + between) * (500_000 // len(before + between))
+    began = process_time()
+    read_debate(f"<h1>Keep it?</h1><h2>Pros</h2><p>{whole}", name="a")
+    assert process_time() - began < 20
 
 
 def test_arguments_of_several_paragraphs_stay_together() -> None:

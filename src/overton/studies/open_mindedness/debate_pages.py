@@ -7,7 +7,7 @@ has them; otherwise headings, numbered arguments and the heads of tables say whi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,6 @@ _SIDE_HEADING = re.compile(
 _NUMBERED = re.compile(r"\W*(pro|con)\s*#?\s*\d+\b[\s:.)-]*", re.IGNORECASE)
 _QUOTES = re.compile(r"\W*(pro|con)s?\s+quotes?\b.*", re.IGNORECASE)
 _SOURCES = re.compile(r"\W*(sources|references|footnotes|notes|citations)\W*", re.IGNORECASE)
-_REFERENCE = re.compile(r"#.*?(\d{1,4})$")
 _MARK = re.compile(r"\[?(\d{1,4})\]?[.):]?")
 _SOURCE_START = re.compile(r"\W{0,2}(\d{1,4})[\].):]+\s*")
 _ADDRESS = re.compile(r"\w+://(?:[^/?#@]*@)?(?P<host>[^/?#:]*)(?::\d*)?(?P<path>[^?#]*)")
@@ -59,7 +58,7 @@ class Debate:
         """Add what another page of the same debate says."""
         self.question = self.question or other.question
         for side, texts in other.sides.items():
-            self.sides[side] += [text for text in texts if text not in self.sides[side]]
+            self.sides[side] = list(dict.fromkeys([*self.sides[side], *texts]))
         self.sources = other.sources | self.sources
 
     def procon(self) -> dict[str, Any]:
@@ -84,10 +83,14 @@ def read_debate(html: str, url: str = "", name: str = "") -> Debate:
     _prepare(root)
     found = Debate(_id_of(str(address), name), _question(root))
     found.sources = _sources(root)
-    for side, text in _arguments(root):
-        if sum(character.isalpha() for character in text) >= _FEWEST_LETTERS and text not in found.sides[side]:
-            found.sides[side].append(text)
+    arguments = _arguments(root)
+    for side in SIDES:
+        found.sides[side] = list(dict.fromkeys(text for whose, text in arguments if whose == side))
     return found
+
+
+def _is_long_enough(text: str) -> bool:
+    return sum(character.isalpha() for character in text) >= _FEWEST_LETTERS
 
 
 def _parser() -> Any:
@@ -109,16 +112,40 @@ def _id_of(url: str, name: str) -> str:
 
 def _prepare(root: Any) -> None:
     """Remove what is no text, and write references to sources as marks such as '[3]'."""
-    for element in list(root.iter(*_SKIPPED)):
-        element.drop_tree()
-    for link in list(root.iter("a", "sup")):
-        text = " ".join(link.text_content().split())
-        number = _MARK.fullmatch(text)
-        is_reference = link.tag == "sup" or _REFERENCE.search(link.get("href") or "") is not None
-        if number and is_reference and not any(parent.tag in ("a", "sup") for parent in link.iterancestors()):
+    from lxml import etree
+
+    etree.strip_elements(root, *_SKIPPED, with_tail=False)
+    for link in list(_outermost(root, lambda element: element.tag in ("a", "sup"))):
+        number = _MARK.fullmatch(" ".join(link.text_content().split()))
+        if number and (link.tag == "sup" or (link.get("href") or "").partition("#")[2][-1:].isdigit()):
             for child in list(link):
                 link.remove(child)
             link.text = f"[{number[1]}]"
+
+
+def _outermost(root: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
+    """The wanted elements below one that are in no other wanted one, in order.
+
+    Each is looked at once, so that nested ones cost no more than others. So do all loops here.
+    """
+    inside = set()
+    for element in root.iter():
+        if element.getparent() in inside:
+            inside.add(element)
+        elif element is not root and wanted(element):
+            inside.add(element)
+            yield element
+
+
+def _holding(elements: Iterable[Any]) -> set[Any]:
+    """All elements that one of these is in."""
+    found = set()
+    for element in elements:
+        parent = element.getparent()
+        while parent is not None and parent not in found:
+            found.add(parent)
+            parent = parent.getparent()
+    return found
 
 
 def _text(element: Any) -> str:
@@ -133,9 +160,12 @@ def _tidy(text: str) -> str:
 
 def _question(root: Any) -> str:
     """The page's own line for it, else its first heading or title that asks something."""
-    named = (_text(found) for found in root.xpath("//*[contains(@class, 'topic-identifier')]"))
-    headings = (_text(found) for found in root.iter("h1", "h2"))
-    titles = [*root.xpath("//meta[@property='og:title']/@content"), *(_text(found) for found in root.iter("title"))]
+    named = (_text(found) for found in _outermost(root, lambda one: "topic-identifier" in (one.get("class") or "")))
+    headings = (_text(found) for found in _outermost(root, lambda one: one.tag in ("h1", "h2")))
+    titles = [
+        *root.xpath("//meta[@property='og:title']/@content"),
+        *(_text(found) for found in root.xpath("//head/title")),
+    ]
     for text in (*named, *headings, *titles):
         asked = " ".join(str(text).split()).partition("?")
         if asked[1] and len(asked[0]) <= 300:
@@ -144,15 +174,20 @@ def _question(root: Any) -> str:
 
 
 def _sources(root: Any) -> dict[str, str]:
-    """By mark, the entries of the first list below a heading 'Sources', or of lists whose entries are numbered."""
-    for heading in root.iter(*_HEADINGS):
-        if _SOURCES.fullmatch(_text(heading)):
-            lists = heading.xpath("following::*[self::ol or self::ul][1]")
-            if lists and (found := _numbered(lists[0].iter("li"), counted=lists[0].tag == "ol")):
+    """By mark, the entries of the list below a heading 'Sources', or its paragraphs that begin with numbers."""
+    is_awaited, is_below, paragraphs = False, False, []
+    for element in _outermost(root, lambda one: one.tag in (*_HEADINGS, "ol", "ul", "p")):
+        if element.tag in _HEADINGS:
+            is_below = _SOURCES.fullmatch(_text(element)) is not None
+            is_awaited |= is_below
+        elif element.tag == "p":
+            paragraphs += [element] if is_below else []
+        elif is_awaited:
+            entries = _outermost(element, lambda one: one.tag == "li")
+            if found := _numbered(entries, counted=element.tag == "ol"):
                 return found
-            if found := _numbered(_until_heading(heading, ("p",)), counted=False):
-                return found
-    return {}
+            is_awaited = False
+    return _numbered(paragraphs, counted=False)
 
 
 def _numbered(entries: Iterable[Any], *, counted: bool) -> dict[str, str]:
@@ -167,20 +202,12 @@ def _numbered(entries: Iterable[Any], *, counted: bool) -> dict[str, str]:
     return found
 
 
-def _until_heading(heading: Any, tags: Sequence[str]) -> Iterator[Any]:
-    for element in heading.itersiblings():
-        if element.tag in _HEADINGS:
-            return
-        yield from ([element] if element.tag in tags else element.iter(*tags))
-
-
-def _arguments(root: Any) -> Iterator[tuple[Side, str]]:
+def _arguments(root: Any) -> list[tuple[Side, str]]:
     """By the classes of sections, else by tables whose columns are named, else by headings."""
-    for found in (_in_sections(root), _in_tables(root), _below_headings(root)):
-        if {side for side, _ in found} == {*SIDES}:
-            yield from found
-            return
-    yield from max((_in_sections(root), _in_tables(root), _below_headings(root)), key=len)
+    each = (_in_sections(root), _in_tables(root), _below_headings(root))
+    ways = [[(side, text) for side, text in found if _is_long_enough(text)] for found in each]
+    whole = [found for found in ways if {side for side, _ in found} == {*SIDES}]
+    return whole[0] if whole else max(ways, key=len)
 
 
 def _side_of_class(element: Any) -> Side | None:
@@ -193,21 +220,29 @@ def _side_of_class(element: Any) -> Side | None:
 def _in_sections(root: Any) -> list[tuple[Side, str]]:
     """The arguments in elements whose class names a side; the innermost of nested ones."""
     marked = [element for element in root.iter(*_CONTAINERS) if _side_of_class(element)]
-    outer = {ancestor for element in marked for ancestor in element.iterancestors()}
+    outer = _holding(marked)
     inner = [element for element in marked if element not in outer]
     return [(side, text) for element in inner if (side := _side_of_class(element)) for text in _split(element)]
 
 
 def _in_tables(root: Any) -> list[tuple[Side, str]]:
-    """The arguments in the columns of tables whose first row names both sides."""
+    """The arguments in the columns of tables whose first row names both sides; the outermost of nested ones."""
     found: list[tuple[Side, str]] = []
-    for rows in (list(table.iter("tr")) for table in root.iter("table")):
-        heads = [_side_of_heading(_text(cell)) for cell in rows[0].iter("td", "th")] if rows else []
-        if {*SIDES} <= {*heads}:
-            for row in rows[1:]:
-                for side, cell in zip(heads, row.iter("td"), strict=False):
-                    found += [(side, text) for text in _split(cell)] if side else []
+    for table in _outermost(root, lambda one: one.tag == "table" and {*SIDES} <= {*_heads(one)}):
+        heads = _heads(table)
+        for row in _rows(table)[1:]:
+            for side, cell in zip(heads, row.iterchildren("td"), strict=False):
+                found += [(side, text) for text in _split(cell)] if side else []
     return found
+
+
+def _rows(table: Any) -> list[Any]:
+    return table.xpath("./tr | ./thead/tr | ./tbody/tr")  # type: ignore[no-any-return]
+
+
+def _heads(table: Any) -> list[Side | None]:
+    cells = [cell for row in _rows(table)[:1] for cell in row.iterchildren("td", "th")]
+    return [_side_of_heading(_text(cell)) for cell in cells]
 
 
 def _side_of_heading(text: str) -> Side | None:
@@ -228,7 +263,7 @@ def _below_headings(root: Any) -> list[tuple[Side, str]]:
             found.append((side, "\n\n".join(parts)))
         parts.clear()
 
-    for element in root.iter(*_HEADINGS, "p", "li"):
+    for element in _blocks(root):
         text = _text(element)
         if element.tag in _HEADINGS:
             close()
@@ -237,24 +272,34 @@ def _below_headings(root: Any) -> list[tuple[Side, str]]:
                 side, level = named, depth
             elif depth <= level or _SOURCES.fullmatch(text):
                 side, level = None, 0
-        elif side and text:
+        elif side and text and element.tag not in ("td", "th"):
             if _NUMBERED.match(text) or (element.tag == "li" and not parts):
                 close()
-            parts.append(_tidy(_NUMBERED.sub("", text, count=1)))
+            parts.append(_unnumbered(text))
             if element.tag == "li":
                 close()
     close()
     return found
 
 
-def _is_innermost(block: Any) -> bool:
-    return not any(other is not block for other in block.iter(*_BLOCKS))
+def _blocks(root: Any) -> Iterator[Any]:
+    """The entries of lists, unless there are headings or cells in them, and otherwise the innermost blocks."""
+    every = list(root.iter(*_BLOCKS))
+    outer = _holding(every)
+    divided = _holding(block for block in every if block.tag not in ("p", "li", "blockquote"))
+    yield from _outermost(root, lambda one: one.tag in _BLOCKS and one not in (divided if one.tag == "li" else outer))
+
+
+def _unnumbered(text: str) -> str:
+    """A text without a 'Pro 1:' that it begins with."""
+    number = _NUMBERED.match(text)
+    return _tidy(text[number.end() :] if number else text)
 
 
 def _split(element: Any) -> list[str]:
     """The arguments of an element of one side: divided at its headings and at paragraphs that begin 'Pro 1'. A part
     that is a list has an argument in each entry."""
-    blocks = [block for block in element.iter(*_BLOCKS) if block is not element and _is_innermost(block)]
+    blocks = list(_blocks(element))
     if not blocks:
         return [_tidy(_text(element))]
     parts: list[list[tuple[str, str]]] = [[]]
@@ -262,7 +307,7 @@ def _split(element: Any) -> list[str]:
         text = _text(block)
         if block.tag in _HEADINGS or _NUMBERED.match(text):
             parts.append([])
-        if block.tag not in _HEADINGS and (said := _tidy(_NUMBERED.sub("", text, count=1))):
+        if block.tag not in _HEADINGS and (said := _unnumbered(text)):
             parts[-1].append((block.tag, said))
     found: list[str] = []
     for part in parts:

@@ -47,7 +47,7 @@ def _literal(code: str) -> Any:
         for node in tree.body:
             if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [_NAME]:
                 return ast.literal_eval(node.value)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
     return None
 
