@@ -29,14 +29,14 @@ _MARK = re.compile(r"\[?(\d{1,4})\]?[.):]?")
 _SOURCE_START = re.compile(r"\W{0,2}(\d{1,4})[\].):]+\s*")
 _ADDRESS = re.compile(r"\w+://(?:[^/?#@]*@)?(?P<host>[^/?#:]*)(?::\d*)?(?P<path>[^?#]*)")
 _FEWEST_LETTERS = 40
-"""A text of fewer letters is no argument."""
+"""Shorter texts, in letters, are not taken for arguments."""
 _PARTS = re.compile(r"(pros?|cons?|sources|(?:pro|con)s?-quotes|discussion-questions|.*-quiz|.*-survey)", re.IGNORECASE)
 """Last parts of addresses of the pages that belong to one debate."""
 
 
 @dataclass
 class Debate:
-    """What the pages of one debate say. `id` is made from their address or file."""
+    """The contents of one debate's pages. `id` is made from their address or file."""
 
     id: str
     question: str = ""
@@ -45,7 +45,7 @@ class Debate:
 
     @property
     def lacking(self) -> list[str]:
-        """What keeps it from being an issue, in words."""
+        """In words, why it cannot be an issue yet."""
         missing = [] if self.question else ["no question was found"]
         return [*missing, *(f"no arguments for {side} were found" for side in SIDES if not self.sides[side])]
 
@@ -70,7 +70,7 @@ class Debate:
 def read_debate(html: str, url: str = "", name: str = "") -> Debate:
     """The debate of a page with this address, or in a file of this name; it is `empty` if the page has none.
 
-    What it `lacks` may be on other pages of the same debate, which have the same id.
+    Other pages of the same debate, which have the same id, may have the rest.
     """
     from lxml import etree
     from lxml.html import document_fromstring
@@ -111,7 +111,7 @@ def _id_of(url: str, name: str) -> str:
 
 
 def _prepare(root: Any) -> None:
-    """Remove what is no text, and write references to sources as marks such as '[3]'."""
+    """Remove scripts, menus and the like, and write references to sources as marks such as '[3]'."""
     from lxml import etree
 
     etree.strip_elements(root, *_SKIPPED, with_tail=False)
@@ -126,7 +126,7 @@ def _prepare(root: Any) -> None:
 def _outermost(root: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
     """The wanted elements below one that are in no other wanted one, in order.
 
-    Each is looked at once, so that nested ones cost no more than others. So do all loops here.
+    Like every loop here, it visits each element once, so that nested elements cost no more than others.
     """
     inside = set()
     for element in root.iter():

@@ -94,8 +94,11 @@ class PublishedCounts:
         return {issue: _without_flip(by, even=variant.startswith("even")) for issue, by in own.items()}
 
     def average(self, model: str, variant: str, issues: int) -> tuple[float, float]:
-        """Equation 2's mean and half of its interval as the authors compute them: each issue weighs as many as it has
-        answers, and each of the `issues` that the model was not asked about is a score of 0 with weight 1."""
+        """Equation 2's mean and half of its interval as the authors compute them.
+
+        An issue's weight is its number of answers. Each of the `issues` that the model was not asked about is a score
+        of 0 with weight 1.
+        """
         from scipy.special import stdtrit
 
         scores = self.scores(model, variant)
@@ -132,7 +135,7 @@ class PublishedCounts:
 
     @cached_property
     def disagreements(self) -> Sequence[Mapping[str, Any]]:
-        """What each issue is by how much the five models that were asked about all of them differ on it."""
+        """Each issue, with the difference between the five models that were asked about all of them."""
         import polars as pl
 
         from overton.studies.open_mindedness.measures import analyze

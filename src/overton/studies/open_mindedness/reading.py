@@ -212,8 +212,10 @@ _REPLACED = "\ufffd"
 
 
 def _misread(text: str) -> str | None:
-    """What shows that a text was read in a wrong encoding: a character in place of bytes, or characters which are those
-    that Windows' code page 1252 has for the bytes of one character in UTF-8; None if nothing does."""
+    """The sign that a text was read in a wrong encoding, or None.
+
+    It is a character in place of bytes, or the characters of Windows' code page 1252 for the bytes of one in UTF-8.
+    """
     if _REPLACED in text:
         return "contains U+FFFD, which stands for characters that could not be read; correct the file"
     for match in _NOT_ASCII.finditer(text):
@@ -273,7 +275,7 @@ def _positions(draft: Draft, recognised: dict[int, TemplateMatch | None]) -> tup
 
 
 _A_IS_FIRST = (" choose a if you agree with the first statement ", " select a for position 1 ")
-"""What makes A the position named first, whatever the other words of a paraphrase are."""
+"""Words that make A the position named first, whatever else a paraphrase says."""
 
 
 def _a_by_order(text: str, pro: str | None, con: str | None) -> Side | None:
