@@ -32,9 +32,9 @@ PREFIX = "null/"
 OPTION = "nulls"
 """The option that is derived if a study has nulls with trials."""
 
-_OPTIONAL_TEXTS = ("nulls.", "free.")
-"""How the names of texts start that models read only if an option asks for it: in null conditions, and if answers are
-not forced. They leave a run that was made before they existed unchanged."""
+_OPTIONAL_TEXTS = ("nulls.", "free.", "own_values.")
+"""How the names of texts start that models read only if an option asks for it: in null conditions, if answers are not
+forced, and for a list of values of one's own. They leave a run that was made before they existed unchanged."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 

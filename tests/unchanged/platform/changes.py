@@ -31,6 +31,10 @@ _PLANNED = (
 # values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
+# A list of values of one's own (`--values`), with which the option of runs is no longer a flag; 'items values'.
+_VALUES_FILE = Path(__file__).with_name("values.json")
+_VALUES: dict[str, dict[str, Any]] = json.loads(_VALUES_FILE.read_text("utf-8")) if _VALUES_FILE.exists() else {}
+
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
@@ -73,6 +77,9 @@ CHANGED: dict[str, dict[str, Any]] = {
         }
     },
 }
+
+for _pin, _new in _VALUES.items():
+    CHANGED[_pin] = {**CHANGED.get(_pin, {}), **_new}
 
 RENAMED: dict[str, dict[str, str]] = {
     # Interface 2: names that say what these protocols and reports are.
