@@ -21,8 +21,6 @@ from overton.studies.tables import describe_missing
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from overton.studies.parsing import Text
 
 MOST_VALUES = 300
@@ -88,7 +86,16 @@ def _of_member(member: Any, number: int) -> Value:
 
 
 def _of_table(text: Text) -> ValueList:
-    """The values of a table, with blanks around and within names and definitions made single."""
+    start, noun = (2, "line") if text.suffix == ".csv" else (1, "line" if text.suffix == ".jsonl" else "row")
+    return checked(tuple(rows_of(text)), text.name, lambda place: f"{noun} {place + start}")
+
+
+def rows_of(text: Text) -> list[Value]:
+    """The values of a table, not yet checked, with blanks around and within names and definitions made single.
+
+    Raises:
+        InputError: it cannot be read as a table of values, or has too many.
+    """
     table = text.table()
     columns = [name for name in Value.__struct_fields__ if name in table.columns]
     if "value" not in columns:
@@ -97,13 +104,10 @@ def _of_table(text: Text) -> ValueList:
         raise InputError([Problem(text.name, nested[0], "contains lists or objects, not texts")])
     if table.height > MOST_VALUES:
         raise InputError([Problem(text.name, "", _TOO_MANY.format(table.height))])
-    start, noun = (2, "line") if text.suffix == ".csv" else (1, "line" if text.suffix == ".jsonl" else "row")
-    return checked(tuple(_rows(table, columns)), text.name, lambda place: f"{noun} {place + start}")
-
-
-def _rows(table: pl.DataFrame, columns: Sequence[str]) -> Iterator[Value]:
-    for row in table.select(columns).iter_rows(named=True):
-        yield Value(**{name: " ".join(str(cell or "").split()) for name, cell in row.items()})
+    return [
+        Value(**{name: " ".join(str(cell or "").split()) for name, cell in row.items()})
+        for row in table.select(columns).iter_rows(named=True)
+    ]
 
 
 _TOO_MANY = f"has {{:,}} values; a judge can choose from {MOST_VALUES} at most"
