@@ -1,5 +1,8 @@
-"""Deliberation's own commands: dilemmas built from a forum, with calls made as in any other run; and sheets on which
-people take part in making a list of values, with what became of each value."""
+"""Deliberation's own commands.
+
+They build dilemmas from a forum, with calls made as in any other run. They write the sheets on which people take part
+in making a list of values, and the table of collected values with their fates.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,7 @@ def values_sheet(
     ],
     *,
     out: Annotated[str | Path, Option("CSV file to write", file=True)] = "sheet.csv",
-    step: Annotated[Step | None, Option("What the person does; by default categories, or for a run codes")] = None,
+    step: Annotated[Step | None, Option("The person's task; by default categories, or for a run codes")] = None,
 ) -> WrittenSheet:
     """Write a sheet on which a person sorts collected values ('categories'), decides on each that was kept ('codes'),
     or merges those that often occur together ('merges'). Each person gets a copy, named after the person.
@@ -190,7 +193,7 @@ def show_values_sheet(written: WrittenSheet) -> Done:
 
 @dataclass(frozen=True)
 class DecidedValues:
-    """What became of each collected value: the table, and the file with the list, None as long as it is undecided."""
+    """The fates of collected values: the table with them, and the file with the list, None while it is undecided."""
 
     path: Path
     fates: list[ValueFate]
@@ -288,7 +291,7 @@ _COLUMNS = ("value", "definition", "status", "why", "merged_into", "votes", "tex
 
 
 def _table(fates: Sequence[ValueFate]) -> str:
-    """What became of each value, with what every annotator said, as CSV."""
+    """The fates of all values, with every annotator's labels, as CSV."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n")
     sorting = next((fate.annotators for fate in fates), ())

@@ -69,7 +69,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, ten: Path) -> overton.Run:
     return asked(tmp_path_factory.mktemp("runs") / "own", ten, retest=0.5)
 
 
-# What the judge is asked, and what is read
+# The judge's question and its answer
 
 
 MATERIAL = {"verdict": "NTA", "explanation": "He kept his word."}
@@ -275,7 +275,7 @@ def test_people_label_each_explanation_with_each_value_of_the_list() -> None:
     assert bare.question.sheet_columns == ("evaluation", "value")
 
 
-# What is made of runs
+# Comparison, reports, sheets and other commands on runs
 
 
 def test_two_runs_with_one_list_are_compared(run: overton.Run, ten: Path, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_the_report_says_which_list_it_was(run: overton.Run) -> None:
     assert "Fair shares" in report
 
 
-def test_a_sheet_has_the_values_of_the_list_and_what_they_mean(run: overton.Run, tmp_path: Path) -> None:
+def test_a_sheet_has_the_values_of_the_list_with_their_definitions(run: overton.Run, tmp_path: Path) -> None:
     sheet, key = overton.judge.sample(run.path, tmp_path / "sheet.csv", size=40, stratified=True)
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -36,7 +36,7 @@ def problems(given: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_a_table_has_a_value_and_what_it_means_in_each_row(tmp_path: Path, suffix: str) -> None:
+def test_a_table_has_a_value_with_its_definition_in_each_row(tmp_path: Path, suffix: str) -> None:
     text = table(
         tmp_path / f"values{suffix}",
         value=["Keeping  promises ", "Fair shares"],

@@ -32,8 +32,7 @@ _PLANNED = (
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 # A list of values of one's own (`--values`), with which the option of runs is no longer a flag; 'items values'.
-_VALUES_FILE = Path(__file__).with_name("values.json")
-_VALUES: dict[str, dict[str, Any]] = json.loads(_VALUES_FILE.read_text("utf-8")) if _VALUES_FILE.exists() else {}
+_VALUES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("values.json").read_text("utf-8"))
 
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A

@@ -73,7 +73,7 @@ class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DilemmaReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is read besides the dilemmas: the list of values, of which a run keeps a copy."""
+    """The file that is read besides the dilemmas: the list of values, of which a run keeps a copy."""
 
     values: Annotated[
         Any,

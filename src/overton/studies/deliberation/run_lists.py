@@ -49,8 +49,10 @@ def _stored_list(options: Mapping[str, Any]) -> ValueList:
 
 
 def values_prompt(values: Sequence[Value]) -> str:
-    """The system prompt of the judge of a run with its own list: the published one with these values, in the order
-    given, and with what they mean if the list says it."""
+    """The system prompt of the judge of a run with its own list.
+
+    It is the published one with these values in the order given, and with their definitions if there are any.
+    """
     if not have_definitions(values):
         return prompts.values_prompt([each.value for each in values])
     safe = prompts.PROMPTS.safe("values.system")

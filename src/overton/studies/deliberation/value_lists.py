@@ -40,7 +40,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 ValueList = tuple[Value, ...]
 
 Judged = bool | ValueList
-"""What the option `values` of a run holds: whether a judge names values, if so from the published list; or its own."""
+"""The option `values` of a run: whether a judge names values from the published list, or the run's own list."""
 
 
 def names_of(values: ValueList) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ _TOO_MANY = f"has {{:,}} values; a judge can choose from {MOST_VALUES} at most"
 def checked(
     values: ValueList, place: str = "values", where: Callable[[int], str] = lambda at: str(at + 1)
 ) -> ValueList:
-    """A list without faults; `where` names the place of a value from its number.
+    """A list that has no faults; `where` names the place of a value from its number.
 
     Raises:
         InputError: every fault.
@@ -128,7 +128,7 @@ def checked(
 
 
 def faults_of(values: ValueList) -> Iterator[tuple[int | None, str]]:
-    """Everything wrong with a list: the number of the value from 0, None if it is the list; and what is wrong."""
+    """Everything wrong with a list, each with the number of the value from 0, or None for the whole list."""
     if not values:
         yield None, "has no values"
     if len(values) > MOST_VALUES:
@@ -171,4 +171,4 @@ def difference(values: ValueList, others: ValueList) -> str:
     if other := [name for name in mine if name in theirs and mine[name] != theirs[name]]:
         parts.append(f"it defines otherwise {list_names(other, _MOST_SHOWN)}")
     said = "; ".join(parts) or "it has the same values in another order"
-    return f"{said}. Numbers about values of these runs cannot be put together or compared"
+    return f"{said}. Numbers about values of these runs mean different things"

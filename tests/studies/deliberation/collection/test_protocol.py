@@ -1,4 +1,4 @@
-"""What is asked in which step, of whom, and where the pipeline ends if a call failed."""
+"""The calls of each step, and where the pipeline ends if a call failed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ USUAL: dict[str, str | Exception] = {
 }
 
 
-def test_each_step_asks_about_what_the_one_before_left() -> None:
+def test_each_step_asks_about_the_values_that_are_left() -> None:
     script = Script(USUAL)
     fates = held(script, texts=2, judged=True, repeats=3)
     assert script.speakers() == [
@@ -170,7 +170,7 @@ def test_a_definition_can_close_no_part_of_a_prompt() -> None:
     assert script.asked[0].messages[0].content.count("</value>") == 1
 
 
-def test_what_is_the_papers_is_marked_as_such() -> None:
+def test_categories_and_codes_are_those_of_the_paper() -> None:
     codes = prompts.load("collection")["codes"]
     assert list(codes) == ["1", "2", "3", "4", "5", "6"]
     assert list(prompts.load("collection")["categories"]) == ["moral", "epistemic", "aesthetic", "instrumental"]

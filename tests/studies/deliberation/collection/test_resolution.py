@@ -1,4 +1,4 @@
-"""What follows from annotators, a judge on trial, and decisions: hand-made cases, and rules that hold for any."""
+"""From annotators, a judge on trial and decisions to fates: hand-made cases, and rules that hold for any."""
 
 from __future__ import annotations
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import overton
-from overton.errors import InputError
+from overton.calls import Reply, Request
+from overton.errors import InputError, RejectedError
 from overton.studies.deliberation.collection import STUDY
 from overton.studies.deliberation.collection.record import ValueFate
 from overton.studies.deliberation.collection.sheets import INCLUDED
-from overton.studies.deliberation.collection.simulated import same_as, truth_of
+from overton.studies.deliberation.collection.simulated import Annotator, same_as, truth_of
 from overton.studies.deliberation.value_lists import Value
 
 WAYS = ("Care for", "Kindness to", "Loyalty to", "Honesty with", "Patience with", "Courage for", "Fairness to")
@@ -130,7 +131,7 @@ def test_disagreement_is_resolved_as_the_paper_says(make: Make) -> None:
     assert (truly > 60, others > 60) == (True, True)
 
 
-def test_majorities_repair_what_single_annotators_get_wrong(make: Make) -> None:
+def test_majorities_repair_errors_of_single_annotators(make: Make) -> None:
     right: Counter[str] = Counter()
     for seed in range(4):
         args = {name: {"seed": str(seed), "error": "0.1"} for name in FIVE}
@@ -160,7 +161,7 @@ def test_without_explanations_nothing_is_merged(make: Make) -> None:
     assert {(fate.texts, fate.times, fate.companions) for fate in found.values()} == {(0, (), ())}
 
 
-def test_nothing_kept_is_no_list(make: Make) -> None:
+def test_if_no_value_is_kept_there_is_no_list(make: Make) -> None:
     args = {name: {"seed": str(number)} for number, name in enumerate(FIVE)}  # they share no truth
     run = make("run", category="aesthetic", agree=1.0, model_args=args)
     assert {fate.status for fate in run.rows()} == {"left out"}
@@ -244,7 +245,7 @@ def test_people_decide_and_merge_after_the_run(make: Make, tmp_path: Path) -> No
     ("source", "step", "reason"),
     [("run", "categories", "needs collected values, not a run"), ("collected.csv", "codes", "needs a run of")],
 )
-def test_a_sheet_needs_what_its_step_is_about(make: Make, tmp_path: Path, source: str, step: Any, reason: str) -> None:
+def test_a_sheet_of_the_wrong_step_is_refused(make: Make, tmp_path: Path, source: str, step: Any, reason: str) -> None:
     make("run", texts=None, judge=None)
     with pytest.raises(InputError, match=reason):
         overton.items.values_sheet(tmp_path / source, step=step, out=tmp_path / "sheet.csv")
@@ -284,6 +285,36 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(make: Make) -> None:
     assert resumed.manifest.spent.requests == calls
     assert fates(resumed) == fates(whole)
     assert the_list(resumed) == the_list(whole)
+
+
+@pytest.mark.parametrize("asked", ["Which category fits", "Which of these decisions", "Should they become one"])
+def test_a_failed_call_is_made_again_and_nothing_else(make: Make, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    usual, failed = Annotator.reply, []
+
+    def reply(self: Annotator, request: Request) -> Reply:
+        if asked in request.messages[0].content and self.name == FIVE[1] and not failed:
+            failed.append(request)
+            raise RejectedError("refused", "not now")
+        return usual(self, request)
+
+    monkeypatch.setattr(Annotator, "reply", reply)
+    run = make("run")
+    assert {fate.status for fate in run.rows()} <= {"failed", "left out"}
+    assert not (run.path / "values.jsonl").exists()
+    before = run.manifest.spent.requests
+    again = overton.resume(run.path, retry_failed=True)
+    whole = make("whole")
+    assert fates(again) == fates(whole)
+    assert the_list(again) == the_list(whole)
+    assert before < again.manifest.spent.requests == whole.manifest.spent.requests + len(failed)
+
+
+def test_another_annotator_cannot_be_added_to_a_run(make: Make) -> None:
+    run = make("run", models=FIVE[:3])
+    before = fates(run)
+    with pytest.raises(InputError, match="would drop 1 of the run's trials"):
+        overton.extend(run.path, models=FIVE[3:4])
+    assert fates(overton.resume(run.path)) == before
 
 
 def test_a_plan_counts_the_steps(make: Make, tmp_path: Path) -> None:

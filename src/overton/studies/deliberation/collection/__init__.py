@@ -29,7 +29,7 @@ def _made(
 
 
 def summary(records: Sequence[ValueFate]) -> Iterator[str]:
-    """How many values each step left, and what is still to be done."""
+    """How many values each step left, and the next step, if there is one."""
     counts: Counter[Fate] = Counter(record.status for record in records)
     kept, tried = sum(record.kept for record in records), max((record.texts for record in records), default=0)
     sorting = max((len(record.annotators) for record in records), default=0)

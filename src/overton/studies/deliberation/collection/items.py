@@ -1,4 +1,4 @@
-"""What a list of values is made from: collected values, the texts on which they are tried, and people's categories."""
+"""The material of a list of values: collected values, texts on which they are tried, and people's categories."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CollectionReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is read besides the collected values."""
+    """The files that are read besides the collected values."""
 
     texts: Annotated[
         Any,

@@ -52,4 +52,4 @@ def _naming(names: list[str]) -> str:
 
 
 CANNED = (_usual, _Longest())
-"""What a run usually takes, and about the most."""
+"""The usual number of calls, and about the most."""

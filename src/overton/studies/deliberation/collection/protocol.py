@@ -1,6 +1,6 @@
 """Values sorted by annotators, reduced, looked for in explanations, decided on, and merged (appendix C).
 
-A step begins when all calls of the one before have their outcome. If one failed for good the pipeline ends there, so
+A step begins when all calls of the one before have their outcome. If one failed permanently the pipeline ends there, so
 that nothing later depends on it and `resume --retry-failed` can go on.
 """
 
@@ -43,13 +43,18 @@ class CollectionTrial(Trial, frozen=True):
 
 
 def trials(collections: Sequence[Collection], options: CollectionOptions, seed: int) -> Iterator[CollectionTrial]:
-    """One trial for each collection."""
+    """One trial for each collection.
+
+    Its name has the number of annotators: with another one, what is asked after sorting may differ, so a run cannot be
+    extended by one.
+    """
     for collection in collections:
-        yield CollectionTrial(f"{collection.id}/values", collection.id, seed, collection, options)
+        name = f"{collection.id}/{len(options.annotators)}-annotators"
+        yield CollectionTrial(name, collection.id, seed, collection, options)
 
 
 async def conduct(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
-    """What becomes of each value."""
+    """The fates of all values."""
     fates = await _sort(trial, ask)
     if _goes_on(fates) and trial.collection.texts:
         fates = await _try(trial, ask, fates)
@@ -121,7 +126,7 @@ def _failure(replies: Sequence[Sequence[ReadableReply[Any]]], role: str = "annot
 
 
 async def _sort(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
-    """Step 2: each annotator puts each value into a category; people have done so before."""
+    """Step 2: each annotator puts each value into a category. People have done so before."""
     collection, options = trial.collection, trial.options
     models = options.annotators if options.sorting == "all" else ()
     things = [{"value": shown(each)} for each in collection.values]
@@ -129,7 +134,7 @@ async def _sort(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
     categories = {
         each.value: [
             *(reply.value for reply in (replies[place] if replies else ())),
-            *(collection.people[person].get(each.value) for person in options.people),
+            *(collection.people.get(person, {}).get(each.value) for person in options.people),
         ]
         for place, each in enumerate(collection.values)
     }
@@ -142,8 +147,10 @@ async def _sort(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
 
 
 async def _try(trial: CollectionTrial, ask: Ask, fates: Sequence[ValueFate]) -> list[ValueFate]:
-    """Step 3: the judge, or without one the first annotator, names the values in each explanation several times: first
-    from the list in its own order, then in other orders, the same for all explanations."""
+    """Step 3: the judge names the values in each explanation several times, or without a judge the first annotator.
+
+    The first time the list has its own order, and then other orders, the same for all explanations.
+    """
     values = tuple([Value(fate.value, fate.definition) for fate in fates if fate.kept])
     question, texts = questions_of(values).first, trial.collection.texts
     orders = [OWN, *(drawn_order(trial.draw(f"order/{number}")) for number in range(2, trial.options.repeats + 1))]

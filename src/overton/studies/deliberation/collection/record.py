@@ -1,4 +1,4 @@
-"""What became of each collected value, and why."""
+"""The fate of each collected value, with the reason."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ class ValueFate(msgspec.Struct, frozen=True):
     deciders: Annotated[tuple[str, ...], means("who decided on the values")] = ()
     codes: Annotated[tuple[str | None, ...], means("the decision of each, 1 to 6, None without a usable one")] = ()
     code: Annotated[str, means("what follows from them, '' if undecided")] = ""
-    failure: Annotated[str | None, means("why a call of a step failed for good, None if none did")] = None
+    failure: Annotated[str | None, means("why a call of a step failed permanently, None if none did")] = None

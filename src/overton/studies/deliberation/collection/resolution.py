@@ -3,8 +3,8 @@ silent.
 
 The paper keeps values that at least 4 of 5 annotators call moral; here it is a share of the annotators, 0.8 by default.
 It looks for values that 'consistently appear' in 5 repetitions: here, in more than half of those that could be read.
-Its authors decided on each value and merged some by hand, together: here more than half of those who decide must
-include a value, or merge two, so that a tie changes nothing.
+Its authors decided on each value and merged some by hand, together. Here more than half of those who decide must
+include a value, or merge two, so a tie leaves a value out and two values apart.
 """
 
 from __future__ import annotations
@@ -105,8 +105,10 @@ def tried_fates(fates: Sequence[ValueFate], named: Named, together: float) -> li
 
 
 def code_from(codes: Sequence[str | None]) -> str:
-    """The decision that follows from several: included if more than half of those that could be read include the value,
-    with the most frequent code of the side that prevails, and among equally frequent ones the lowest. '' without any.
+    """The decision that follows from several, '' if none could be read.
+
+    A value is included if more than half of the readable codes include it. The decision is the most frequent code of
+    the side that prevails, and among equally frequent ones the lowest.
     """
     read = [code for code in codes if code is not None]
     if not read:

@@ -1,7 +1,7 @@
 """Annotators whose truth is known: which category each value belongs to, what is right for it, and what it is the same
 as.
 
-The truth about a value follows from its name and a seed; two values are the same if their names end in the same word
+The truth about a value follows from its name and a seed. Two values are the same if their names end in the same word
 ('Care for guests' and 'Kindness to guests'). Every answer is wrong with the probability `error`, and then any other
 label is equally likely. The randomness follows from the request's seed, so annotators err independently.
 """
