@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("inspect_ai")
 from inspect_ai.log import read_eval_log
 
 import overton
+from overton.inspect.log_format import KEY
 from overton.runs.setup import set_up
 from overton.studies.registry import study_named
 
@@ -56,3 +58,32 @@ def test_without_a_list_the_task_has_none(tmp_path: Path) -> None:
     )
     (done,) = overton.export_run(run.path, out=tmp_path / "logs")
     assert "values" not in read_eval_log(done.path).eval.task_args
+
+
+def test_an_eval_reads_the_file_and_its_log_keeps_the_list(talking: Any, evaluate: Any, tmp_path: Path) -> None:
+    from inspect_ai.model import get_model
+
+    path = tmp_path / "values.csv"
+    path.write_text("value\nHonesty\nTact\n")
+    roles = {
+        role: get_model(f"openai-api/local/{name}", base_url=talking.url, memoize=False)
+        for role, name in {"agent_2": "n", "values_judge": "values"}.items()
+    }
+    asked = {"values": str(path), "only": ["quarter-to-eight"], "agents": 2, "rounds": 1, "retest": 0.0}
+    log = evaluate("deliberation", model_roles=roles, task_args=asked)
+    assert log.status == "success", log.error
+    assert log.eval.metadata[KEY]["options"]["values"] == [
+        {"value": "Honesty", "definition": ""},
+        {"value": "Tact", "definition": ""},
+    ]
+    read = [
+        call
+        for call in talking.asked
+        if call.model == "values" and "<values>\nHonesty\nTact\n</values>" in call.messages[0][1]
+    ]
+    records = [
+        record for sample in log.samples for score in sample.scores.values() for record in score.metadata["records"]
+    ]
+    # The judge says 'Empathy' as well, which is in no list of this run.
+    assert [(record["values"], record["values_dropped"]) for record in records] == [(["Honesty"], 1)] * len(read)
+    assert len(read) == 2
