@@ -20,7 +20,8 @@ _FILES = {
     "files": (
         "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",
         "transcripts-csv", "texts-csv", "texts-jsonl", "question", "posts", "comments", "pages-folder", "gguf",
-        "index-about", "prompt-file", "prompt-mapping", "prompt-text", "mapping", "mapped-rows",
+        "index-about", "prompt-file", "prompt-mapping", "prompt-text", "mapping", "mapped-rows", "values-csv",
+        "values-jsonl", "trial-texts", "values-sheet",
     ),
     "tables": tuple(
         f"{study}-{form}"

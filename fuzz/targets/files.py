@@ -165,6 +165,34 @@ def _prompts(name: str) -> Callable[[bytes], None]:
     return read
 
 
+_VALUES = b"value,definition\nCandour,Saying what one thinks.\nTact,Sparing others.\n"
+
+
+def _trial_texts(data: bytes) -> None:
+    """Explanations on which collected values are tried."""
+    folder = fresh()
+    folder.mkdir()
+    (folder / "values.csv").write_bytes(_VALUES)
+    read_items(_Holder(_items_of("values")), folder / "values.csv", texts=file_of(data, ".csv"))  # type: ignore[arg-type]
+
+
+def _people(data: bytes) -> None:
+    """A sheet on which a person sorted values."""
+    folder = fresh()
+    folder.mkdir()
+    (folder / "values.csv").write_bytes(_VALUES)
+    read_items(_Holder(_items_of("values")), folder / "values.csv", people=[file_of(data, ".csv")])  # type: ignore[arg-type]
+
+
+def _sheets() -> list[bytes]:
+    from overton.judging.sheets import write_sheet
+    from overton.studies.deliberation.collection.sheets import category_sheet
+    from overton.studies.deliberation.value_lists import Value
+
+    task, rows = category_sheet([Value("Candour", "Saying what one thinks."), Value("Tact", "Sparing others.")])
+    return [write_sheet(task, rows).replace('""', '"moral"').encode()]
+
+
 def _starter(study: str, name: str, lines: int = 3) -> list[bytes]:
     held = (files(f"overton.studies.{study}") / "starter" / name).read_bytes()
     return [b"\n".join(held.split(b"\n")[:lines])]
@@ -357,6 +385,15 @@ TARGETS = {
         ),
         Target("mapping", _mapping, lambda: [_MAPPING.encode()]),
         Target("mapped-rows", _mapped_rows, lambda: [_ROWS], mutations=(json_values,)),
+        Target("values-csv", _checked(lambda: _items_of("values"), ".csv"), lambda: [_VALUES]),
+        Target(
+            "values-jsonl",
+            _checked(lambda: _items_of("values"), ".jsonl"),
+            lambda: [b'{"value": "Candour", "definition": "x"}\n{"value": "Tact", "definition": "y"}\n'],
+            mutations=(json_values,),
+        ),
+        Target("trial-texts", _trial_texts, lambda: [b"dilemma,verdict,explanation\nd1,NTA,He asked.\nd2,,No.\n"]),
+        Target("values-sheet", _people, _sheets),
         Target(
             "domains",
             _checked(lambda: _items_of("topics"), ".txt"),

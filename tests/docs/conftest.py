@@ -28,6 +28,11 @@ PUBLISHED = [
     Path(__file__).parents[1] / "data" / place
     for place in ("millstone/gpt-4o-counts.csv", "sycon/o3-mini-alignments.csv")
 ]
+COLLECTED = (
+    *("Honest communication", "Respect and dignity", "Family bonds and cohesion", "Empathy and understanding"),
+    *("Personal autonomy", "Privacy and confidentiality", "Animal and pet welfare", "Child welfare", "Personal growth"),
+)
+"""Values that simulated agents name, and that simulated annotators do not all leave out."""
 PROPOSED = [
     {"topic": "Free city buses", "proposition": "City buses should be free."},
     {"topic": "Trams instead of car lanes", "proposition": "Trams should take the place of car lanes."},
@@ -231,6 +236,9 @@ def desk(tmp_path: Path) -> Path:
     said = ["1", "2", "5", "refusal"]
     judged = [f"{said[row % 4] if row % 5 == 0 else ''},{said[row * row % 4]},{'xy'[row % 2]}" for row in range(200)]
     (tmp_path / "judged.csv").write_text("\n".join(["people,judge,writer", *judged]) + "\n")
+    (tmp_path / "collected.csv").write_text(
+        "value,definition\n" + "".join(f"{name},What {name.lower()} asks for.\n" for name in COLLECTED)
+    )
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")

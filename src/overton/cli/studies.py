@@ -134,7 +134,7 @@ def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Opti
     """Who answers: the models of the first role, one answerer per other role, and arguments of roles that retrieve."""
     first, *others = study.roles
     yield click.Option(
-        [first.name, _role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])],
+        [first.word, _role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])],
         multiple=True,
         required=needed,
         metavar="MODEL",
@@ -145,7 +145,7 @@ def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Opti
         if role.several:
             help_ = f"{help_.removesuffix('.')}; repeatable, the first one leads."
         yield click.Option(
-            [role.name, _role_flag(role)],
+            [role.word, _role_flag(role)],
             multiple=role.several,
             required=needed and not (role.optional or role.usual or role.retrieves == "pages"),
             metavar="SPEC" if role.retrieves else "MODEL",
@@ -230,7 +230,7 @@ def _call_arguments(study: AnyStudy, values: Mapping[str, Any]) -> dict[str, Any
         InputError: a value of an option that takes pairs is malformed.
     """
     given = only_given(values)
-    roles = {role.name: given.pop(role.name, None) for role in study.roles}
+    roles = {role.name: given.pop(role.word, None) for role in study.roles}
     sources = {role: given.pop(f"{role}_arg", ()) for role in study.retrieval}
     return {
         "models": roles.pop(study.first) or (),
@@ -413,7 +413,7 @@ def _find_extend(folder: str) -> click.Command:
 
         given = only_given(values)
         added: dict[str, Any] = {
-            "models": given.pop(study.first, ()),
+            "models": given.pop(study.roles[0].word, ()),
             "model_args": model_arguments(given.pop("model_arg", ())),
             "prices": prices(given.pop("price", ())),
         }
@@ -421,7 +421,8 @@ def _find_extend(folder: str) -> click.Command:
             done = extend(folder, **added, **given, trust=trust, confirm=confirmation(), watch=watch)
         return conclude(done)
 
-    roles = [role for role in _role_params(study, needed=False) if role.name in (study.first, study.several)]
+    growing = [role.word for role in study.roles if role.name in (study.first, study.several)]
+    roles = [option for option in _role_params(study, needed=False) if option.name in growing]
     fields = [field for field in fields_of(study.options) if field.option.extends]
     return StrictCommand(
         folder,

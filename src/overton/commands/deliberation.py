@@ -1,29 +1,52 @@
-"""Deliberation's own command: dilemmas built from a forum, with calls made as in any other run."""
+"""Deliberation's own commands.
+
+They build dilemmas from a forum, with calls made as in any other run. They write the sheets on which people take part
+in making a list of values, and the table of collected values with their fates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from overton.errors import InputError, Problem
+import msgspec
+
+from overton.errors import InputError, Problem, command
+from overton.files.atomic import make_folder, write_atomic
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
-from overton.files.texts import write_objects
+from overton.files.texts import ItemFile, write_objects
+from overton.runs.items import read_items
 from overton.runs.progress import Watch  # the command line reads the hints of what it calls
-from overton.runs.run import Run
+from overton.runs.run import Run, open_run
 from overton.runs.setup import Arguments
 from overton.runs.start import run
+from overton.studies.deliberation import collection
+from overton.studies.deliberation.collection.resolution import (
+    coded_fates,
+    is_decided,
+    list_from,
+    merged_fates,
+    merges_agreed,
+)
+from overton.studies.deliberation.collection.sheets import SHEETS, Step, category_sheet, pairs_of, read_labels
 from overton.studies.deliberation.dilemmas import crowd
 from overton.studies.deliberation.dilemmas.posts import SelectionOptions
 from overton.studies.deliberation.dilemmas.selection import select, survey
 from overton.studies.options import Option, option_place
 from overton.studies.study import Done
+from overton.untrusted import cell
 
 if TYPE_CHECKING:
+    from overton.judging.label_tasks import LabelTask
+    from overton.studies.deliberation.collection import ValueFate
     from overton.studies.deliberation.dilemmas.selection import PostStep
     from overton.studies.deliberation.items import Dilemma, Verdict
+    from overton.studies.deliberation.value_lists import Value
 
 
 @dataclass(frozen=True)
@@ -113,3 +136,184 @@ def _parse_day(name: str, given: str | date | None) -> date | None:
         return date.fromisoformat(given)
     except ValueError:
         raise InputError([Problem(option_place(name), given, "must be a date such as 2026-01-31")]) from None
+
+
+@dataclass(frozen=True)
+class WrittenSheet:
+    """A sheet for a person, and what to do with it."""
+
+    path: Path
+    task: LabelTask
+    then: str
+
+
+def values_sheet(
+    source: Annotated[
+        str | Path, Option("Collected values (to sort them), or a run of items values", file=True, argument=True)
+    ],
+    *,
+    out: Annotated[str | Path, Option("CSV file to write", file=True)] = "sheet.csv",
+    step: Annotated[Step | None, Option("The person's task; by default categories, or for a run codes")] = None,
+) -> WrittenSheet:
+    """Write a sheet on which a person sorts collected values ('categories'), decides on each that was kept ('codes'),
+    or merges those that often occur together ('merges'). Each person gets a copy, named after the person.
+
+    Raises:
+        InputError: `out` exists, `source` is not what the step needs, or there is nothing to decide on.
+        RunError: the run cannot be read, or the file cannot be written.
+    """
+    target, is_run = Path(out), (Path(source) / "manifest.json").is_file()
+    if target.exists():
+        raise InputError([Problem(option_place("out"), str(target), "exists already; nothing is ever overwritten")])
+    wanted: Step = step or ("codes" if is_run else "categories")
+    if (wanted == "categories") == is_run:
+        needs = "collected values, not a run" if is_run else "a run of items values"
+        raise InputError([Problem(option_place("step"), wanted, f"needs {needs}")])
+    if is_run:
+        task, rows = SHEETS[wanted](_fates(source))
+        then = command("items", "values-table", source, target)
+    else:
+        (collected,) = read_items(collection.STUDY, Path(source))
+        task, rows = category_sheet(collected.values)
+        then = f"{command('items', 'values', source)} --people {target} --annotator MODEL"
+    make_folder(target.parent)
+    from overton.judging.sheets import write_sheet
+
+    # Spreadsheets need the byte order mark to detect UTF-8.
+    write_atomic(target, [write_sheet(task, rows).encode("utf-8-sig")])
+    return WrittenSheet(target, task, then)
+
+
+def show_values_sheet(written: WrittenSheet) -> Done:
+    """How to fill in the sheet."""
+    labels = "; ".join(f"{label}: {meaning}" for label, meaning in written.task.labels.items())
+    fill = f"{written.task.question} Fill in the column 'person' of all {len(written.task.rows)} rows. {labels}"
+    return Done(lines=[fill, f"Then: {written.then}"], path=str(written.path))
+
+
+@dataclass(frozen=True)
+class DecidedValues:
+    """The fates of collected values: the table with them, and the file with the list, None while it is undecided."""
+
+    path: Path
+    fates: list[ValueFate]
+    values: list[Value]
+    list_path: Path | None
+
+
+def values_table(
+    run: Annotated[str | Path, Option("A run of items values", file=True, argument=True)],
+    sheets: Annotated[Sequence[str | Path], Option("Filled sheets of its values", file=True, argument=True)] = (),
+    *,
+    out: Annotated[
+        str | Path, Option("CSV file to write; the list goes beside it, as .jsonl", file=True)
+    ] = "values.csv",
+) -> DecidedValues:
+    """Write what became of each collected value of a run as a table (CSV), and the list, if all are decided, beside it
+    (JSONL), for `--values`.
+
+    With `sheets` people decide in place of the run's annotators: those with codes say which values are in the list,
+    and those with merges which become one.
+
+    Raises:
+        InputError: a file exists, or a sheet is not one of this run's values, with its lines.
+        RunError: the run cannot be read, or a file cannot be written.
+    """
+    target = Path(out)
+    beside = target.with_suffix(".jsonl")
+    if taken := [file for file in (target, beside) if file.exists()]:
+        raise InputError([Problem(option_place("out"), str(taken[0]), "exists already; nothing is ever overwritten")])
+    fates = _decided_by(_fates(run), [ItemFile(Path(sheet)) for sheet in sheets])
+    values = list_from(fates) if is_decided(fates) else []
+    make_folder(target.parent)
+    write_atomic(target, [_table(fates).encode("utf-8-sig")])
+    return DecidedValues(target, fates, values, write_objects(values, beside) if values else None)
+
+
+def show_values_table(decided: DecidedValues) -> Done:
+    """How many values there are, and the files."""
+    use = [f"The list: {decided.list_path}. Use it with --values {decided.list_path}."] if decided.list_path else []
+    return Done(lines=[*collection.summary(decided.fates), *use], path=str(decided.path))
+
+
+def _fates(run: str | Path) -> list[ValueFate]:
+    opened = open_run(run)
+    if opened.manifest.study != collection.STUDY.name:
+        raise InputError([Problem(str(run), opened.manifest.study, "is not a run of items values")])
+    return list(opened.rows())
+
+
+def _decided_by(fates: list[ValueFate], sheets: Sequence[ItemFile]) -> list[ValueFate]:
+    """The values by people's decisions: codes of people replace those of the run, and then its merges as well."""
+    said = _labels_on(fates, sheets)
+    if codes := said["codes"]:
+        kept = [fate.value for fate in fates if fate.kept]
+        undecided = [msgspec.structs.replace(fate, merged_into="") for fate in fates]
+        given = {value: [labels.get(place) for labels in codes.values()] for place, value in enumerate(kept)}
+        fates = coded_fates(undecided, list(codes), given)
+    if merges := said["merges"]:
+        pairs = [(first, pair.value) for first, pair in pairs_of(fates)]
+        votes = {pair: [labels.get(place) for labels in merges.values()] for place, pair in enumerate(pairs)}
+        fates = merged_fates(_apart(fates), merges_agreed(votes))
+    return fates
+
+
+def _apart(fates: Sequence[ValueFate]) -> list[ValueFate]:
+    """The values before any were merged."""
+    return [
+        msgspec.structs.replace(fate, status="in the list", merged_into="", why=fate.why.partition("; merged")[0])
+        if fate.status == "merged"
+        else fate
+        for fate in fates
+    ]
+
+
+def _labels_on(fates: Sequence[ValueFate], sheets: Sequence[ItemFile]) -> dict[str, dict[str, Mapping[int, str]]]:
+    """The labels on each sheet, by step and by the sheet's name.
+
+    Raises:
+        InputError: a sheet is of neither step, or two have one name.
+    """
+    found: dict[str, dict[str, Mapping[int, str]]] = {step: {} for step in SHEETS}
+    tasks = {step: make(fates)[0] for step, make in SHEETS.items() if step == "codes" or pairs_of(fates)}
+    for sheet in sheets:
+        text = sheet.read()
+        fitting = [step for step, task in tasks.items() if task.name in text]
+        if len(fitting) != 1:
+            raise InputError([Problem(sheet.name, "", "is not a sheet of codes or merges of this run's values")])
+        if sheet.stem in found[fitting[0]]:
+            raise InputError([Problem(sheet.name, "", "has the name of another sheet: name sheets after the people")])
+        found[fitting[0]][sheet.stem] = read_labels(text, tasks[fitting[0]], sheet.name)
+    return found
+
+
+_COLUMNS = ("value", "definition", "status", "why", "merged_into", "votes", "texts", "consistent", "code")
+
+
+def _table(fates: Sequence[ValueFate]) -> str:
+    """The fates of all values, with every annotator's labels, as CSV."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\r\n")
+    sorting = next((fate.annotators for fate in fates), ())
+    deciding = next((fate.deciders for fate in fates if fate.deciders), ())
+    times = max((len(fate.times) for fate in fates), default=0)
+    writer.writerow(
+        [
+            *_COLUMNS,
+            *(cell(f"category by {name}") for name in sorting),
+            *(f"found in reading {number}" for number in range(1, times + 1)),
+            *(cell(f"decision of {name}") for name in deciding),
+            "occurs with",
+        ]
+    )
+    for fate in fates:
+        with_ = "; ".join(f"{pair.value} ({pair.both} of {pair.either})" for pair in fate.companions)
+        every = (
+            *(getattr(fate, name) for name in _COLUMNS),
+            *fate.categories,
+            *(fate.times or [""] * times),
+            *(fate.codes or [""] * len(deciding)),
+            with_,
+        )
+        writer.writerow([cell("" if each is None else str(each)) for each in every])
+    return made.getvalue()

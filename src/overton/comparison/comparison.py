@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from overton.comparison.differences import Difference, instruments, subjects
+from overton.comparison.differences import Difference, instruments, refuse_other_questions, subjects
 from overton.comparison.labels import Corrected, correct_difference
 from overton.comparison.provenance import Provenance
 from overton.comparison.results import (
@@ -190,8 +190,10 @@ def of_sources(  # noqa: PLR0917
     """The comparison of open sources; see `compare`.
 
     Raises:
-        InputError: an unknown measure, or sources asked with different instruments without `although`.
+        InputError: an unknown measure, or sources asked with different instruments without `although`; runs whose own
+            questions to the judge differ.
     """
+    refuse_other_questions(found, named)
     pairs = pairs_of(found)
     differing = list(_find_differences(found, pairs, named))
     _refuse_other_instruments(differing, although)

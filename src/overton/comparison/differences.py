@@ -21,6 +21,7 @@ from overton.studies.calibration_sample import CALIBRATION
 from overton.studies.null_conditions import OPTION as NULLS
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.options import fields_of, stored_options
+from overton.studies.results import Results, RunFacts
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
@@ -60,6 +61,21 @@ def _replays_differently(run: Run) -> bool | None:
     except RunError:
         return None
     return False
+
+
+def refuse_other_questions(sources: Sequence[ComparisonSource], study: AnyStudy) -> None:
+    """Refuse runs that asked their judges different questions of their own: their labels mean different things.
+
+    Raises:
+        InputError: there are such runs; says what differs.
+    """
+    import polars as pl
+
+    known = {source.path.resolve(): source for source in sources if source.provenance is not None}
+    if study.questions is None or len(known) < 2:
+        return
+    facts = [RunFacts(source.label, source.provenance.options, {}) for source in known.values() if source.provenance]
+    study.questions.in_runs(Results(pl.DataFrame(), runs=facts))
 
 
 def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyStudy) -> Iterator[Difference]:

@@ -149,6 +149,10 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
         for field in fields_of(study.options)
         if not field.option.follows and (value := getattr(given, field.name)) != getattr(default, field.name)
     }
+    # The content of a file is given as the run keeps it, since nobody knows where the file was.
+    reading = {field.name for field in fields_of(study.items.reading)}
+    kept = {name: task.options[name] for name in reading & task.options.keys()}
+    own |= {name: value for name, value in kept.items() if isinstance(value, list | dict)}
     agents = {"agents": len(task.models[study.first])} if study.together else {}
     sources = {role: task.models[role][0].spec for role in study.retrieval if task.models.get(role)}
     replaced = {"prompts": task.replaced} if task.replaced else {}

@@ -128,7 +128,7 @@ def _controls_for(name: str, source: Run | None) -> dict[str, Any]:
         return {}
     questions, results = questions_of(source.study), results_of([source])
     own = questions.in_runs(results)
-    usual: Sequence[Any] = read_items(name) if questions.of_run is None else own.own_controls()
+    usual: Sequence[Any] = read_items(name) if own.controls is questions.controls else own.own_controls()
     if not usual:
         raise InputError([Problem(str(source.path), "controls", "its question has none")])
     shared = own.manner(results)

@@ -86,7 +86,9 @@ def _locate_items(items: Items[Any], path: str | Path | Traversable | None) -> P
 
 
 def opened_if_file(field: Field, given: Any) -> Any:
-    """The value of an option: a path as a file to read, if the option is one."""
+    """The value of an option. If the option is a file, paths are opened, one or several."""
+    if field.option.file and field.several and isinstance(given, list | tuple):
+        return tuple([ItemFile(Path(each)) if isinstance(each, str | Path) else each for each in given])
     return ItemFile(Path(given)) if field.option.file and isinstance(given, str | Path) else given
 
 

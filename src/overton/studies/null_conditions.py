@@ -32,9 +32,9 @@ PREFIX = "null/"
 OPTION = "nulls"
 """The option that is derived if a study has nulls with trials."""
 
-_OPTIONAL_TEXTS = ("nulls.", "free.", "certainty.")
-"""How the names of texts start that models read only if an option asks for it: null conditions, free
-answers, a judge's certainty alone. A run that was made before they existed is unchanged."""
+_OPTIONAL_TEXTS = ("nulls.", "free.", "certainty.", "own_values.")
+"""How the names of texts start that models read only if an option asks for it: null conditions, free answers, a judge's
+certainty alone, a list of values of one's own. A run that was made before they existed is unchanged."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, list_names
 from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.sections import Callout, EmptyCell, Exhibit, Section, Table
 
@@ -17,6 +17,8 @@ OPTION = "as_published"
 """The name of the option that asks for the paper's design, and of the choice that asks for its estimator."""
 KEY = "as-published"
 """The key of the section with the paper's own tables."""
+_MOST_NAMED = 12
+"""Most members of a list that a sentence names."""
 _HELP = "Take the paper's design, prompts and judge where no option says otherwise"
 
 
@@ -145,7 +147,9 @@ def departures(
 
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_words, value)) or "none"
+        return list_names(list(map(_words, value)), _MOST_NAMED) if value else "none"
+    if isinstance(value, dict):  # such as a value with its definition
+        return str(next(iter(value.values()), ""))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

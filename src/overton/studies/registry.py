@@ -44,6 +44,7 @@ _MAKING = {
     "topics": "stance_stability.topics:STUDY",
     "references": "pluralism.references:REFERENCING",
     "audit-references": "pluralism.audit:AUDITING",
+    "values": "deliberation.collection:STUDY",
     "crowd-verdicts": "deliberation.dilemmas.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
     "table": "texts:STUDY",
@@ -89,6 +90,16 @@ _COMMANDS = (
         "dilemmas",
         "Build dilemmas from forum dumps, step by step (appendix A of the deliberation paper).",
         "overton.commands.deliberation:dilemmas",
+    ),
+    Command(
+        "values-sheet",
+        "Write a sheet on which a person sorts collected values, decides on them, or merges some.",
+        "overton.commands.deliberation:values_sheet",
+    ),
+    Command(
+        "values-table",
+        "Write what became of each collected value, and the list itself; with people's decisions from filled sheets.",
+        "overton.commands.deliberation:values_table",
     ),
 )
 

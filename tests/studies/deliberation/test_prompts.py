@@ -292,5 +292,12 @@ def test_the_judge_is_shown_verdict_and_explanation_without_a_name() -> None:
 def test_every_text_has_a_name_so_that_a_change_is_noticed() -> None:
     texts = prompts.texts()
     assert all(texts.values())
-    assert {name.split(".")[0] for name in texts} == {"system", "described", "messages", "values", "nulls"}
+    assert {name.split(".")[0] for name in texts} == {
+        "system",
+        "described",
+        "messages",
+        "values",
+        "own_values",
+        "nulls",
+    }
     assert {"system.published.synchronous", "messages.repeat_request", "values.listed"} <= texts.keys()

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import overton
+from overton.errors import InputError
 from overton.studies.results import Results, RunFacts
 from overton.studies.texts import STUDY
 from overton.studies.texts.options import TableHow
@@ -92,3 +93,15 @@ def test_a_table_of_labels_is_measured_by_the_labels_that_it_has(tmp_path: Path)
     analysis = overton.analyze("table", path)
     assert analysis.estimate("share_yes", model="unnamed").value == pytest.approx(0.3)
     assert analysis.estimate("share_no", model="unnamed").n == 10
+
+
+def test_runs_with_different_questions_are_not_compared(kit: Any, tmp_path: Path) -> None:
+    other = {**kit.words, "labels": {**kit.words["labels"], "neither": "It is plain."}}
+    texts = tmp_path / "notes.csv"
+    texts.write_text("text,model,group\nThank you.,m,g\nShame on you.,n,h\n")
+    runs = [
+        overton.run("table", items=texts, models=["simulated/word-judge"], question=words, out=tmp_path / name)
+        for name, words in (("one", kit.words), ("two", other))
+    ]
+    with pytest.raises(InputError, match="is not that of one: their labels mean different things"):
+        overton.compare(*(run.path for run in runs), although="they are alike")

@@ -7,7 +7,6 @@ recorded values stand under another path today. Say the reason in a comment. The
 from __future__ import annotations
 
 import json
-import lzma
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,18 +35,7 @@ _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.j
 # new, gone or have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
 _PAPERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("papers.json").read_text("utf-8"))
 
-_NEW_TASK_ARGUMENTS = ("prompts",)
-
-
-def _task_arguments(pin: str) -> list[str]:
-    """The arguments of a task in its log: those recorded, and new ones."""
-    with lzma.open(Path(__file__).parent / "data" / f"{pin}.json.xz") as file:
-        return sorted([*json.load(file)["task"][2], *_NEW_TASK_ARGUMENTS])
-
-
 CHANGED: dict[str, dict[str, Any]] = {
-    "task-parameters": {f"{name} > prompts": ["keyword-only", None] for name in _ASKING},
-    **{pin: {"task > 2": _task_arguments(pin)} for pin in (f"eval-{name}" for name in _ASKING)},
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
     "python-names": {
@@ -62,10 +50,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         "overton > Run > class > manifest": ["positional or keyword", "~ | None", "= None"],
         "overton > Run > class > study": ["keyword-only", "~ | None", "= None"],
         "overton > Run > class > experiment": ["keyword-only", "~ | None", "= None"],
-        **{
-            f"overton > Run > members > {name}": "property"
-            for name in ("journal_file", "lane_names", "records_file", "replaced_texts")
-        },
+        **{f"overton > Run > members > {name}": "property" for name in ("journal_file", "lane_names", "records_file")},
         **{
             f"overton > {name} > call > path": ["positional or keyword", "str | Path | ~", "none"]
             for name in ("batches", "extend", "open_run", "resume")

@@ -16,6 +16,7 @@ from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.published import PAPER
 from overton.studies.deliberation.record import DECISIONS, Record
+from overton.studies.deliberation.run_lists import PUBLISHED, list_in
 from overton.studies.measurement import UnreadRecords
 from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
@@ -50,9 +51,11 @@ def _answers(results: Results, analysis: Analysis) -> TrialTable:
 
 
 def _judges(results: Results) -> Iterator[str]:
-    """Who named values; nothing if nobody did."""
+    """Who named values, and from which list if not the published one; nothing if nobody did."""
     if results.answering("values"):
         yield from judged_by(results, "Judge of values", lambda run: names_in(run, "values"))
+        if (values := list_in(results)) is not PUBLISHED:
+            yield f"The judge chose from the run's own list of {len(values)} values, not from the published 48."
 
 
 def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:

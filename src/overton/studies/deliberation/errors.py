@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -332,15 +332,18 @@ def _contrast(
     yield _UndoneNumber(f"{title}, difference", apart, (sides[1], sides[0]), part_of)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-"""Exact for polynomials of degree 47: the product over all of 48 values but one."""
+@cache
+def _quadrature(values: int) -> tuple[Floats, Floats]:
+    """Nodes and weights on [0, 1], exact for the product over all of so many values but one, a polynomial."""
+    nodes, weights = np.polynomial.legendre.leggauss(max(-(-values // 2), 1))
+    return (nodes + 1) / 2, weights / 2
 
 
 def _similarity(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """The weights of equation 1 for pairs of explanations, and of either using a value, from the weights of each not
     using each value [P, V]."""
     neither, shared = first * second, (1 - first) * (1 - second)
-    at, weight = (_NODES + 1) / 2, _WEIGHTS / 2
+    at, weight = _quadrature(first.shape[1])
     factor = neither[:, :, None] + (1 - neither)[:, :, None] * at
     ones = np.ones((len(first), 1, len(at)))
     before = np.concatenate([ones, factor[:, :-1].cumprod(1)], axis=1)

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log2
 from textwrap import shorten
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from overton.errors import quoted
+from overton.errors import InputError, quoted
+from overton.studies.deliberation.value_lists import read_values
 from overton.studies.item_mappings import ItemMapping, MappedField, MappedObject, MappedPart, MappingNotes
 from overton.studies.items import Items, starter_file, starter_subjects
+from overton.studies.options import Option
 from overton.studies.parsing import (
     Notes,
     ParsedItems,
@@ -72,13 +74,26 @@ class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crowd: CrowdVerdicts | None = None
 
 
+class DilemmaReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file that is read besides the dilemmas: the list of values, of which a run keeps a copy."""
+
+    values: Annotated[
+        Any,
+        Option(
+            "Values from which the judge chooses, a table (.csv, .jsonl, .parquet) with the columns value and"
+            " definition; the published 48 by default",
+            file=True,
+        ),
+    ] = None
+
+
 _MOST_COMMENTS = 10**12
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Dilemma]:
+def _parse(texts: Sequence[Text], reading: DilemmaReading) -> ParsedItems[Dilemma]:
     """The dilemmas in their order."""
-    notes: list[Notes] = []
+    notes = [_check_values(reading.values)]
     items: list[Dilemma] = []
     named: list[tuple[str, Notes]] = []
     for data, noted in object_lines(texts, noun="dilemma"):
@@ -101,6 +116,17 @@ def _dilemma(data: dict[str, Any], notes: Notes) -> Dilemma | None:
     note_id(found["id"], notes)
     crowd = _crowd(data.get("crowd"), notes)
     return None if notes.failed else Dilemma(**found, crowd=crowd)
+
+
+def _check_values(given: Any) -> Notes:
+    """Notes on a list of values."""
+    notes = Notes("values")
+    if given is not None:
+        try:
+            read_values(given)
+        except InputError as error:
+            notes.refused(error)
+    return notes
 
 
 def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
@@ -213,6 +239,7 @@ DILEMMAS = Items(
     "JSONL file of dilemmas, or a TOML mapping of a table",
     parse=_parse,
     dataset="dilemmas.jsonl",
+    reading=DilemmaReading,
     starter=partial(starter_file, "overton.studies.deliberation", "dilemmas.jsonl"),
     blank=_blank,
     spelled=_spelled,

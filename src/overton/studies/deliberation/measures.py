@@ -21,6 +21,8 @@ from overton.studies.deliberation.items import DILEMMAS, Dilemma
 from overton.studies.deliberation.options import DeliberationHow
 from overton.studies.deliberation.protocol import NullChange, trials
 from overton.studies.deliberation.questions import QUESTIONS
+from overton.studies.deliberation.run_lists import list_in
+from overton.studies.deliberation.value_lists import names_of
 from overton.studies.frame import Analysis, EstimateRow
 from overton.studies.measures import Grouping, Measure
 from overton.studies.null_conditions import Null
@@ -204,9 +206,8 @@ def _agreement(results: Results, frame: Frame, how: DeliberationHow) -> dict[str
 
 def _case(results: Results, what: str, people: People, how: DeliberationHow) -> Any:
     from overton.studies.deliberation.errors import ValueCase
-    from overton.studies.deliberation.prompts import VALUES
 
-    return ValueCase(results.records, people, VALUES, (how.level, 100, how.seed))
+    return ValueCase(results.records, people, names_of(list_in(results)), (how.level, 100, how.seed))
 
 
 def _null_trials(instead: NullChange, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
@@ -240,7 +241,7 @@ def _warnings(results: Results, how: DeliberationHow, analysis: Analysis) -> Ite
     yield from warnings_of(results.records, analysis)
 
 
-STUDY_MEASURES = StudyMeasures(
+_MEASURES = StudyMeasures(
     study="deliberation",
     how=DeliberationHow,
     rows=_rows,
@@ -263,6 +264,18 @@ STUDY_MEASURES = StudyMeasures(
     notes=_warnings,
 )
 
+
+def _measures_in(results: Results) -> StudyMeasures[DeliberationHow]:
+    """The measures, which are the same for any list of values.
+
+    Raises:
+        InputError: the runs have different lists.
+    """
+    list_in(results)
+    return _MEASURES
+
+
+STUDY_MEASURES = replace(_MEASURES, of_run=_measures_in)
 
 analyze = STUDY_MEASURES.analyze_records
 """Every number from decisions, one row per agent and round; see `StudyMeasures.analyze_records` and `DeliberationHow`.

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, permutations
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from overton.errors import Problem
+from overton.errors import InputError, Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
+from overton.studies.deliberation.run_lists import PUBLISHED
+from overton.studies.deliberation.value_lists import Judged, faults_of, read_values, values_in
 from overton.studies.measurement import How
 from overton.studies.options import Option, StudyOptions, option_place
 from overton.studies.probabilities import Shares
@@ -71,7 +73,10 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             "Source of the system prompt: the paper, with ours where it prints none; or the authors' code, reworded"
         ),
     ] = "paper"
-    values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
+    values: Annotated[
+        Judged,
+        Option("Whether a judge names the values behind each explanation, and its list", follows=True, file=True),
+    ] = False
     retest: Retest = RETEST
     shares: Shares = "sampled"
 
@@ -79,7 +84,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         """Problems with combinations of options that are each valid alone."""
         if self.shares != "sampled":
             reason = (
-                "the judge lists up to five of 48 values, so no single token's probability is that of a value, and an"
+                "the judge lists up to five of many values, so no single token's probability is that of a value, and an"
                 " agent's verdict is one word among many. Only sampled works here"
             )
             yield Problem(option_place("shares"), self.shares, reason)
@@ -94,11 +99,25 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
             if len(order) < 2 or len(set(order)) < len(order) or not set(order) <= set(range(1, count + 1)):
                 reason = f"must name two or more different agents from 1 to {count}"
                 yield Problem(option_place("named_orders"), "-".join(map(str, order)), reason)
+        if not isinstance(self.values, bool):
+            for at, reason in faults_of(self.values):
+                yield Problem(option_place("values"), "" if at is None else str(at + 1), reason)
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The agents by name, and whether a judge names values."""
-        return given | {"agents": list(named["agent"]), "values": bool(named.get("values"))}
+        """The agents by name, and whether a judge names values, if so from which list.
+
+        Raises:
+            InputError: a list has faults, or nobody names values from it.
+        """
+        judged: Judged = bool(named.get("values"))
+        if not isinstance(own := given.get("values", judged), bool):
+            values = values_in(own) if isinstance(own, list | tuple) else read_values(own)
+            if not judged:
+                reason = "nobody would name values from this list; name a judge of values as well"
+                raise InputError([Problem(option_place("values"), f"{len(values)} values", reason)])
+            judged = values == PUBLISHED or values
+        return given | {"agents": list(named["agent"]), "values": judged}
 
 
 class Cell(NamedTuple):

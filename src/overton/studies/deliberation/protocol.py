@@ -1,5 +1,5 @@
 """The protocol: agents give verdicts in rounds, seeing each other's, until they agree (section 3.2); then a judge names
-the values behind each explanation, up to five of the published 48 (section 3.3).
+the values behind each explanation, up to five of the published 48 or of the run's own list (section 3.3).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from overton.studies.asking import as_it_came, ask_until_read, side_by_side, tot
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, cells_of, orders_of
-from overton.studies.deliberation.questions import NOT_VALUED, QUESTIONS
+from overton.studies.deliberation.questions import NOT_VALUED, questions_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
+from overton.studies.deliberation.value_lists import Judged
 from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.orders import drawn_order
 from overton.studies.self_agreement import is_retested, retest_speaker
@@ -40,7 +41,7 @@ class DilemmaTrial(Trial, frozen=True):
     order: tuple[int, ...]
     models: tuple[str, ...]
     rounds: int
-    values: bool
+    values: Judged
     repetition: int = 1
     instructions: Instructions = "paper"
     retest: float = 0.0
@@ -138,11 +139,12 @@ async def _label_values(trial: DilemmaTrial, number: int, ask: Ask, said: _Agent
     if not said.explanation.strip():
         return NOT_VALUED
     material = {"verdict": said.verdict, "explanation": said.explanation}
-    first = await QUESTIONS.ask(ask, {"values": material})
+    questions = questions_of(trial.values)
+    first = await questions.ask(ask, {"values": material})
     if not is_retested(trial.draw(f"retest/{number}"), trial.retest):
         return first.columns
     order = drawn_order(trial.draw(f"retest/{number}/values"))
-    second = await QUESTIONS.ask(ask, {"values_again": material}, retest_speaker("values", number), order=order)
+    second = await questions.ask(ask, {"values_again": material}, retest_speaker("values", number), order=order)
     return {**first.columns, "valued_again": True, **second.columns}
 
 

@@ -17,6 +17,7 @@ PAPER = Published(
         "rounds": 4,
         "trials": 1,
         "instructions": "paper",
+        "values": True,
         "retest": 0.0,
     },
     unless={"cells": ("formats", "goals", "sizes", "named_orders", "cells")},

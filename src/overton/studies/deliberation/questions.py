@@ -1,15 +1,22 @@
-"""The question to the judge: which of the 48 published values an explanation uses, up to five (section 3.3)."""
+"""The question to the judge: which of the values in a list an explanation uses, up to five (section 3.3).
+
+The list is the published one, or a run's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
 from overton.calls import Form, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
-from overton.studies.deliberation.prompts import LISTED, VALUES, evaluation_message, load, values_prompt
+from overton.studies.deliberation import prompts
+from overton.studies.deliberation.run_lists import PUBLISHED, list_in, list_of, values_prompt
+from overton.studies.deliberation.value_lists import Judged, ValueList, have_definitions, names_of, values_in
 from overton.studies.orders import Order, form_in_order
 from overton.studies.questions import JudgePrompt, Material, Question, Questions, controls_in, from_columns
 from overton.studies.results import Results
@@ -32,38 +39,42 @@ class ValueLabels(NamedTuple):
 
 
 class _ValueAnswer(msgspec.Struct):
-    answers: Annotated[list[Annotated[str, with_schema(enum=VALUES)]], with_schema(maxItems=MOST)]
+    answers: list[str]
 
 
-def schema() -> dict[str, Any]:
+def schema(values: ValueList = PUBLISHED) -> dict[str, Any]:
     """The judge's output: at most five values from the list."""
-    return schema_of(_ValueAnswer)
+    named = Annotated[str, with_schema(enum=names_of(values))]
+    answers = Annotated[list[named], with_schema(maxItems=MOST)]
+    return schema_of(msgspec.defstruct("_ValueAnswer", [("answers", answers)]))
 
 
-_FORM = Form(schema=schema())
-_LISTED = frozenset(VALUES)
-
-
-def _ask_values(material: Material, order: Order) -> tuple[JudgePrompt[ValueLabels]]:
+def _ask_values(values: ValueList, form: Form, material: Material, order: Order) -> tuple[JudgePrompt[ValueLabels]]:
     """The values of one evaluation, which the prompt lists in this order."""
-    listed = order.of(LISTED)
-    messages = (system(values_prompt(listed)), user(evaluation_message(material["verdict"], material["explanation"])))
-    return (JudgePrompt(messages, form_in_order(_FORM, VALUES, tuple(dict.fromkeys(listed))), _read),)
+    if values is PUBLISHED:
+        lines = order.of(prompts.LISTED)
+        listed, prompt = tuple(dict.fromkeys(lines)), prompts.values_prompt(lines)
+    else:
+        ordered = tuple(order.of(values))
+        listed, prompt = names_of(ordered), values_prompt(ordered)
+    evaluation = prompts.evaluation_message(material["verdict"], material["explanation"])
+    asked = form_in_order(form, names_of(values), listed)
+    return (JudgePrompt((system(prompt), user(evaluation)), asked, partial(_read, frozenset(listed))),)
 
 
-def _read(reply: Reply) -> Reading[ValueLabels]:
+def _read(listed: frozenset[str], reply: Reply) -> Reading[ValueLabels]:
     """Values exactly as written in the list, each once, at most five; others are dropped and counted."""
     reading = parse_json(reply.text, _ValueAnswer)
     if reading.value is None:
         return Reading.invalid(reading.problem)
     named = reading.value.answers
-    kept = [value for value in dict.fromkeys(named) if value in _LISTED][:MOST]
-    return Reading(ValueLabels(tuple(kept), sum(value not in _LISTED for value in named)), reading.how)
+    kept = [value for value in dict.fromkeys(named) if value in listed][:MOST]
+    return Reading(ValueLabels(tuple(kept), sum(value not in listed for value in named)), reading.how)
 
 
-def _labels(values: Sequence[ValueLabels | None], material: Material) -> dict[str, str | None]:
+def _labels(names: tuple[str, ...], values: Sequence[ValueLabels | None], material: Material) -> dict[str, str | None]:
     (found,) = values
-    return {} if found is None else {value: USED if value in found.values else NOT_USED for value in VALUES}
+    return {} if found is None else {name: USED if name in found.values else NOT_USED for name in names}
 
 
 def _named(found: ValueLabels | None) -> tuple[str, ...] | None:
@@ -78,7 +89,7 @@ NOT_VALUED: Mapping[str, Any] = {"values": _named(None), **_dropped(None)}
 """The columns of a message without labels."""
 
 
-def _explanations(results: Results) -> pl.DataFrame:
+def _explanations(names: tuple[str, ...], results: Results) -> pl.DataFrame:
     """Every message with an explanation, with a label for each value: a judge may err by naming one or by missing one.
 
     Messages on one dilemma are treated as alike.
@@ -87,14 +98,14 @@ def _explanations(results: Results) -> pl.DataFrame:
 
     explained = results.records.filter(pl.col("explanation").str.strip_chars() != "")
     labels = [
-        None if named is None else [USED if value in named else NOT_USED for value in VALUES]
+        None if named is None else [USED if value in named else NOT_USED for value in names]
         for named in explained["values"].to_list()
     ]
     name = pl.format("{}/{}/{}", "deliberation", "round", "agent")
     return explained.select(
         name.alias("id"),
         pl.Series("label", labels, pl.List(pl.String)),
-        pl.concat_list(map(pl.lit, VALUES)).alias("row"),
+        pl.concat_list(map(pl.lit, names)).alias("row"),
         pl.col("dilemma").alias("group"),
         name.alias("whole"),
         pl.format("{}, {}", "format", "goal").alias("condition"),
@@ -102,44 +113,75 @@ def _explanations(results: Results) -> pl.DataFrame:
     )
 
 
-def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the evaluation as the judge read it, and the value; people do not read the dilemma either."""
+def _texts(meant: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the evaluation as the judge read it, the value, and what it means if the list says so; people do
+    not read the dilemma either."""
     import polars as pl
 
-    evaluations = [evaluation_message(*row) for row in rows.select("verdict", "explanation").iter_rows()]
-    return rows.with_columns(pl.Series("evaluation", evaluations, pl.String), value="row")
+    evaluations = [prompts.evaluation_message(*row) for row in rows.select("verdict", "explanation").iter_rows()]
+    shown = rows.with_columns(pl.Series("evaluation", evaluations, pl.String), value="row")
+    return shown.with_columns(definition=pl.col("value").replace_strict(meant)) if meant else shown
 
 
-VALUE: Question[ValueLabels] = Question(
-    key="value",
-    labels=(USED, NOT_USED),
-    role="values",
-    prompts=_ask_values,
-    labels_of=_labels,
-    recorded=_named,
-    details=_dropped,
-    columns={"values": "values_again"},
-    repeated="valued_again",
-    agreement="values",
-    rows=_explanations,
-    material=from_columns(verdict="verdict", explanation="explanation"),
-    texts=_texts,
-    # The prompt's own words about evaluations.
-    asks=f"Does this evaluation use this value?\n\n{str(load('values')['system']).split(chr(10) * 2)[1]}",
-    meanings=lambda: {
-        USED: "its writer uses this value in their reasoning",
-        NOT_USED: "its writer does not use this value in their reasoning",
-    },
-    shown={"Evaluation": "evaluation", "Value": "value"},
-    row="value",
-    group="evaluation",
+def _question(values: ValueList) -> Question[ValueLabels]:
+    """Whether an explanation uses each of these values."""
+    names = names_of(values)
+    meant = {each.value: each.definition for each in values} if have_definitions(values) else {}
+    return Question(
+        key="value",
+        labels=(USED, NOT_USED),
+        role="values",
+        prompts=partial(_ask_values, values, Form(schema=schema(values))),
+        labels_of=partial(_labels, names),
+        recorded=_named,
+        details=_dropped,
+        columns={"values": "values_again"},
+        repeated="valued_again",
+        agreement="values",
+        rows=partial(_explanations, names),
+        material=from_columns(verdict="verdict", explanation="explanation"),
+        texts=partial(_texts, meant),
+        # The prompt's own words about evaluations.
+        asks=f"Does this evaluation use this value?\n\n{str(prompts.load('values')['system']).split(chr(10) * 2)[1]}",
+        meanings=lambda: {
+            USED: "its writer uses this value in their reasoning",
+            NOT_USED: "its writer does not use this value in their reasoning",
+        },
+        shown={"Evaluation": "evaluation", "Value": "value", **({"What it means": "definition"} if meant else {})},
+        row="value",
+        group="evaluation",
+    )
+
+
+_VALUES = "(values)"
+"""The part of a material with a run's own list."""
+
+
+_CONTROLS = controls_in("overton.studies.deliberation")
+"""They are about published values."""
+
+
+@lru_cache(maxsize=16)
+def questions_of(judged: Judged) -> Questions:
+    """All that the judge of a run with this option `values` is asked."""
+    values = list_of(judged)
+    own = msgspec.to_builtins(values)
+    return Questions(
+        (_question(values),),
+        complaint=str,  # an unusable reply is not requested again
+        attempts=1,
+        controls=_CONTROLS if values is PUBLISHED else None,
+        size=200,
+        shared=None if values is PUBLISHED else lambda results: {_VALUES: own},
+    )
+
+
+QUESTIONS = replace(
+    questions_of(True),
+    of_run=lambda results: questions_of(list_in(results)),
+    of_material=lambda material: questions_of(values_in(material[_VALUES]) if _VALUES in material else True),
 )
-"""Whether an explanation uses each of the values."""
+"""Those of any run: which values there are follows from its list."""
 
-QUESTIONS = Questions(
-    (VALUE,),
-    complaint=str,  # an unusable reply is not requested again
-    attempts=1,
-    controls=controls_in("overton.studies.deliberation"),
-    size=200,
-)
+VALUE = QUESTIONS.first
+"""Whether an explanation uses each of the published values."""

@@ -8,8 +8,8 @@ An agent's verdicts follow equation 2 of the paper (section 3.4):
                  + conformity_within   * how many of the others' verdicts of this round are v
 
 It reads nothing but the messages: all it knows about the deliberation comes from the conversation that it is shown.
-The judge finds the values that an explanation names word for word, as those of simulated agents do. The randomness of
-both follows from the request's seed.
+The judge finds the values of its list that an explanation names word for word, as those of simulated agents do; it
+reads the list in its prompt. The randomness of both follows from the request's seed.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ _OUTSIDE = "Being right"
 
 
 class ValuesJudge(SeededAnswerer):
-    """Names the values from the list that occur in the last message, at most five; an `Answerer`."""
+    """Names the values from the prompt's list that occur in the last message, at most five; an `Answerer`."""
 
     name = "simulated/values-judge"
     parameters: JudgeParameters
@@ -275,7 +275,7 @@ class ValuesJudge(SeededAnswerer):
     def reply(self, request: Request) -> Reply:
         """The values as the judge's prompt asks for them."""
         text = request.messages[-1].content
-        found = [value for value in VALUES if value in text]
+        found = [value for value in _listed(request.messages[0].content) if value in text]
         invalid, outside, *misses = Draw(f"{request.seed}/values").words(2 + len(found))
         if invalid / 2**64 < self.parameters.invalid:
             return Reply("The writer does not say.")
@@ -284,13 +284,33 @@ class ValuesJudge(SeededAnswerer):
         return Reply(msgspec.json.encode({"answers": (added + named)[:MOST]}).decode())
 
 
+_PROMPT = prompts.PROMPTS.pattern("values.system")
+_LINES = prompts.PROMPTS.pattern("own_values.defined")
+_PLACES = {value: place for place, value in enumerate(VALUES)}
+
+
+def _listed(prompt: str) -> list[str]:
+    """The values of a judge's prompt, in the same order however the prompt lists them: the published ones first, and
+    just these if it has no list."""
+    found = _PROMPT.fullmatch(prompt.strip())
+    if found is None:
+        return list(VALUES)
+    defined = _LINES.fullmatch(found["values"])
+    lines = (found["values"] if defined is None else defined["lines"]).split("\n")
+    names = {line.partition(": ")[0] for line in lines}
+    return sorted(names, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
+
+
+_OWN_VALUE = "own_value."
 _BY_KEY = {"preference": NumbersByKey("preference", VERDICTS), "value": NumbersByKey("values", VALUES, 0, 1)}
 
 
 def deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Deliberator:
-    """An agent with parameters given as text."""
+    """An agent with parameters given as text: 'value.NAME' for published values, 'own_value.NAME' for any other."""
     called = f"simulated/{name}"
-    return Deliberator(dilemmas, called, parameters_of(Parameters, called, arguments, _BY_KEY))
+    own = [word.removeprefix(_OWN_VALUE) for word in arguments if word.startswith(_OWN_VALUE)]
+    by_key = _BY_KEY | {_OWN_VALUE[:-1]: NumbersByKey("values", own, 0, 1)}
+    return Deliberator(dilemmas, called, parameters_of(Parameters, called, arguments, by_key))
 
 
 def values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> ValuesJudge:

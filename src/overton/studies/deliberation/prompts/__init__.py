@@ -15,7 +15,7 @@ fill, load = PROMPTS.fill, PROMPTS.load
 
 def texts() -> dict[str, str]:
     """Every text that agents and the judge of values read, by name; see `Prompts.texts`."""
-    return PROMPTS.texts("system", "described", "messages", "values", "nulls")
+    return PROMPTS.texts("system", "described", "messages", "values", "own_values", "nulls")
 
 
 VALUES: tuple[str, ...] = tuple(dict.fromkeys(load("values")["listed"]))
