@@ -42,6 +42,8 @@ TAKING_A_FILE = {
     "split": ["open-mindedness", *SIMULATED, "--issues", "{}", "--into", "2", "--out", "new"],
     "items check": ["open-mindedness", "{}"],
     "items list": ["{}"],
+    "items positions": ["{}", "--out", "new"],
+    "items procon": ["{}", "--out", "new"],
     "items rephrase": ["{}", *SIMULATED, "--out", "new"],
     "items audit": ["{}", "--judge", "simulated/open-minded", "--out", "new"],
     "items topics": ["{}", *SIMULATED, "--out", "new"],

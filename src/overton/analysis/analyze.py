@@ -228,8 +228,9 @@ def _open_run_of(study: AnyStudy, path: Path) -> Run:
 
 
 def _table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str]:
-    """The table at `path`; in a folder, or a repository that keeps its tables in folders, all tables of the first kind
-    of which there are some, joined, and a sentence that names the others.
+    """The table at `path`, and a sentence that names the tables left out.
+
+    Those of a folder are joined, if they are of the first kind found there. A repository may keep them in folders.
 
     Raises:
         InputError: it cannot be read, or a folder has no table that the study measures.

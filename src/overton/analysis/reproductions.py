@@ -69,8 +69,10 @@ class Reproductions:
         }
 
     def markdown(self, *, every: bool = False) -> str:
-        """As a page in Markdown: what was recomputed, from where, whether it is the same, and every number; of more
-        than 100 only those that are not the same, unless `every` number is to be shown."""
+        """As a page in Markdown, with every number and whether it is the same.
+
+        Of more than 100 numbers, only those that differ are shown, unless `every` number is asked for.
+        """
         shown = [number for number in self.numbers if every or len(self.numbers) <= _FEW or not number.same]
         placed = any(number.where for number in shown)
         rows = [

@@ -117,8 +117,10 @@ class ItemFile:
 def texts_at(
     path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "", folders: Sequence[str] = ()
 ) -> list[ItemFile]:
-    """The files to read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
-    end in one of the `suffixes`, sorted, without hidden ones. If there are none, those in each of the `folders` in it.
+    """The files to read at `path`, which may be one itself.
+
+    A folder's are its file `dataset`, otherwise the files whose names end in one of the `suffixes`, sorted, without
+    hidden ones. If there are none, those in each of the `folders` in it are read.
 
     Raises:
         InputError: there is nothing, or the folder has too many files, is a run's without a dataset, or has both a

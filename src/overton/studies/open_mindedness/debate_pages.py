@@ -160,8 +160,10 @@ def _tidy(text: str) -> str:
 
 def _question(root: Any) -> str:
     """The page's own line for it, else its first heading or title that asks something."""
-    named = (_text(found) for found in _outermost(root, lambda one: "topic-identifier" in (one.get("class") or "")))
-    headings = (_text(found) for found in _outermost(root, lambda one: one.tag in ("h1", "h2")))
+    named = (
+        _text(found) for found in _outermost(root, lambda element: "topic-identifier" in (element.get("class") or ""))
+    )
+    headings = (_text(found) for found in _outermost(root, lambda element: element.tag in ("h1", "h2")))
     titles = [
         *root.xpath("//meta[@property='og:title']/@content"),
         *(_text(found) for found in root.xpath("//head/title")),
@@ -176,14 +178,14 @@ def _question(root: Any) -> str:
 def _sources(root: Any) -> dict[str, str]:
     """By mark, the entries of the list below a heading 'Sources', or its paragraphs that begin with numbers."""
     is_awaited, is_below, paragraphs = False, False, []
-    for element in _outermost(root, lambda one: one.tag in (*_HEADINGS, "ol", "ul", "p")):
+    for element in _outermost(root, lambda element: element.tag in (*_HEADINGS, "ol", "ul", "p")):
         if element.tag in _HEADINGS:
             is_below = _SOURCES.fullmatch(_text(element)) is not None
             is_awaited |= is_below
         elif element.tag == "p":
             paragraphs += [element] if is_below else []
         elif is_awaited:
-            entries = _outermost(element, lambda one: one.tag == "li")
+            entries = _outermost(element, lambda element: element.tag == "li")
             if found := _numbered(entries, counted=element.tag == "ol"):
                 return found
             is_awaited = False
@@ -228,7 +230,7 @@ def _in_sections(root: Any) -> list[tuple[Side, str]]:
 def _in_tables(root: Any) -> list[tuple[Side, str]]:
     """The arguments in the columns of tables whose first row names both sides; the outermost of nested ones."""
     found: list[tuple[Side, str]] = []
-    for table in _outermost(root, lambda one: one.tag == "table" and {*SIDES} <= {*_heads(one)}):
+    for table in _outermost(root, lambda element: element.tag == "table" and {*SIDES} <= {*_heads(element)}):
         heads = _heads(table)
         for row in _rows(table)[1:]:
             for side, cell in zip(heads, row.iterchildren("td"), strict=False):
@@ -287,7 +289,9 @@ def _blocks(root: Any) -> Iterator[Any]:
     every = list(root.iter(*_BLOCKS))
     outer = _holding(every)
     divided = _holding(block for block in every if block.tag not in ("p", "li", "blockquote"))
-    yield from _outermost(root, lambda one: one.tag in _BLOCKS and one not in (divided if one.tag == "li" else outer))
+    yield from _outermost(
+        root, lambda element: element.tag in _BLOCKS and element not in (divided if element.tag == "li" else outer)
+    )
 
 
 def _unnumbered(text: str) -> str:

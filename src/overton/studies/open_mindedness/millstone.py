@@ -1,6 +1,6 @@
 """MillStone's published numbers, computed again from its published counts.
 
-They come from two places: `published.toml`, and the tables that its repository has beside its counts.
+They come from two places: `published.toml`, and the tables in its repository.
 """
 
 from __future__ import annotations
