@@ -15,6 +15,7 @@ from overton.studies.options import Demands, NoOptions, Option, StudyOptions, op
 from overton.studies.orders import Order
 from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
+from overton.studies.published import PaperTable, Published
 from overton.studies.questions import (
     JudgeAnswer,
     JudgePrompt,
@@ -79,10 +80,12 @@ __all__ = [
     "Null",
     "Option",
     "Order",
+    "PaperTable",
     "ParsedItems",
     "ProfileEntry",
     "Prompts",
     "Prose",
+    "Published",
     "Question",
     "Questions",
     "RawTable",
