@@ -162,7 +162,10 @@ def test_its_options_are_the_tasks_and_others_are_refused(installed: Mapping[str
     wrong = inspect_eval(installed, "overton/tea_or_not", "-T", "times=never", "-T", "sugar=2")
     said = wrong.stdout + wrong.stderr
     assert wrong.returncode != 0
-    assert "-T sugar: no such parameter; known are items, drinks, times, only, seed, trials_at_once, cache" in said
+    assert (
+        "-T sugar: no such parameter; known are items, drinks, times, only, prompts, seed, trials_at_once, cache"
+        in said
+    )
     assert "Traceback" not in said
     never = inspect_eval(installed, "overton/tea_or_not", "-T", "times=never")
     assert "-T times: never: must be a whole number" in never.stdout + never.stderr

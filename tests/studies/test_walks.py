@@ -29,7 +29,7 @@ from overton.studies.study_measures import StudyMeasures
 STUDIES = Path(__file__).parents[2] / "src" / "overton" / "studies"
 
 NAMED_IN = {
-    "open_mindedness": (3, 22),
+    "open_mindedness": (3, 23),
     "stance_stability": (3, 12),
     "pluralism": (1, 5),
     "deliberation": (3, 9),

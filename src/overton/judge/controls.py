@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,9 @@ def _controls_for(name: str, source: Run | None) -> dict[str, Any]:
         return {}
     questions, results = questions_of(source.study), results_of([source])
     own = questions.in_runs(results)
-    usual: Sequence[Any] = read_items(name) if own.controls is questions.controls else own.own_controls()
+    # A study with replaced texts has its functions wrapped.
+    kept, theirs = (asked.controls and unwrap(asked.controls) for asked in (questions, own))
+    usual: Sequence[Any] = read_items(name) if kept is theirs else own.own_controls()
     if not usual:
         raise InputError([Problem(str(source.path), "controls", "its question has none")])
     shared = own.manner(results)

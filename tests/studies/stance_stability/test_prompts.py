@@ -109,4 +109,4 @@ def test_the_model_under_test_is_not_told_what_is_measured() -> None:
 def test_a_run_can_tell_which_prompt_changed() -> None:
     texts = STUDY.prompts()
     assert texts["stance.system"] == prompts.load("stance")["system"]
-    assert {name.split(".")[0] for name in texts} == {"subject", "judge", "stance"}
+    assert {name.split(".")[0] for name in texts} == {"subject", "judge", "stance", "certainty"}

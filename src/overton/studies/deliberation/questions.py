@@ -123,6 +123,10 @@ def _texts(meant: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl
     return shown.with_columns(definition=pl.col("value").replace_strict(meant)) if meant else shown
 
 
+_ASKS = f"Does this evaluation use this value?\n\n{str(prompts.load('values')['system']).split(chr(10) * 2)[1]}"
+"""The published prompt's own words about evaluations, also where a run replaces that prompt."""
+
+
 def _question(values: ValueList) -> Question[ValueLabels]:
     """Whether an explanation uses each of these values."""
     names = names_of(values)
@@ -141,8 +145,7 @@ def _question(values: ValueList) -> Question[ValueLabels]:
         rows=partial(_explanations, names),
         material=from_columns(verdict="verdict", explanation="explanation"),
         texts=partial(_texts, meant),
-        # The prompt's own words about evaluations.
-        asks=f"Does this evaluation use this value?\n\n{str(prompts.load('values')['system']).split(chr(10) * 2)[1]}",
+        asks=_ASKS,
         meanings=lambda: {
             USED: "its writer uses this value in their reasoning",
             NOT_USED: "its writer does not use this value in their reasoning",
