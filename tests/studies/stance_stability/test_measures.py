@@ -166,3 +166,12 @@ def test_options_that_do_not_exist(talk):
 def test_premise_labels_and_topics_that_are_not_there(talk):
     assert "premise_stance" in reasons(talk("sc"), labels="premise")[0]
     assert "topic" in reasons(talk("sc"), over="topics")[0]
+
+
+@pytest.mark.parametrize("chances", [True, "0.5", [["a"]]])
+def test_other_columns_by_the_names_of_probabilities_are_left_alone(chances: object) -> None:
+    turns = {"conversation": "c", "turn": 1, "stance": "critical", "shares": "auto", "sampled": ["critical"]}
+    table = pl.DataFrame([turns, turns | {"turn": 2}]).with_columns(p_stance=pl.lit(chances))
+    plain = table.drop("p_stance", "shares", "sampled")
+    assert analyze(table).estimate("change_rate").value == analyze(plain).estimate("change_rate").value
+    assert analyze(table).chances is None

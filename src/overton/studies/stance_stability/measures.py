@@ -139,9 +139,24 @@ def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
             ),
         )
         for what, sampled in (("stance", "sampled"), ("premise_stance", "sampled_premise"))
+        if _has_chances(records, f"p_{what}", sampled)
     }
+    if not labels:
+        return None
     jackknife = Jackknife(how.level, how.resamples, how.seed, "topics")
     return label_probabilities(labels, records["shares"].unique().to_list(), jackknife)
+
+
+def _has_chances(records: pl.DataFrame, chances: str, sampled: str) -> bool:
+    """Whether these columns are lists of numbers and of words: in a table made elsewhere they may be anything."""
+    import polars as pl
+
+    kinds = [records.schema.get(name) for name in (chances, sampled)]
+    inner = [kind.inner for kind in kinds if isinstance(kind, pl.List)]
+    if len(inner) < 2:
+        return False
+    numbers, words = inner
+    return (numbers.is_numeric() or numbers == pl.Null) and words in {pl.String, pl.Null}
 
 
 def _notes(results: Results, how: StanceHow, analysis: Analysis) -> Iterator[str]:
