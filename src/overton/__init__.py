@@ -9,7 +9,8 @@
 
 Every command of the command line is a function of the same name: `overton run NAME` is `overton.run("NAME", ...)`,
 `overton items check NAME PATH` is `overton.items.check("NAME", PATH)`, `overton judge sample RUN` is
-`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`.
+`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`;
+`export --to csv` and the like are `export_tables`.
 """
 
 from importlib import import_module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.analysis.analyze import analyze, schema
     from overton.analysis.reproductions import reproduce
+    from overton.analysis.table_export import export_tables
     from overton.comparison.comparison import compare
     from overton.comparison.gate import baseline, gate
     from overton.health import doctor
@@ -48,6 +50,7 @@ __all__ = [
     "describe",
     "doctor",
     "export_run",
+    "export_tables",
     "extend",
     "gate",
     "import_logs",
@@ -78,6 +81,7 @@ _MODULES_BY_NAME = {
     "describe": "studies.documentation",
     "doctor": "health",
     "export_run": "inspect.logs",
+    "export_tables": "analysis.table_export",
     "extend": "runs.start",
     "gate": "comparison.gate",
     "import_logs": "inspect.logs",
