@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from overton.planning.plan import plan
     from overton.reports.profile import profile
     from overton.reports.run_report import report
+    from overton.reports.text_tables import summary_tables
     from overton.reports.verification import verify
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
@@ -68,6 +69,7 @@ __all__ = [
     "schema",
     "split",
     "studies",
+    "summary_tables",
     "verify",
 ]
 
@@ -95,6 +97,7 @@ _MODULES_BY_NAME = {
     "run": "runs.start",
     "schema": "analysis.analyze",
     "split": "runs.shards",
+    "summary_tables": "reports.text_tables",
     "verify": "reports.verification",
 }
 _SUBMODULES = ("corpus", "items", "judge", "models", "studies")

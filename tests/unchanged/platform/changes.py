@@ -70,6 +70,15 @@ CHANGED: dict[str, dict[str, Any]] = {
                 "how": ["variadic keyword", "Any", "none"],
             }
         },
+        # The terminal's tables as Markdown or LaTeX, by 'analyze --tables' as well.
+        "overton > summary_tables": {
+            "call": {
+                "study": ["positional or keyword", "str", "none"],
+                "source": ["positional or keyword", "~", "none"],
+                "form": ["keyword-only", "str", "none"],
+                "how": ["variadic keyword", "Any", "none"],
+            }
+        },
     },
     # A plan times no calls: a run's progress says how long it will take.
     # Shell completion is Click's own, which needs no options.
@@ -80,6 +89,10 @@ CHANGED: dict[str, dict[str, Any]] = {
         # Tables of a run: each kind of export has a folder of its own by default, and estimates are computed as chosen.
         "export > --to > choices": ["inspect", "csv", "parquet"],
         "export > --out > default": None,
+        **{
+            f"analyze {name} > --tables": _OPTION | {"choices": ["markdown", "latex"], "names": ["--tables"]}
+            for name in _PLANNED[:5]
+        },
         "export > --with": _OPTION | {"names": ["--with"], "repeatable": True},
     },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
