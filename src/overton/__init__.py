@@ -9,7 +9,8 @@
 
 Every command of the command line is a function of the same name: `overton run NAME` is `overton.run("NAME", ...)`,
 `overton items check NAME PATH` is `overton.items.check("NAME", PATH)`, `overton judge sample RUN` is
-`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`.
+`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`;
+`export --to csv` and the like are `export_tables`.
 """
 
 from importlib import import_module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.analysis.analyze import analyze, schema
     from overton.analysis.reproductions import reproduce
+    from overton.analysis.table_export import export_tables
     from overton.comparison.comparison import compare
     from overton.comparison.gate import baseline, gate
     from overton.health import doctor
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from overton.planning.plan import plan
     from overton.reports.profile import profile
     from overton.reports.run_report import report
+    from overton.reports.text_tables import summary_tables
     from overton.reports.verification import verify
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
@@ -48,6 +51,7 @@ __all__ = [
     "describe",
     "doctor",
     "export_run",
+    "export_tables",
     "extend",
     "gate",
     "import_logs",
@@ -65,6 +69,7 @@ __all__ = [
     "schema",
     "split",
     "studies",
+    "summary_tables",
     "verify",
 ]
 
@@ -78,6 +83,7 @@ _MODULES_BY_NAME = {
     "describe": "studies.documentation",
     "doctor": "health",
     "export_run": "inspect.logs",
+    "export_tables": "analysis.table_export",
     "extend": "runs.start",
     "gate": "comparison.gate",
     "import_logs": "inspect.logs",
@@ -91,6 +97,7 @@ _MODULES_BY_NAME = {
     "run": "runs.start",
     "schema": "analysis.analyze",
     "split": "runs.shards",
+    "summary_tables": "reports.text_tables",
     "verify": "reports.verification",
 }
 _SUBMODULES = ("corpus", "items", "judge", "models", "studies")

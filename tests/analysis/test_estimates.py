@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import overton
+from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.studies.frame import COLUMNS
 
@@ -102,3 +103,29 @@ def test_what_is_hostile_in_a_name_stays_text_in_html(tmp_path: Path) -> None:
     html = overton.analyze("open-mindedness", table)._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [(("pyarrow",), "pip install pyarrow"), (("pandas", "pyarrow"), "pip install pandas pyarrow")],
+)
+def test_without_pandas_the_error_names_what_to_install(
+    missing: tuple[str, ...], said: str, analysis: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overton.studies.frame.find_spec", lambda name: None if name in missing else object())
+    with pytest.raises(InputError) as error:
+        analysis("open-mindedness").to_pandas()
+    assert str(error.value).endswith(said)
+
+
+def test_the_estimates_as_a_pandas_frame_are_the_same(analysis: Callable[[str], Any]) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    found = analysis("open-mindedness")
+    made = found.to_pandas()
+    assert list(made.columns) == list(COLUMNS)
+    assert (
+        pl.from_pandas(made)
+        .select("measure", "estimate", "n")
+        .equals(found.estimates().select("measure", "estimate", "n"))
+    )

@@ -48,7 +48,8 @@ def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) 
     ("words", "said"),
     [
         (["export", "run"], "--to"),
-        (["export", "run", "--to", "csv"], "csv"),
+        (["export", "run", "--to", "tsv"], "'tsv' is not one of 'inspect', 'csv', 'parquet'"),
+        (["export", "run", "--to", "inspect", "--with", "level=0.9"], "--with: level=0.9: is for tables"),
         (["export", "nowhere", "--to", "inspect"], "is not a run folder"),
         (["import", "nowhere.eval"], "nowhere.eval: there is no such file"),
         (["import", "."], "is a folder without logs"),

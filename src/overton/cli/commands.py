@@ -15,7 +15,6 @@ from overton.cli.build import (
     MAX_CALLS,
     MAX_COST,
     MODEL_ARG,
-    OUT,
     PATH,
     RUN,
     SEED,
@@ -191,43 +190,6 @@ def reproduce(publication: str, files: Sequence[Path], out: Path | None, json: b
     if out is not None:
         results().print(str(found.write(out)), soft_wrap=True)
     return Exit.DONE if found.same else Exit.BEYOND
-
-
-@command_with(
-    RUN,
-    click.Option(
-        ["--to"],
-        type=click.Choice(["inspect"]),
-        required=True,
-        metavar="inspect",
-        help="Inspect AI logs, which 'inspect view' opens; one per model.",
-    ),
-    click.Option(
-        ["--out"], type=PATH, default=Path("logs"), metavar="DIR", help="Folder for the logs; logs by default."
-    ),
-)
-def export(run: Path, to: str, out: Path) -> None:
-    """Write a run in another tool's format. Nothing is asked; whole items only."""
-    from overton.cli.terminal import results, say
-    from overton.inspect.logs import export_run
-
-    for log in export_run(run, out=out):
-        results().print(str(log.path), soft_wrap=True)
-        if lacking := log.planned - log.samples:
-            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are incomplete.")
-
-
-@command_with(
-    paths("logs", "LOG...", "Logs of an Overton task, or folders of them."),
-    OUT,
-    name="import",
-)
-def import_logs(logs: Sequence[Path], out: Path | None) -> Exit:
-    """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
-    from overton.cli.output import conclude
-    from overton.inspect import logs as inspect_logs
-
-    return conclude(inspect_logs.import_logs(logs, out=out))
 
 
 @command_with(click.Argument(["study"], metavar="STUDY", help="A study's name."))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import get_completion_class
 
-from overton.cli import commands, studies
+from overton.cli import commands, exchange, studies
 from overton.cli.build import CommandGroup, Exit, as_flags
 from overton.cli.items import items
 from overton.cli.judge import judge
@@ -39,8 +39,8 @@ VERBS = (
     items,
     commands.models,
     commands.corpus,
-    commands.export,
-    commands.import_logs,
+    exchange.export,
+    exchange.import_logs,
     commands.describe,
     commands.demo,
     commands.doctor,

@@ -443,17 +443,26 @@ def _find_analyze(name: str) -> click.Command | None:
         return None
     measuring = measuring_of(study)
 
-    def body(files: Sequence[Path], json: bool, schema: bool, **how: Any) -> None:
+    def body(files: Sequence[Path], json: bool, schema: bool, tables: str | None, **how: Any) -> None:
         from overton.cli.output import show_analysis, show_schema
+        from overton.cli.terminal import write
+        from overton.reports.text_tables import summary_tables
 
         if schema:
             show_schema(study)
             return
         if not files:
             raise InputError("name a run's folder or a table, or use --schema")
+        if tables and json:
+            raise InputError(
+                [Problem("--tables", tables, "cannot be printed together with --json; choose one of them")]
+            )
+        if tables:
+            write(summary_tables(study.name, files, form=tables, **only_given(how)))
+            return
         show_analysis(study, files, json=json, how=only_given(how))
 
-    tables = f", or {measuring.tables}" if measuring.tables else ""
+    others = f", or {measuring.tables}" if measuring.tables else ""
     return StrictCommand(
         study.name,
         callback=body,
@@ -463,10 +472,16 @@ def _find_analyze(name: str) -> click.Command | None:
                 type=PATH,
                 nargs=-1,
                 metavar="[FILE...]",
-                help=f"A run's folder, those of several runs together{tables}.",
+                help=f"A run's folder, those of several runs together{others}.",
             ),
             click.Option(["--json"], is_flag=True, help="Print every measure as JSON."),
             click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of what --json prints, and exit."),
+            click.Option(
+                ["--tables"],
+                type=click.Choice(["markdown", "latex"]),
+                metavar="markdown|latex",
+                help="Print the tables alone, as Markdown or LaTeX.",
+            ),
             *field_params(fields_of(measuring.how)),
         ],
         flags=flags_of(study, measuring.how),

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
+from importlib.util import find_spec
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -331,6 +332,17 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
         values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.variant_rows]
         return as_frame(values, COLUMNS)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame.
+
+        Raises:
+            InputError: pandas or pyarrow, by which Polars makes it, is not installed.
+        """
+        if missing := [name for name in ("pandas", "pyarrow") if find_spec(name) is None]:
+            reason = f"needs pandas and pyarrow; install what is missing: pip install {' '.join(missing)}"
+            raise InputError([Problem("to_pandas", "", reason)])
+        return self.estimates().to_pandas()
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as values that JSON can hold: `models`, `warnings`, `measures`, `rows` and `tables`."""

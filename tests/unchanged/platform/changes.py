@@ -35,6 +35,12 @@ _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.j
 # new, gone or have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
 _PAPERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("papers.json").read_text("utf-8"))
 
+_OPTION: dict[str, Any] = {
+    **{"argument": False, "required": False, "type": "str", "choices": [], "least": None, "most": None},
+    **{"repeatable": False, "default": None, "off": [], "flag": False, "hidden": False},
+}
+"""An option of a command that takes a text."""
+
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
     # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
@@ -55,6 +61,24 @@ CHANGED: dict[str, dict[str, Any]] = {
             f"overton > {name} > call > path": ["positional or keyword", "str | Path | ~", "none"]
             for name in ("batches", "extend", "open_run", "resume")
         },
+        # Records and estimates of a run for other programs, by the command 'export' as well.
+        "overton > export_tables": {
+            "call": {
+                "run": ["positional or keyword", "str | Path | ~", "none"],
+                "to": ["keyword-only", "str", "none"],
+                "out": ["keyword-only", "str | Path", "= 'tables'"],
+                "how": ["variadic keyword", "Any", "none"],
+            }
+        },
+        # The terminal's tables as Markdown or LaTeX, by 'analyze --tables' as well.
+        "overton > summary_tables": {
+            "call": {
+                "study": ["positional or keyword", "str", "none"],
+                "source": ["positional or keyword", "~", "none"],
+                "form": ["keyword-only", "str", "none"],
+                "how": ["variadic keyword", "Any", "none"],
+            }
+        },
     },
     # A plan times no calls: a run's progress says how long it will take.
     # Shell completion is Click's own, which needs no options.
@@ -62,6 +86,14 @@ CHANGED: dict[str, dict[str, Any]] = {
         **_TABLE["commands"],
         **{f"plan {name} > --time": GONE for name in _PLANNED},
         **{f"overton > --{word}-completion": GONE for word in ("install", "show")},
+        # Tables of a run: each kind of export has a folder of its own by default, and estimates are computed as chosen.
+        "export > --to > choices": ["inspect", "csv", "parquet"],
+        "export > --out > default": None,
+        **{
+            f"analyze {name} > --tables": _OPTION | {"choices": ["markdown", "latex"], "names": ["--tables"]}
+            for name in _PLANNED[:5]
+        },
+        "export > --with": _OPTION | {"names": ["--with"], "repeatable": True},
     },
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
     "study-options": {**_TABLE["study-options"], "pluralism > run > matching > known": ["together", "pairs"]},

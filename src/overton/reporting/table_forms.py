@@ -1,0 +1,46 @@
+"""How a table is written as Markdown or LaTeX; every text is escaped."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from overton.untrusted import visible_line
+
+_Row = Sequence[str]
+
+
+class TableForm(NamedTuple):
+    """What stands for a character, a raised number, and a table of escaped title, headings, sides, rows and notes."""
+
+    escapes: dict[int, str]
+    raised: str
+    write: Callable[[str, _Row, Sequence[bool], Sequence[_Row], str], str]
+
+    def escape(self, text: str) -> str:
+        """A text on one line in which nothing is markup."""
+        return visible_line(text).translate(self.escapes)
+
+
+def _markdown(title: str, headings: _Row, right: Sequence[bool], rows: Sequence[_Row], notes: str) -> str:
+    head, *below = (f"| {' | '.join(row)} |\n" for row in [headings, *rows])
+    rule = "|".join("--:" if side else "---" for side in right)
+    return f"**{title}**\n\n{head}|{rule}|\n{''.join(below)}" + (f"\nNote: {notes}\n" if notes else "")
+
+
+def _latex(title: str, headings: _Row, right: Sequence[bool], rows: Sequence[_Row], notes: str) -> str:
+    head, *below = (" & ".join(row) + " \\\\\n" for row in [headings, *rows])
+    sides, notes = "".join("r" if side else "l" for side in right), notes and f"\\par\\footnotesize {notes}\n"
+    body = f"\\begin{{tabular}}{{{sides}}}\n\\hline\n{head}\\hline\n{''.join(below)}\\hline\n\\end{{tabular}}\n{notes}"
+    return f"\\begin{{table}}\n\\caption{{{title}}}\n{body}\\end{{table}}\n"
+
+
+_IN_MARKDOWN = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>|~&$#"}
+_IN_LATEX = {ord(sign): f"\\{sign}" for sign in "{}$&#_%"} | {
+    **{ord(sign): rf"\text{name}{{}}" for sign, name in zip("<>|", ("less", "greater", "bar"), strict=True)},
+    **{ord("\\"): r"\textbackslash{}", ord("~"): r"\textasciitilde{}", ord("^"): r"\textasciicircum{}"},
+    **{0x5B: "{[}", 0x5D: "{]}"},  # a bracket after a row's end would be that row's optional argument
+    **{0x2212: "$-$", 0x2013: "--"},
+}
+FORMS = {
+    "markdown": TableForm(_IN_MARKDOWN, "<sup>{}</sup>", _markdown),
+    "latex": TableForm(_IN_LATEX, r"\textsuperscript{{{}}}", _latex),
+}
