@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from overton.planning.plan import plan
     from overton.reports.profile import profile
     from overton.reports.run_report import report
+    from overton.reports.shown_trials import show
     from overton.reports.verification import verify
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
@@ -63,6 +64,7 @@ __all__ = [
     "resume",
     "run",
     "schema",
+    "show",
     "split",
     "studies",
     "verify",
@@ -90,6 +92,7 @@ _MODULES_BY_NAME = {
     "resume": "runs.start",
     "run": "runs.start",
     "schema": "analysis.analyze",
+    "show": "reports.shown_trials",
     "split": "runs.shards",
     "verify": "reports.verification",
 }
