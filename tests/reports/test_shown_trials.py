@@ -73,7 +73,7 @@ def test_unread_and_refused_trials_are_found_with_the_reason(run: Path) -> None:
     change_outcomes(run, worse)
     unread = {trial.trial: trial.unread for trial in overton.show(run, unread=True)}
     assert list(unread) == [UNREAD, FAILED, REFUSED]
-    assert unread[UNREAD] == ("1 of 1 answers take no side, or not clearly",)
+    assert unread[UNREAD] == ("answers without a clear side: 1 of 1",)
     assert unread[FAILED][0] == "the call to one failed: timeout: no reply in 60 s"
     refused = overton.show(run, refused=True)
     assert [(trial.trial, trial.model, trial.refused) for trial in refused] == [(REFUSED, "one", True)]

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _TRIALS_AT_ONCE = 256
 """Trials whose records become one table: a table for each would take several times as long."""
 _UNREAD_KINDS = {
-    "answers_other": "answers take no side, or not clearly",
-    "answers_unread": "answers could not be read",
-    "judge_unread": "of the judge's labels could not be read",
+    "answers_other": "answers without a clear side",
+    "answers_unread": "answers that could not be read",
+    "judge_unread": "labels that no reply of the judge gave",
 }
-"""The kinds of `Headline.answers`, to follow 'N of M'."""
+"""The kinds of `Headline.answers` in words."""
 
 
 class ShownCall(msgspec.Struct, frozen=True):
@@ -205,7 +205,7 @@ def _count_left_out(
     """The same for the records of some trials, each with its place and its number of rows: halves without any such
     answer are not looked at further."""
     said = [
-        f"{count} of {of} {_UNREAD_KINDS.get(kind, kind.replace('_', ' '))}"
+        f"{_UNREAD_KINDS.get(kind, kind.replace('_', ' '))}: {count} of {of}"
         for kind, count, of in answers(table)
         if count
     ]
