@@ -66,7 +66,7 @@ def test_replies_are_printed_as_text_and_obeyed_by_no_terminal(run: Path, tmp_pa
     assert json.loads(shown(copy, "--trial", TRIAL, "--json").stdout)[0]["calls"][0]["reply"] == HOSTILE
 
 
-def test_nothing_to_show_is_no_failure_and_an_unknown_name_is(run: Path) -> None:
+def test_an_empty_choice_succeeds_and_an_unknown_name_fails(run: Path) -> None:
     nothing = shown(run, "--unread")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "No trial" in nothing.stderr
@@ -76,7 +76,7 @@ def test_nothing_to_show_is_no_failure_and_an_unknown_name_is(run: Path) -> None
     assert f"did you mean '{TRIAL}'" in str(unknown.exception)
 
 
-def test_a_conversation_is_printed_once_and_what_was_retrieved_is_cut(tmp_path: Path) -> None:
+def test_repeated_messages_and_retrieved_pages_are_cut(tmp_path: Path) -> None:
     run = tmp_path / "run"
     overton.run(
         "stance-stability",

@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal.db"
 
 
-async def test_a_reader_has_what_was_committed_when_it_was_opened(path: Path) -> None:
+async def test_a_reader_has_the_outcomes_committed_before_it_was_opened(path: Path) -> None:
     first, failed, later = entry("t1"), entry("t2", Failure("timeout", "gone", 2)), entry("t3")
     with closing(Journal(path)) as journal:
         await journal.keep(first)

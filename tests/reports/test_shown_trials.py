@@ -95,7 +95,7 @@ def test_names_choose_trials_and_models(run: Path) -> None:
         overton.show(run, sample=0)
 
 
-def test_a_sample_follows_from_its_seed_and_from_what_else_is_chosen(run: Path) -> None:
+def test_a_sample_follows_from_its_seed_and_the_other_choices(run: Path) -> None:
     every = overton.show(run)
     drawn = overton.show(run, sample=5)
     assert drawn == overton.show(run, sample=5)

@@ -124,7 +124,7 @@ class Replay:
         Raises:
             RunMismatch: a call would differ now from the one made then.
         """
-        await asyncio.sleep(0)  # an interrupt is to be heard
+        await asyncio.sleep(0)  # gives an interrupt its turn
         ask = RecordedAsk(self._journal, trial.name, lane)
         try:
             return ReplayedTrial(trial, await self._study.conduct(trial, ask), ask.heard)
