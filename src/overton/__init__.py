@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from overton.planning.plan import plan
     from overton.reports.profile import profile
     from overton.reports.run_report import report
+    from overton.reports.shown_trials import show
     from overton.reports.text_tables import summary_tables
     from overton.reports.verification import verify
     from overton.runs.batch_status import batches
@@ -67,6 +68,7 @@ __all__ = [
     "resume",
     "run",
     "schema",
+    "show",
     "split",
     "studies",
     "summary_tables",
@@ -96,6 +98,7 @@ _MODULES_BY_NAME = {
     "resume": "runs.start",
     "run": "runs.start",
     "schema": "analysis.analyze",
+    "show": "reports.shown_trials",
     "split": "runs.shards",
     "summary_tables": "reports.text_tables",
     "verify": "reports.verification",

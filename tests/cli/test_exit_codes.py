@@ -21,6 +21,7 @@ SIMULATED = ["--model", "simulated/open-minded"]
 
 TAKING_A_RUN = {
     "resume": ["{}"],
+    "show": ["{}"],
     "verify": ["{}"],
     "batches": ["{}"],
     "extend": ["{}", "--trials", "2"],

@@ -83,6 +83,8 @@ def test_stored_runs_open_and_are_analysed_without_a_warning(version: str, name:
     assert opened.finished == ("max_calls" not in case.options)
     assert len(opened.rows()) == opened.records().height > 0
     assert overton.analyze(case.study, opened.path).to_json()
+    read = sum(len(trial.read) for trial in overton.show(opened))
+    assert read == opened.records().height if opened.finished else read >= opened.records().height
 
 
 @pytest.mark.usefixtures("offline", "silent")

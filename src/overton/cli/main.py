@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import get_completion_class
 
-from overton.cli import commands, exchange, studies
+from overton.cli import commands, conversations, exchange, studies
 from overton.cli.build import CommandGroup, Exit, as_flags
 from overton.cli.items import items
 from overton.cli.judge import judge
@@ -28,6 +28,7 @@ VERBS = (
     commands.merge,
     studies.extend,
     commands.report,
+    conversations.show,
     commands.verify,
     studies.analyze,
     commands.reproduce,

@@ -5,6 +5,7 @@ from overton.engine.dispatcher import Counters, Dispatcher, Seat
 from overton.engine.identity import digest
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalMark, entries
+from overton.engine.journal_reader import JournalReader
 from overton.engine.rate_limit import RateLimiter
 from overton.engine.retry import RetryPolicy
 from overton.engine.rounds import Rounds
@@ -17,6 +18,7 @@ __all__ = [
     "Dispatcher",
     "Journal",
     "JournalMark",
+    "JournalReader",
     "Lane",
     "Limits",
     "PollIntervals",

@@ -17,8 +17,8 @@ import msgspec
 
 from overton.calls import BatchStatus, Reply, Usage
 from overton.engine.identity import CallKey, Identity, slot_of
-from overton.engine.journal import NOTE
 from overton.engine.journal_file import JournalEntry
+from overton.engine.journal_reader import NOTE
 from overton.errors import AnswerError, JournalError, Unreadable
 from overton.untrusted import decode_json
 

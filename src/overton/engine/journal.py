@@ -13,34 +13,30 @@ from time import monotonic
 
 from filelock import FileLock, Timeout
 
-from overton.calls import Failure, Reply
+from overton.calls import Failure
 from overton.engine.budget import Reserve, Spending
-from overton.engine.identity import CallKey, Identity, differing_parts
 from overton.engine.journal_file import (
     JournalEntry,
     JournalMark,
     SpentRow,
     connect,
     damage_as_bad_input,
-    decode_outcome,
     disk_error,
     insert,
     is_of_disk,
     is_one_of,
     keep,
     name_file_in_errors,
-    row_at,
     rows_of,
     state_of,
 )
-from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
+from overton.engine.journal_reader import NOTE, JournalReader
+from overton.errors import DiskError, JournalError, RunLocked
 
 _MIN_COMMIT_INTERVAL_S = 0.02
 """Least seconds between commits: outcomes that arrive in between share one."""
 _ROWS_PER_INSERT = 200
 _MAX_BACKLOG = 20_000
-NOTE = "~"
-"""The prefix of speakers whose rows are not calls but the engine's own notes; no role is called this."""
 
 
 class _Signal(Enum):
@@ -50,7 +46,7 @@ class _Signal(Enum):
     END = 1
 
 
-class Journal:
+class Journal(JournalReader):
     """A run's journal, open for one process at a time, and the ledger of what the run may have spent.
 
     A SQLite file in WAL mode while open (`synchronous=FULL`), a single ordinary file once finished. Appending costs
@@ -112,10 +108,6 @@ class Journal:
         self._writer = threading.Thread(target=self._write_batches, name="journal", daemon=True)
         self._writer.start()
 
-    def __len__(self) -> int:
-        """How many outcomes of earlier sessions this one can use."""
-        return len(self._rows)
-
     @property
     def failed(self) -> int:
         """How many calls have a failure as their last outcome, over all sessions."""
@@ -131,45 +123,9 @@ class Journal:
         """How far the journal has come."""
         return self._mark
 
-    def notes(self) -> list[JournalEntry]:
-        """The engine's own notes from earlier sessions, the last of each slot, in row order.
-
-        Raises:
-            JournalError: it is damaged.
-        """
-        rows = (row_at(self._reader, number, self.path) for number in sorted(self._notes.values()))
-        return [
-            JournalEntry(
-                Identity(row.slot, row.content),
-                CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode()),
-                decode_outcome(row, self.path),
-            )
-            for row in rows
-        ]
-
     def has(self, slot: bytes) -> bool:
         """Whether an earlier session left an outcome in this slot or, for a shared call, this session committed one."""
         return slot in self._rows
-
-    def recall(self, identity: Identity) -> Reply | Failure | None:
-        """The outcome journaled for `identity`, None if the journal does not contain it (see `has`).
-
-        Raises:
-            RunMismatch: another call was made in its place.
-            JournalError: it is damaged.
-        """
-        number = self._rows.get(identity.slot)
-        if number is None:
-            return None
-        row = row_at(self._reader, number, self.path)
-        if row.content != identity.content:
-            parts = " and ".join(differing_parts(row.content, identity.content))
-            where = f"trial {row.trial.decode()}, ask {row.number} of {row.speaker.decode()}"
-            raise RunMismatch(
-                f"{self.path.parent}: {where}: its {parts} differ from those of the call made when this run started."
-                " Use the version, prompts, items and settings that it started with, or start a new run."
-            )
-        return decode_outcome(row, self.path)
 
     def set_aside(self, size: int) -> None:
         """Take up disk space for what is in flight when the disk becomes full.

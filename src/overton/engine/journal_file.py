@@ -113,7 +113,7 @@ def connect(path: Path) -> sqlite3.Connection:
         undone.enter_context(closing(connection))
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        if not _has_tables(connection, path):
+        if not has_tables(connection, path):
             _make_tables(connection)
         undone.pop_all()
     return connection
@@ -127,9 +127,9 @@ def entries(path: Path) -> Iterator[JournalEntry]:
     """
     if not path.is_file():
         raise DamagedJournal(f"{path}: no such journal")
-    with damage_as_bad_input(), name_file_in_errors(path), closing(_open_read_only(path)) as connection:
+    with damage_as_bad_input(), name_file_in_errors(path), closing(open_read_only(path)) as connection:
         connection.execute("BEGIN")  # concurrent writes do not change what is seen
-        if not _has_tables(connection, path):
+        if not has_tables(connection, path):
             raise JournalError(f"{path} is empty. {_ADVICE}")
         for row in rows_of(connection, path):
             place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
@@ -144,7 +144,7 @@ def digest_outcomes(path: Path) -> str:
     """
     made = blake2b(digest_size=16)
     columns = ", ".join(_DIGESTED_COLUMNS)
-    with name_file_in_errors(path), closing(_open_read_only(path)) as connection:
+    with name_file_in_errors(path), closing(open_read_only(path)) as connection:
         for values in connection.execute(f"SELECT {columns} FROM calls ORDER BY slot, row"):
             # repr() is the quickest way that keeps one value from running into the next.
             made.update(repr(values).encode())
@@ -325,8 +325,10 @@ def _spent_checksum(*values: object) -> int:
     return crc32(repr(values).encode())
 
 
-def _open_read_only(path: Path) -> sqlite3.Connection:
-    return _configure(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a journal for reading; nothing is locked against those who write."""
+    where = f"{path.absolute().as_uri()}?mode=ro"
+    return _configure(sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False))
 
 
 def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -337,7 +339,7 @@ def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether a journal has its tables yet.
 
     Raises:

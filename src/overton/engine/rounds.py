@@ -13,8 +13,9 @@ from typing import Any
 
 from overton.calls import Reply, Trial, Usage
 from overton.engine.identity import CallKey, Identity, slot_of
-from overton.engine.journal import NOTE, Journal
+from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalEntry
+from overton.engine.journal_reader import NOTE, JournalReader
 
 _SPEAKER = f"{NOTE}round"
 
@@ -45,7 +46,7 @@ class Rounds:
         self._own = own
         self._noted_decisions: dict[int, str] = {}
 
-    def recall(self, journal: Journal) -> None:
+    def recall(self, journal: JournalReader) -> None:
         """Follow the notes of earlier sessions.
 
         Raises:
@@ -62,7 +63,7 @@ class Rounds:
         """Whether an earlier session decided on the next round."""
         return self.number + 1 in self._noted_decisions
 
-    def decided(self, journal: Journal) -> set[str]:
+    def decided(self, journal: JournalReader) -> set[str]:
         """The names of all trials that an earlier session decided on.
 
         Raises:

@@ -39,7 +39,7 @@ from overton.models.inspect import chat_messages, extra_fields
 from overton.runs.answerers import public_spec
 from overton.runs.folder import Manifest, ModelEntry
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
-from overton.runs.run import Run, check_unchanged
+from overton.runs.run import Run, check_unchanged, open_journal
 from overton.studies.null_conditions import condition_of
 from overton.untrusted import decode_text, python_of
 
@@ -459,9 +459,10 @@ def write_logs(run: Run, out: Path, scoring: Callable[[TaskData], Scoring]) -> l
     try:
         out.mkdir(parents=True, exist_ok=True)
         with (
-            closing(Replay(run)) as recall,
+            closing(open_journal(run)) as journal,
             TemporaryDirectory(prefix=".export-", dir=out) as new,
         ):
+            recall = Replay(run, journal)
             logs = [
                 LaneLog(run, task, recall, lane, scoring(task)) for lane, task in zip(recall.lanes, tasks, strict=True)
             ]

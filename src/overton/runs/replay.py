@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from overton.calls import Failure, Reply, Request, Trial
-from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, Seat
-from overton.engine.ask import TrialAsk
-from overton.engine.dispatcher import NotRecalled, Rejected
+from overton.calls import Failure, Question, Reply, Request, Trial
+from overton.engine import JournalReader, Lane
+from overton.engine.ask import Asker, Call, replies_of
+from overton.engine.dispatcher import NotRecalled
 from overton.engine.identity import CallKey, Identity
+from overton.errors import CallFailed
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import write_manifest
@@ -24,8 +27,9 @@ from overton.runs.temperature_probe import recall_probes
 
 @dataclass(frozen=True)
 class ReplayedCall:
-    """A call as sent and answered; `answerer` is the answerer's name."""
+    """A call as sent and answered; `role` is what the study asked, `answerer` the answerer's name."""
 
+    role: str
     identity: Identity
     place: CallKey
     answerer: str
@@ -40,46 +44,63 @@ class ReplayedTrial:
     trial: Trial
     records: list[Any]
     calls: list[ReplayedCall]
+    finished: bool = True
 
 
-@dataclass
-class _RecallingDispatcher(Dispatcher):
-    """A dispatcher that records what was recalled."""
+class RecordedAsk(Asker):
+    """The `Ask` of a trial that is answered from a journal alone. `heard` are its calls so far, in order."""
 
-    heard: list[ReplayedCall] = field(default_factory=list)
+    __slots__ = ("_journal", "heard")
 
-    async def outcome(
-        self, seat: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
-    ) -> Reply | Failure:
-        found = await super().outcome(seat, identity, place, request, rejected=rejected)
-        self.heard.append(ReplayedCall(identity, place, seat.model.answerer.name, request, found))
+    def __init__(self, journal: JournalReader, trial: str, lane: Lane) -> None:
+        super().__init__(trial, lane.seats, lane.own)
+        self._journal = journal
+        self.heard: list[ReplayedCall] = []
+
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        """See `Asker`; raises `NotRecalled` if the journal does not have the outcome."""
+        return self._answer(question.role, self.call(question))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        outcomes: list[Reply | BaseException] = []
+        for question, call in [(question, self.call(question)) for question in questions]:
+            try:
+                outcomes.append(await self._answer(question.role, call))
+            except (CallFailed, NotRecalled) as error:
+                outcomes.append(error)
+        return replies_of(outcomes)
+
+    async def _answer(self, role: str, call: Call) -> Reply:
+        seat, identity, place, request = call
+        found = self._journal.recall(identity)
+        if found is None:
+            raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
+        self.heard.append(ReplayedCall(role, identity, place, seat.model.answerer.name, request, found))
+        if isinstance(found, Failure):
+            raise CallFailed(found.kind, found.message)
         return found
 
 
 class Replay:
-    """A run's lanes with its journal open; to be closed. `ended` is the end of its last session, in ISO 8601.
+    """A run's lanes, and an open journal from which their trials are conducted again. `ended` is the end of the run's
+    last session, in ISO 8601.
 
     Raises:
-        RunLocked: another process is using the run.
         JournalError: the journal cannot be read.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, journal: JournalReader) -> None:
         self._study = study = run.study
+        self._journal = journal
         self.items = run.items()
         self.ended = _last_session_end(run)
         self.lanes: list[Lane] = lanes_of(run, None)
         self.names: list[str] = run.lane_names
-        self.journal: Journal = open_journal(run)
-        recall_probes(study, run.manifest, self.lanes, self.journal)
+        recall_probes(study, run.manifest, self.lanes, journal)
         for lane in self.lanes:
             if lane.rounds is not None:
-                _restrict_to_decided(lane, self.journal)
-        self._dispatcher = _RecallingDispatcher(self.journal, Budget(Limits()), recall_only=True)
-
-    def close(self) -> None:
-        """Unlock the run."""
-        self.journal.close()
+                _restrict_to_decided(lane, journal)
 
     def conduct(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
         """Conduct trials of a lane again, one after the other; None for those that the journal cannot complete.
@@ -94,17 +115,24 @@ class Replay:
 
     async def replay_trial(self, lane: Lane, trial: Trial) -> ReplayedTrial | None:
         """See `conduct`."""
-        self._dispatcher.heard = []
+        found = await self.replay_so_far(lane, trial)
+        return found if found.finished else None
+
+    async def replay_so_far(self, lane: Lane, trial: Trial) -> ReplayedTrial:
+        """Conduct a trial of a lane again as far as the journal goes; without records if that is not to its end.
+
+        Raises:
+            RunMismatch: a call would differ now from the one made then.
+        """
+        await asyncio.sleep(0)  # gives an interrupt its turn
+        ask = RecordedAsk(self._journal, trial.name, lane)
         try:
-            records = await self._study.conduct(trial, TrialAsk(self._dispatcher, trial.name, lane.seats, lane.own))
+            return ReplayedTrial(trial, await self._study.conduct(trial, ask), ask.heard)
         except NotRecalled:
-            return None
-        finally:
-            await self._dispatcher.settle()
-        return ReplayedTrial(trial, records, self._dispatcher.heard)
+            return ReplayedTrial(trial, [], ask.heard, finished=False)
 
 
-def _restrict_to_decided(lane: Lane, journal: Journal) -> None:
+def _restrict_to_decided(lane: Lane, journal: JournalReader) -> None:
     """Give a lane that runs in rounds the trials that were decided on, and no others."""
     assert lane.rounds is not None
     decided = lane.rounds.decided(journal)
@@ -121,11 +149,12 @@ def recall_records(run: Run, *, lacking: str) -> None:
     Raises:
         RunMismatch: a call would differ now from the one made then.
     """
-    recall, manifest = Replay(run), run.manifest
-    try:
+    manifest = run.manifest
+    with closing(open_journal(run)) as journal:
+        recall = Replay(run, journal)
         run_to_end(_recall_lanes(recall))
-        manifest.spent = spent_so_far(run, recall.journal)
-        recall.journal.finish()
+        manifest.spent = spent_so_far(run, journal)
+        journal.finish()
         manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
         manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
         manifest.unmade = unwritable_of(recall.names, recall.lanes)
@@ -135,8 +164,6 @@ def recall_records(run: Run, *, lacking: str) -> None:
         made_here = whole and run.study.dataset is None  # a dataset is still to be written
         manifest.digests = digests_of(run) if made_here else None
         write_manifest(run.path, manifest)
-    finally:
-        recall.close()
 
 
 def _last_session_end(run: Run) -> str:

@@ -23,8 +23,8 @@ import msgspec
 from overton.calls import Ask, Conduct, Question, Reply
 from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entries
 from overton.engine.ask import ScriptedAsk
-from overton.engine.journal import NOTE
 from overton.engine.journal_file import JournalEntry
+from overton.engine.journal_reader import NOTE
 from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE

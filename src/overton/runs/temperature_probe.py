@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from overton.calls import Failure, Question, Reply, Settings, Usage, user
-from overton.engine import Dispatcher, Journal, Lane, Seat
+from overton.engine import Dispatcher, JournalReader, Lane, Seat
 from overton.engine.ask import Call, call_of
 from overton.engine.identity import CallKey
 from overton.engine.rate_limit import OVERLOAD
@@ -70,7 +70,7 @@ async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane
             )
 
 
-def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: Journal) -> None:
+def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: JournalReader) -> None:
     """The same from the journal alone, as far as it goes; no calls are made."""
     for probe in _find_probes(study, manifest, lanes):
         found = journal.recall(probe.call[1])

@@ -27,8 +27,8 @@ _PLANNED = (
     *("rephrase", "audit", "topics", "references", "audit-references", "judge-stance-stability"),
 )
 
-# The command 'judge table', its plan, its options and its Python call are new, and the command 'verify': all their
-# values, by pin and path.
+# The command 'judge table', its plan, its options and its Python call are new, and the commands 'verify' and 'show':
+# all their values, by pin and path.
 _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
 
 # Each paper's own run, data and numbers brought new options, commands, files and keys of manifests: all paths that are
@@ -43,7 +43,8 @@ _OPTION: dict[str, Any] = {
 
 CHANGED: dict[str, dict[str, Any]] = {
     # A trial names its own condition, which was a field of its study, and may say which others make the same calls. A
-    # run can be verified. A `Model` can be a search engine or a source of pages, which keeps what it finds.
+    # run can be verified, and its trials shown. A `Model` can be a search engine or a source of pages, which keeps what
+    # it finds.
     "python-names": {
         **_TABLE["python-names"],
         "overton.calls > Trial > members > condition_name": "property",
