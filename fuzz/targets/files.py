@@ -29,7 +29,7 @@ from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES, UNPHRASED
 from overton.studies.pluralism.items import REFERENCES, THREADS
 from overton.studies.registry import study_named
-from overton.studies.reworded import with_texts
+from overton.studies.text_replacement import with_texts
 
 __all__ = ["TARGETS"]
 

@@ -15,7 +15,7 @@ import overton
 from overton.analysis.analyze import measure_run
 from overton.inspect.log_format import KEY
 from overton.runs.folder import read_manifest
-from overton.studies.published import PublishedValues
+from overton.studies.paper import PaperValues
 
 ISSUE: dict[str, Any] = {"models": ["simulated/open-minded"], "only": ["cashless-shops"]}
 
@@ -27,7 +27,7 @@ def test_a_log_of_a_run_as_published_becomes_such_a_run_again(tmp_path: Path) ->
     assert (given["as_published"], given["trials"]) == (True, 1)
     imported = overton.import_logs([done.path], out=tmp_path / "again")
     kept = read_manifest(imported.path).as_published
-    assert isinstance(kept, PublishedValues)
+    assert isinstance(kept, PaperValues)
     assert kept == read_manifest(run.path).as_published
     assert measure_run("open-mindedness", imported.path).departures == ("trials: 1 instead of 15",)
 

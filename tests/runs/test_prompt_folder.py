@@ -10,7 +10,7 @@ import pytest
 from overton.errors import InputError
 from overton.runs.prompt_folder import read_prompts
 from overton.studies.registry import study_named
-from overton.studies.reworded import with_texts
+from overton.studies.text_replacement import with_texts
 
 STUDY = study_named("deliberation")
 TALK = """<setting>

@@ -27,9 +27,9 @@ from overton.studies.items import spelled, words_of
 from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges, by_judges
 from overton.studies.options import fields_of, options_of
-from overton.studies.published import (
+from overton.studies.paper import (
     OPTION,
-    PublishedValues,
+    PaperValues,
     as_stored,
     check_published,
     departures,
@@ -149,7 +149,7 @@ class Measured:
     def summary(self) -> list[Section]:
         """The report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
-        own = measuring_of(self.study).sections(self.analysis)
+        own = self._own_sections
         with blaming(self.study, "sections()"):
             own = without_lifted(own, self.sections_as_published(own))
             shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
@@ -157,8 +157,12 @@ class Measured:
 
     def summary_as_published(self) -> list[Section]:
         """The marked tables of the paper's section, to be read before everything else."""
-        own = measuring_of(self.study).sections(self.analysis)
-        return self._spelled(summary(self.sections_as_published(own)))
+        return self._spelled(summary(self.sections_as_published(self._own_sections))) if self.how.as_published else []
+
+    @cached_property
+    def _own_sections(self) -> Sequence[Section]:
+        """The study's sections of the analysis."""
+        return measuring_of(self.study).sections(self.analysis)
 
     def _spelled(self, sections: list[Section]) -> list[Section]:
         """Sections with items in words, if it is known what was asked about."""
@@ -198,7 +202,7 @@ def measure_run(study: str, source: Sources, **how: Any) -> Measured:
     if len(paths) == 1 and tables:
         return _measure_table(named, paths[0], chosen_how(named, how))
     if tables or not paths:
-        reason = "is no run's folder: several runs are measured together, and tables one at a time"
+        reason = "is not the folder of a run: several runs are measured together, and tables one at a time"
         raise InputError([Problem(str(path), "", reason) for path in tables] or [Problem("analyze", "", "name a run")])
     runs = [_open_run_of(named, path) for path in paths]
     return measured_runs(named, runs, chosen_how(named, how, runs))
@@ -238,7 +242,7 @@ def _table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str
     from overton.files.tables import open_table, table_files
     from overton.studies.tables import JoinedTable
 
-    if not path.is_dir() or (path / "records.parquet").is_file() or not (found := table_files(path, measuring.folders)):
+    if not (found := table_files(path, measuring.folders)):
         return open_table(path), ""
     for files in found:
         tables = [open_table(file) for file in files]
@@ -267,7 +271,7 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
 def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
     """Where a run's design differs from the paper's, as it was when the run started, if it was to be the paper's."""
     manifest = run.manifest
-    stood_for = manifest.as_published or (study.published.values if study.published else PublishedValues())
+    stood_for = manifest.as_published or (study.published.values if study.published else PaperValues())
     roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
     yield from departures(stood_for, as_stored(msgspec.to_builtins(run.options)), roles)
     if manifest.replaced:
@@ -298,8 +302,8 @@ def schema(study: str) -> dict[str, Any]:
 def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = ()) -> How:
     """The choices of how a study's measures are computed; a file among them is opened as a table.
 
-    Those of the study's paper are taken where none is given if the numbers are to be as published: by the choice of
-    that name, or because all `runs` were made so.
+    Numbers may be as published: by the choice of that name, or because all `runs` were made so. Choices that are not
+    given are then those of the study's paper.
 
     Raises:
         InputError: an unknown choice, or a file that cannot be read; or there is no published reading.

@@ -194,5 +194,4 @@ def reproduce(publication: str, *files: str | Path) -> Reproductions:
 
 def _tables_at(path: Path, folders: Sequence[str]) -> list[list[Path]]:
     """The tables of a folder, in groups, or the file itself."""
-    inside = table_files(path, folders) if path.is_dir() and not (path / "records.parquet").is_file() else []
-    return inside or [[path]]
+    return table_files(path, folders) or [[path]]

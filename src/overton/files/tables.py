@@ -52,11 +52,14 @@ _MAX_FILES = 10_000
 def table_files(folder: Path, folders: Sequence[str] = ()) -> list[list[Path]]:
     """The tables in `folder`, and those in the `folders` in it together, each by name and without hidden ones.
 
-    If a file name is in several of the `folders`, it is the file in the last of these. A group without any is left out.
+    If a file name is in several of the `folders`, it is the file in the last of these. A group without any is left out,
+    and a folder with records is a table itself.
 
     Raises:
         InputError: there are too many, or a folder cannot be read.
     """
+    if (folder / "records.parquet").is_file():
+        return []
     inside = {name: path for inner in folders for name, path in _tables_in(folder / inner).items()}
     return [[found[name] for name in sorted(found)] for found in (_tables_in(folder), inside) if found]
 

@@ -31,9 +31,9 @@ from overton.runs.folder import FILE, Manifest, write_items, write_texts
 from overton.runs.replay import recall_records
 from overton.runs.run import Run
 from overton.studies.null_conditions import prompts_changed
-from overton.studies.published import published_values
-from overton.studies.reworded import with_texts
+from overton.studies.paper import published_values
 from overton.studies.study import AnyStudy
+from overton.studies.text_replacement import with_texts
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
 _MAX_LOG_BYTES = 200_000_000

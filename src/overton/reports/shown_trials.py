@@ -116,7 +116,7 @@ def show(
 
 
 class _Filter(msgspec.Struct, frozen=True):
-    """What a trial has to have; `models` are those of which one has to have spoken, if any."""
+    """The properties by which trials are chosen; `models` are those of which one has to have spoken, if any."""
 
     unread: bool
     refused: bool

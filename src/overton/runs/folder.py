@@ -19,10 +19,10 @@ from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
 from overton.studies.options import check_stored, fields_of, stored_options
+from overton.studies.paper import PaperValues
 from overton.studies.precision import PrecisionTarget, StopState
 from overton.studies.prompts import own_texts
-from overton.studies.published import PublishedValues
-from overton.studies.reworded import problems_with, with_texts
+from overton.studies.text_replacement import problems_with, with_texts
 from overton.untrusted import converted, decode_json, no_links, read_bytes, visible_line
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     precise: dict[str, StopState] = {}
     batch_refused: bool = False
     digests: RunDigests | None = None
-    as_published: PublishedValues | msgspec.UnsetType = msgspec.UNSET
+    as_published: PaperValues | msgspec.UnsetType = msgspec.UNSET
     replaced: list[str] | msgspec.UnsetType = msgspec.UNSET
 
     @property

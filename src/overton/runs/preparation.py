@@ -31,8 +31,8 @@ from overton.runs.precision import check_one_judge, design_of
 from overton.runs.run import Run
 from overton.runs.temperature_probe import sent
 from overton.runs.trust import Trust, check_trusted
+from overton.studies.paper import published_values
 from overton.studies.precision import PrecisionTarget
-from overton.studies.published import published_values
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 

@@ -29,8 +29,8 @@ import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, list_names, quoted, reason_of, suggestion
 from overton.studies.prompts import OwnText, cut, mark_pattern, own_texts
-from overton.studies.reworded import MOST_TEXTS, problems_with, unknown_text
 from overton.studies.study import AnyStudy
+from overton.studies.text_replacement import MOST_TEXTS, problems_with, unknown_text
 from overton.untrusted import converted, decode_text, decode_toml, read_file
 
 MAPPING = "prompts.toml"

@@ -36,8 +36,8 @@ from overton.runs.record_rows import check_no_repeats, missing_rows
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.prompts import OwnText, own_texts
 from overton.studies.registry import study_named
-from overton.studies.reworded import with_texts
 from overton.studies.study import AnyStudy
+from overton.studies.text_replacement import with_texts
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,9 +21,9 @@ from overton.runs.experiment import Experiment
 from overton.runs.items import opened_if_file, read_items
 from overton.runs.prompt_folder import GivenPrompts, read_prompts
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
-from overton.studies.published import is_wanted
-from overton.studies.reworded import with_texts
+from overton.studies.paper import is_wanted
 from overton.studies.study import AnyStudy
+from overton.studies.text_replacement import with_texts
 from overton.untrusted import converted
 
 Arguments = Mapping[str, Given]

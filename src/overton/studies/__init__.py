@@ -13,9 +13,9 @@ from overton.studies.measurement import Comparing, Correcting, Headline, How, Me
 from overton.studies.null_conditions import Null
 from overton.studies.options import Demands, NoOptions, Option, StudyOptions, option_place
 from overton.studies.orders import Order
+from overton.studies.paper import Paper, PaperTable
 from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
-from overton.studies.published import PaperTable, Published
 from overton.studies.questions import (
     JudgeAnswer,
     JudgePrompt,
@@ -80,12 +80,12 @@ __all__ = [
     "Null",
     "Option",
     "Order",
+    "Paper",
     "PaperTable",
     "ParsedItems",
     "ProfileEntry",
     "Prompts",
     "Prose",
-    "Published",
     "Question",
     "Questions",
     "RawTable",

@@ -112,7 +112,7 @@ class MappingNotes:
 
 @dataclass(frozen=True)
 class ItemMapping(Generic[Item]):
-    """What a mapping may name, and how an item is made of what it names.
+    """The keys that a mapping may have, and how an item is made of what it names.
 
     `fields` and `parts` are an item's keys and its lists. `make` turns what was read into an object of the study's
     layout, None to leave it out; it notes what it leaves out. `read` makes an item of the object, as the

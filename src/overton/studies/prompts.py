@@ -14,7 +14,7 @@ way; such a file is declared with its marks, each an example with the word `name
 
 A run may replace texts (`overton run STUDY --prompts FOLDER`). While `Replacements` are in force, every `Prompts` gives
 them in place of its own; a study whose texts are replaced puts them in force in each of its functions
-(`overton.studies.reworded`). They are in force in one task or thread only, so that runs side by side do not mix. So
+(`overton.studies.text_replacement`). They are in force in one task or thread only: runs side by side do not mix. So
 nothing about a text may be computed when a module is imported; a function that is `remembered` keeps its results apart.
 """
 

@@ -16,7 +16,7 @@ from overton.studies.items import Items
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.null_conditions import Null, WithNulls, with_option
 from overton.studies.options import NoOptions, StudyOptions
-from overton.studies.published import Published, with_published
+from overton.studies.paper import Paper, with_published
 
 if TYPE_CHECKING:
     from overton.studies.measurement import Measuring
@@ -168,12 +168,12 @@ class Study(Generic[Item, Options, Record, Analysis]):
     dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
-    published   the experiment of the paper that it follows, None if it follows none: see `Published`. `options` have
+    published   the experiment of the paper that it follows, None if it follows none: see `Paper`. `options` have
                 `--as-published`
     labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
                 command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
-    replaced    texts of `prompts` that a run replaces, by name, which no study declares: see `overton.studies.reworded`
+    replaced    texts of `prompts` that a run replaces, by name, declared by no study (`overton.studies.text_replacement`)
     """
 
     name: str
@@ -193,7 +193,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind: Kind = "asks"
     labels: str = ""
     nulls: tuple[Null, ...] = ()
-    published: Published | None = None
+    published: Paper | None = None
     interface: int = 0
     replaced: Mapping[str, str] = field(default_factory=dict)
 

@@ -245,7 +245,7 @@ def _point_marks(axis: Axis, series: Sequence[Series]) -> Any:
 
 
 def _stars() -> Any:
-    """What is written to the right of each interval."""
+    """The layer of texts to the right of each interval."""
     import altair as alt
 
     text = alt.Chart().mark_text(align="left", dx=6, color=COLOURS["ink"])

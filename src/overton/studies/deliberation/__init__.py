@@ -11,10 +11,10 @@ from overton.studies.deliberation.findings import CLAIMS
 from overton.studies.deliberation.items import DILEMMAS, VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.measures import NULLS, STUDY_MEASURES
 from overton.studies.deliberation.options import Options
+from overton.studies.deliberation.paper import PAPER
 from overton.studies.deliberation.planning import CANNED
 from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.deliberation.published import PAPER
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.deliberation.run_lists import PUBLISHED, list_in
 from overton.studies.measurement import UnreadRecords

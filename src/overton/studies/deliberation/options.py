@@ -121,7 +121,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class Cell(NamedTuple):
-    """Part of a design: discussions of one format with one goal, by groups of this size; None for all groups asked."""
+    """Discussions of one format with one goal, by groups of this size; all groups asked if it is None."""
 
     format: Format
     goal: Goal

@@ -14,10 +14,10 @@ from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measures import NULLS, STUDY_MEASURES
 from overton.studies.open_mindedness.millstone import MILLSTONE
 from overton.studies.open_mindedness.options import CONDITIONS, OpenMindednessHow, Options
+from overton.studies.open_mindedness.paper import PAPER
 from overton.studies.open_mindedness.planning import CANNED
 from overton.studies.open_mindedness.precision import BLOCKS
 from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
-from overton.studies.open_mindedness.published import PAPER
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import COUNTS, RECORDS, Record, read_table
 from overton.studies.simulated import degenerate, late_respondent

@@ -10,9 +10,9 @@ from overton.studies.pluralism.findings import CLAIMS, warnings
 from overton.studies.pluralism.items import REFERENCES, ReferenceThread, Thread, ThreadComment, Viewpoint
 from overton.studies.pluralism.measures import IN_PAIRS, NULLS, STUDY_MEASURES, figures, read_table, unread
 from overton.studies.pluralism.options import Options
+from overton.studies.pluralism.paper import PAPER
 from overton.studies.pluralism.planning import CANNED
 from overton.studies.pluralism.protocol import conduct, trials
-from overton.studies.pluralism.published import PAPER
 from overton.studies.pluralism.record import Record, count_answers, voiced_or_right
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.reproduction import of_printed

@@ -15,10 +15,10 @@ from overton.studies.stance_stability.findings import CLAIMS
 from overton.studies.stance_stability.items import TOPICS, ProbingQuestion, Topic
 from overton.studies.stance_stability.measures import NULLS, STUDY_MEASURES
 from overton.studies.stance_stability.options import Options, StanceHow
+from overton.studies.stance_stability.paper import PAPER
 from overton.studies.stance_stability.planning import CANNED
 from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import conduct, trials
-from overton.studies.stance_stability.published import PAPER
 from overton.studies.stance_stability.record import TURNS, Record
 from overton.studies.stance_stability.sycon import SYCON, read_turns
 from overton.studies.study import Role, Study

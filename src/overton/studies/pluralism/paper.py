@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from overton.studies.published import PaperTable, Published
+from overton.studies.paper import Paper, PaperTable
 
 _RECALLED = ("Supporting P", "Supporting R", "Supporting F1", "Against P", "Against R", "Against F1")
 _GLOBAL = ("Global P", "Global R", "Global F1")
 
-PAPER = Published(
-    paper="PluralEval",
+PAPER = Paper(
+    citation="PluralEval",
     options={
         "experiments": ("sycophancy", "ranking", "pairwise"),
         "arms": ("neutral", "toward", "opposing", "biased"),

@@ -35,7 +35,7 @@ class PaperTable:
     source: str = ""
 
 
-class PublishedValues(msgspec.Struct, frozen=True):
+class PaperValues(msgspec.Struct, frozen=True):
     """The values behind `--as-published` when a run started: options, choices of the analysis, answerers by role."""
 
     options: dict[str, Any] = {}
@@ -44,10 +44,10 @@ class PublishedValues(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Published:
+class Paper:
     """The design, reading and estimator of a paper, declared once for a study.
 
-    paper    the paper, as it is cited
+    citation the paper, as it is cited
     options  the options of runs and plans that its design fixes, by name. They are defaults: one that is given wins
     unless   options of which any, if given, replaces an option of the design
     roles    who answers in a role by default, as the paper had it
@@ -57,7 +57,7 @@ class Published:
     missing  instead of all this: why the study has no published design here
     """
 
-    paper: str = ""
+    citation: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     unless: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class Published:
         return {name: value for name, value in self.options.items() if name not in replaced}
 
     @property
-    def values(self) -> PublishedValues:
+    def values(self) -> PaperValues:
         """All of these values, as a manifest keeps them."""
-        return PublishedValues(
+        return PaperValues(
             as_stored(self.options), as_stored(self.how), {role: list(names) for role, names in self.roles.items()}
         )
 
@@ -90,7 +90,7 @@ def is_wanted(given: Mapping[str, Any]) -> bool:
     return str(given.get(OPTION)).lower() in {"true", "yes"}
 
 
-def with_published(options: type[StudyOptions], published: Published) -> type[StudyOptions]:
+def with_published(options: type[StudyOptions], published: Paper) -> type[StudyOptions]:
     """The options of a study with the one that asks for its paper's design; unchanged if they have it."""
     if OPTION in options.__struct_fields__:
         return options
@@ -114,12 +114,12 @@ def with_published(options: type[StudyOptions], published: Published) -> type[St
     return cast("type[StudyOptions]", made)
 
 
-def published_values(published: Published | None, options: Mapping[str, Any]) -> PublishedValues | None:
+def published_values(published: Paper | None, options: Mapping[str, Any]) -> PaperValues | None:
     """The values behind the flag in a run with these options, as a manifest has them; None without the flag."""
     return published.values if published and options.get(OPTION) else None
 
 
-def check_published(published: Published | None) -> None:
+def check_published(published: Paper | None) -> None:
     """Refuse to go by a paper where there is none.
 
     Raises:
@@ -130,9 +130,7 @@ def check_published(published: Published | None) -> None:
         raise InputError([Problem(option_place(OPTION), "", reason)])
 
 
-def departures(
-    values: PublishedValues, options: Mapping[str, Any], roles: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
+def departures(values: PaperValues, options: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """In which options, and in whose answers, a run differs from the design that its flag stood for, a line each.
 
     `options` are the run's, as stored, and `roles` the specs of those who answer in it.
@@ -155,11 +153,11 @@ def _words(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def published_section(published: Published, sections: Sequence[Section], differs: Sequence[str]) -> Section:
+def published_section(published: Paper, sections: Sequence[Section], differs: Sequence[str]) -> Section:
     """The paper's own tables, found among the study's `sections`, with what in the design `differs` from it."""
     tables = [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Table)]
     found: list[Exhibit] = [table for wanted in published.tables for table in _tables_of(wanted, tables)]
-    said = f"The paper's own numbers: {published.paper}. {published.ours}"
+    said = f"The paper's own numbers: {published.citation}. {published.ours}"
     if differs:
         said += f" The design differs from the paper's in: {'; '.join(differs)}."
     return Section(KEY, "As published", [Callout(said, summary=True), *found])

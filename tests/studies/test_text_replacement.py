@@ -18,8 +18,8 @@ from overton.runs.run import with_texts_of
 from overton.studies import Prompts
 from overton.studies.prompts import Replacements, own_texts, remembered
 from overton.studies.registry import asking_names, study_named
-from overton.studies.reworded import MOST_CHARACTERS, MOST_TEXTS, with_texts
 from overton.studies.study import AnyStudy
+from overton.studies.text_replacement import MOST_CHARACTERS, MOST_TEXTS, with_texts
 
 STUDY = study_named("deliberation")
 CLOSING = "What follows is the case:"

@@ -16,10 +16,10 @@ from overton.engine import entries
 from overton.errors import InputError, Notice
 from overton.runs.folder import read_manifest
 from overton.runs.setup import set_up
-from overton.studies.published import (
+from overton.studies.paper import (
+    Paper,
     PaperTable,
-    Published,
-    PublishedValues,
+    PaperValues,
     departures,
     published_section,
     with_published,
@@ -30,8 +30,8 @@ from overton.studies.sections import Column, Section, Table
 
 STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation")
 OPEN_MINDED = {"models": ["simulated/open-minded"], "only": ["cashless-shops"]}
-PAPER = Published(
-    paper="A paper", options={"trials": 15, "draws": 3}, unless={"draws": ("templates",)}, how={"level": 0.9}
+PAPER = Paper(
+    citation="A paper", options={"trials": 15, "draws": 3}, unless={"draws": ("templates",)}, how={"level": 0.9}
 )
 
 
@@ -46,7 +46,7 @@ def test_a_given_option_wins_and_may_replace_another_of_the_design() -> None:
 
 
 def test_what_differs_from_the_design_is_named() -> None:
-    values = PublishedValues({"trials": 15, "arms": ["a", "b"], "gone": 1}, {}, {"search": ["serper"]})
+    values = PaperValues({"trials": 15, "arms": ["a", "b"], "gone": 1}, {}, {"search": ["serper"]})
     found = departures(values, {"trials": 2, "arms": ["a", "b"]}, {"search": ["starter"]})
     assert list(found) == ["trials: 2 instead of 15", "search: starter instead of serper"]
     assert list(departures(values, {"trials": 15, "arms": []}, {"search": ["serper"]})) == [
@@ -116,7 +116,7 @@ def test_a_run_keeps_what_the_flag_stood_for_and_its_analyses_follow_it(tmp_path
     folder = tmp_path / "run"
     overton.run("open-mindedness", trials=1, as_published=True, out=folder, **OPEN_MINDED)
     kept = read_manifest(folder).as_published
-    assert isinstance(kept, PublishedValues)
+    assert isinstance(kept, PaperValues)
     assert (kept.options["trials"], kept.how["reading"]) == (15, "published")
     followed = measure_run("open-mindedness", folder)
     assert followed.analysis.counts["how"][0]["reading"] == "published"

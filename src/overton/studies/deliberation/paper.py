@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from overton.studies.published import PaperTable, Published
+from overton.studies.paper import Paper, PaperTable
 
-PAPER = Published(
-    paper="Conformity, Inertia, and Value Alignment in Multi-Turn LLM Deliberation",
+PAPER = Paper(
+    citation="Conformity, Inertia, and Value Alignment in Multi-Turn LLM Deliberation",
     options={
         "cells": (
             "synchronous/correctness/2",

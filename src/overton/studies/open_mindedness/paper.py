@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from overton.studies.open_mindedness.options import PUBLISHED, TEMPLATES, WORDINGS
-from overton.studies.published import PaperTable, Published
+from overton.studies.paper import Paper, PaperTable
 
 _FORMULA = "By the published formula"
 
-PAPER = Published(
-    paper="Triedman and Shmatikov 2025 (MillStone)",
+PAPER = Paper(
+    citation="Triedman and Shmatikov 2025 (MillStone)",
     options={
         "trials": 15,
         "conditions": PUBLISHED,

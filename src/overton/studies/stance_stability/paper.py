@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from overton.studies.published import PaperTable, Published
+from overton.studies.paper import Paper, PaperTable
 
-PAPER = Published(
-    paper="The Chameleon Nature of LLMs",
+PAPER = Paper(
+    citation="The Chameleon Nature of LLMs",
     options={
         "temperatures": (0.0, 0.5, 1.0),
         "orderings": ("fixed",),
