@@ -173,7 +173,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
                 command line calls it by that name
     interface   the version of the interface that it was written for; a study of another package must give it
-    replaced    texts of `prompts` that a run replaces, by name, declared by no study (`overton.studies.text_replacement`)
+    replaced    texts of `prompts` that a run replaces, by name; declared by no study (see `text_replacement`)
     """
 
     name: str
